@@ -1,0 +1,81 @@
+# Every target makes the virtual environment it needs: Python 3.11+ and make are enough.
+# All paths are relative, and everything runs as `python -m ...`: the checkout may lie in a folder
+# with spaces in its name, which the first line of an installed script cannot express.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+CODE := orchestrator workflows activities tests
+LOCK_VENV := build/lock-venv
+UV_VERSION := 0.13.9
+
+# More options for one run: make test PYTEST_ARGS="-k ledger -x"
+PYTEST_ARGS ?=
+# make lock UPGRADE=--upgrade takes the newest versions; without it the pins stay where they can.
+UPGRADE ?=
+
+# Finds an interpreter; leaves it in $$python or stops with one line.
+FIND_PYTHON = python=; \
+	for candidate in "$(PYTHON)" python3 python3.13 python3.12 python3.11; do \
+		if [ -n "$$candidate" ] && "$$candidate" -c \
+			'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+			>/dev/null 2>&1; then python=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then \
+		echo "No Python 3.11 or newer with venv was found: install one, or name it with make PYTHON=/path/to/python3" >&2; \
+		exit 1; \
+	fi
+
+.DEFAULT_GOAL := help
+.PHONY: help demo dev test lint types lock clean
+
+help: ## this list
+	@echo "make TARGET, where TARGET is one of:"
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1	\2/p' Makefile
+
+demo: $(STAMP) ## three missions on real parts: success, rollback, killed worker
+	$(PY) -m orchestrator demo
+
+dev: $(STAMP) ## Temporal with its UI, the sandbox and a worker, left running
+	$(PY) -m orchestrator dev
+
+test: $(STAMP) ## all tests; PYTEST_ARGS adds options
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP) ## style, format and import contracts
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -c "from importlinter.cli import lint_imports_command; lint_imports_command()" --no-logo
+
+types: $(STAMP) ## mypy, strict, tests included
+	$(PY) -m mypy $(CODE)
+
+lock: ## rewrite requirements.lock from pyproject.toml; UPGRADE=--upgrade takes newest versions
+	@$(FIND_PYTHON); set -e; \
+	"$$python" -m venv --clear $(LOCK_VENV); \
+	$(LOCK_VENV)/bin/python -m pip install --quiet uv==$(UV_VERSION); \
+	$(LOCK_VENV)/bin/python -m uv --no-config pip compile pyproject.toml --group dev \
+		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
+		--custom-compile-command "make lock" --quiet --output-file requirements.lock
+	@rm -rf build
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamp is written last and holds the folder it was made in. Without it, or when the checkout
+# has moved or the interpreter is gone, the environment is made anew: a half-made one heals itself.
+ifneq ($(shell $(PY) -c '' 2>/dev/null && cat $(STAMP) 2>/dev/null),$(CURDIR))
+.PHONY: $(STAMP)
+endif
+
+# Wheels only and no build isolation: what is not in the lock is never fetched nor run.
+$(STAMP): requirements.lock pyproject.toml
+	@$(FIND_PYTHON); set -e; \
+	echo "Making $(VENV) with $$python from requirements.lock (about a minute)"; \
+	"$$python" -m venv --clear $(VENV); \
+	$(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+		--require-hashes --requirement requirements.lock; \
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--no-index --editable .
+	@pwd -P > $(STAMP)
