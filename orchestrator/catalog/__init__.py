@@ -1,0 +1,1 @@
+"""OpenAPI documents compiled to tools: the catalog, its lint rules and its discovery index."""

@@ -1,0 +1,139 @@
+"""What a tool is once its operation is compiled: the contract that everything else reads."""
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.record import JsonObject, Record
+
+Location = Literal["path", "query", "header", "cookie", "body"]
+
+
+_SPENDS_NOTHING = frozenset({None, "structured-expense", "structured-message"})
+
+
+class Effect(StrEnum):
+    """What a call leaves behind at the provider."""
+
+    READ = "read"
+    """Nothing: it may be repeated and abandoned freely."""
+    OBLIGATION = "obligation"
+    """Something that the declared cancel tool undoes."""
+    WRITE = "write"
+    """Something that no declared tool undoes: rollback parks it for an operator."""
+    CANCEL = "cancel"
+    """It undoes an obligation of another tool."""
+
+
+class InputBinding(Record):
+    """Where one input of the tool goes in the HTTP request."""
+
+    name: str = Field(description="the property of the tool's input schema")
+    location: Location
+    field: str = Field(description="the name on the wire; '' when the input is the whole body")
+    required: bool = False
+    style: str = "simple"
+    explode: bool = False
+
+
+class ToolCallTemplate(Record):
+    """Another tool to call, with its inputs filled by OpenAPI runtime expressions."""
+
+    tool: str
+    arguments: dict[str, str] = Field(
+        default_factory=dict,
+        description="input name to expression, e.g. $response.body#/booking_id; "
+        "one that finds nothing leaves the input out",
+    )
+
+
+class Compensation(Record):
+    """How an obligation is undone: the x-orchet-cancels and x-orchet-compensation-* contract."""
+
+    cancel: ToolCallTemplate
+    probe: ToolCallTemplate | None = None
+    timeout: timedelta = timedelta(seconds=30)
+    max_attempts: int = Field(default=10, ge=1)
+    window: timedelta | None = Field(
+        default=None, description="time after commitment in which the provider still cancels"
+    )
+    on_failure: Literal["park", "continue"] = "park"
+
+
+class Tool(Record):
+    """A compiled operation."""
+
+    name: str = Field(description="the operationId")
+    document: str = Field(description="the name of the document it comes from, e.g. flights")
+    domain: str = Field(description="the operation's first tag, else the document's name")
+    summary: str = ""
+    description: str = ""
+    method: str = Field(default="POST", description="upper case")
+    path: str = Field(default="", description="the path template, e.g. /bookings/{booking_id}")
+    server: str = Field(default="", description="server URL template, variables unresolved")
+    server_variables: dict[str, str] = Field(
+        default_factory=dict, description="defaults of the server's variables"
+    )
+    input_schema: JsonObject = Field(
+        description="JSON Schema 2020-12, an object; local $refs are resolved into $defs"
+    )
+    output_schema: JsonObject | None = Field(
+        default=None, description="schema of the success answer; None when it has no JSON body"
+    )
+    bindings: tuple[InputBinding, ...] = ()
+    body_content_type: str | None = None
+    effect: Effect = Effect.READ
+    card_type: str | None = Field(
+        default=None,
+        description="the confirmation card's type; None when the contract says no confirmation",
+    )
+    pii_fields: tuple[str, ...] = ()
+    intent_tags: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    load_policy: Literal["core", "deferred"] = "deferred"
+    compensation: Compensation | None = None
+    cancel_for: str | None = None
+    idempotency_header: str | None = Field(
+        default=None,
+        description="name of the header parameter that takes an idempotency key; such a parameter "
+        "is no input of the tool, the orchestrator fills it",
+    )
+    reference_inputs: tuple[str, ...] = Field(
+        default=(),
+        description="string inputs that the cancel or probe reads back from the request: the "
+        "orchestrator fills them with the call's id when the planner leaves them out",
+    )
+    credentials: tuple[str, ...] = Field(
+        default=(), description="names of the security schemes of which the first is used"
+    )
+
+    @property
+    def needs_confirmation(self) -> bool:
+        """Whether a person must approve each call."""
+        return self.card_type is not None
+
+    @property
+    def is_side_effect(self) -> bool:
+        """Whether a call changes anything at the provider."""
+        return self.effect is not Effect.READ
+
+    @property
+    def spends(self) -> bool:
+        """Whether the price in its answer is money that leaves; a claim or a message spends none."""
+        return self.is_side_effect and self.card_type not in _SPENDS_NOTHING
+
+    @property
+    def required_inputs(self) -> tuple[str, ...]:
+        """Inputs that a caller must give, in the schema's order."""
+        required = self.input_schema.get("required")
+        return tuple(str(name) for name in required) if isinstance(required, list) else ()
+
+    @property
+    def properties(self) -> dict[str, JsonObject]:
+        """Input name to its schema; schemas given as `true` appear as {}."""
+        found = self.input_schema.get("properties")
+        if not isinstance(found, dict):
+            return {}
+        return {name: s if isinstance(s, dict) else {} for name, s in found.items()}

@@ -1,0 +1,117 @@
+"""Confirmations: the card a person reads, the digest they approve, the grant that results."""
+
+import hashlib
+from datetime import datetime
+from typing import Annotated, Any, Literal, cast
+
+import rfc8785
+from pydantic import Field
+
+from orchestrator.budget import Money
+from orchestrator.record import JsonObject, Record
+
+
+def call_digest(
+    *, tool: str, catalog_digest: str, arguments: JsonObject, card_type: str, call_id: str
+) -> str:
+    """What an approval is bound to: SHA-256 of the canonical JSON (RFC 8785) of one exact call."""
+    covered: JsonObject = {
+        "tool": tool,
+        "catalog_digest": catalog_digest,
+        "arguments": arguments,
+        "card_type": card_type,
+        "call_id": call_id,
+    }
+    # JSON values are what canonical JSON is defined on; the library's own type is not exported.
+    return hashlib.sha256(rfc8785.dumps(cast(Any, covered))).hexdigest()
+
+
+class CardLine(Record):
+    """One line of a card: what it is called, and its value as a person reads it."""
+
+    label: str
+    value: str
+
+
+class ConfirmationCard(Record):
+    """What a person reads before a side effect happens. Personal fields appear masked."""
+
+    confirmation_id: str = Field(description="the call's id: mission, leg and step")
+    mission_id: str
+    leg_id: str
+    card_type: str
+    title: str
+    tool: str
+    lines: tuple[CardLine, ...] = ()
+    arguments: JsonObject = Field(default_factory=dict)
+    price: Money | None = None
+    undo: str = Field(default="", description="whether and how it can be undone")
+    digest: str
+    expires_at: datetime | None = None
+
+
+class Approve(Record):
+    """Yes, to exactly what the card shows."""
+
+    kind: Literal["approve"] = "approve"
+    confirmation_id: str
+    digest: str
+    approver: str
+
+
+class Amend(Record):
+    """Not like this: with these arguments changed. Leads to a new card."""
+
+    kind: Literal["amend"] = "amend"
+    confirmation_id: str
+    changes: JsonObject
+    approver: str
+
+
+class Reject(Record):
+    """No."""
+
+    kind: Literal["reject"] = "reject"
+    confirmation_id: str
+    reason: str
+    approver: str
+
+
+Decision = Annotated[Approve | Amend | Reject, Field(discriminator="kind")]
+
+
+class DecisionEnvelope(Record):
+    """A decision as it crosses the boundary: one model in, so that fields can be added."""
+
+    decision: Decision
+
+
+class DecisionReceipt(Record):
+    """What became of a decision."""
+
+    confirmation_id: str
+    accepted: Literal["approved", "amended", "rejected"]
+    at: datetime
+    card: ConfirmationCard | None = Field(
+        default=None, description="after an amendment: the new card, to be approved in its turn"
+    )
+
+
+class DecisionRecord(Record):
+    """Who decided what, when and on which arguments: kept in the mission's record."""
+
+    confirmation_id: str
+    kind: Literal["approved", "amended", "rejected", "expired"]
+    approver: str
+    at: datetime
+    digest: str
+    reason: str = ""
+
+
+class Grant(Record):
+    """The permission that an approval gives: for one call, with these arguments, once."""
+
+    confirmation_id: str
+    digest: str
+    approver: str
+    granted_at: datetime

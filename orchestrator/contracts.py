@@ -1,0 +1,289 @@
+"""Every name and message that crosses the Temporal boundary; no other module spells one."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from pydantic import Field, JsonValue
+
+from orchestrator.budget import Money, Spend
+from orchestrator.confirm import ConfirmationCard, DecisionRecord, Grant
+from orchestrator.mission import (
+    LegResult,
+    LegStatus,
+    MissionPolicy,
+    MissionRequest,
+    Question,
+    StepRecord,
+)
+from orchestrator.planning.decision import (
+    Fact,
+    LegPlan,
+    Observation,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.record import JsonObject, Record
+from orchestrator.routing.selection import Selection
+from orchestrator.saga import Ledger, Obligation, Resolution
+
+MISSION_WORKFLOW: Final = "MissionWorkflow"
+LEG_WORKFLOW: Final = "LegWorkflow"
+ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
+
+PIN_CATALOG: Final = "pin_catalog"
+SPLIT_GOAL: Final = "split_goal"
+SELECT_TOOLS: Final = "select_tools"
+PLAN_STEP: Final = "plan_step"
+DISCOVER_TOOLS: Final = "discover_tools"
+PREPARE_CALL: Final = "prepare_call"
+INVOKE_TOOL: Final = "invoke_tool"
+COLLECT_LEGS: Final = "collect_legs"
+UNDO_OBLIGATION: Final = "undo_obligation"
+
+ACTIVITIES: Final = (
+    PIN_CATALOG,
+    SPLIT_GOAL,
+    SELECT_TOOLS,
+    PLAN_STEP,
+    DISCOVER_TOOLS,
+    PREPARE_CALL,
+    INVOKE_TOOL,
+    COLLECT_LEGS,
+    UNDO_OBLIGATION,
+)
+
+DECIDE_UPDATE: Final = "decide"
+ANSWER_UPDATE: Final = "answer"
+RESOLVE_UPDATE: Final = "resolve"
+RESULT_QUERY: Final = "result"
+LEGS_QUERY: Final = "legs"
+WAITING_QUERY: Final = "waiting"
+REPORT_QUERY: Final = "report"
+ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
+RESERVE_SIGNAL: Final = "reserve_budget"
+RESERVED_SIGNAL: Final = "budget_reserved"
+
+MISSION_ID_ATTRIBUTE: Final = "OrchetMissionId"
+STATUS_ATTRIBUTE: Final = "OrchetStatus"
+SEARCH_ATTRIBUTES: Final = (MISSION_ID_ATTRIBUTE, STATUS_ATTRIBUTE)
+"""Keyword search attributes. They are not encrypted: ids and statuses only."""
+
+MISSION_FAILED: Final = "MissionFailed"
+LEG_FAILED: Final = "LegFailed"
+PROVIDER_BUSY: Final = "ProviderBusy"
+LEGS_RUNNING: Final = "LegsRunning"
+
+
+def leg_workflow_id(mission_id: str, leg_id: str) -> str:
+    """The workflow id of a leg; a mission id has no dot, so the parts can be told apart."""
+    return f"{mission_id}.{leg_id}"
+
+
+def rollback_workflow_id(mission_id: str) -> str:
+    """The workflow id of a mission's rollback: derived, so that it can't run twice at once."""
+    return f"{mission_id}.rollback"
+
+
+def call_id(mission_id: str, leg_id: str, step: int) -> str:
+    """The id of one tool call: its idempotency key, and the id of its card and its obligation."""
+    return f"{leg_workflow_id(mission_id, leg_id)}.{step}"
+
+
+def leg_of_confirmation(confirmation_id: str) -> str:
+    """The workflow id of the leg that a confirmation belongs to."""
+    return confirmation_id.rpartition(".")[0]
+
+
+def cancel_key(idempotency_key: str) -> str:
+    """The idempotency key of the call that undoes the one with this key: never the same."""
+    return f"{idempotency_key}.cancel"
+
+
+class CatalogPin(Record):
+    """The catalog that a mission began with and keeps."""
+
+    digest: str
+    size: int
+
+
+class MissionInput(Record):
+    """What starts a mission."""
+
+    request: MissionRequest
+
+
+class LegState(Record):
+    """All of a leg that survives continue-as-new."""
+
+    step: int = 0
+    status: LegStatus = LegStatus.RUNNING
+    observations: tuple[Observation, ...] = ()
+    steps: tuple[StepRecord, ...] = ()
+    answers: JsonObject = Field(default_factory=dict)
+    discovered: tuple[str, ...] = ()
+    ledger: Ledger = Field(default_factory=Ledger)
+    spend: Spend = Field(default_factory=Spend)
+    decisions: tuple[DecisionRecord, ...] = ()
+    summary: str = ""
+    error: str | None = None
+
+
+class LegInput(Record):
+    """What starts a leg, or continues it in a new run."""
+
+    mission_id: str
+    mission_goal: str
+    leg: LegPlan
+    inputs: JsonObject = Field(default_factory=dict)
+    facts: tuple[Fact, ...] = ()
+    budget: Money | None = None
+    policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    catalog: CatalogPin
+    started_at: datetime
+    state: LegState = Field(default_factory=LegState)
+
+
+class PlanStepInput(Record):
+    """What a planner gets for one step."""
+
+    context: StepContext
+    selection: Selection
+
+
+class PlanStepOutput(Record):
+    """What it decided; a union travels inside a model so that its kind is kept."""
+
+    decision: StepDecision
+
+
+class DiscoverInput(Record):
+    """A search for tools that were not forwarded."""
+
+    query: str
+    catalog_digest: str
+    limit: int = 3
+
+
+class DiscoverOutput(Record):
+    """Names of the tools found, best first."""
+
+    tools: tuple[str, ...]
+
+
+class ToolCall(Record):
+    """One call, with its final arguments; personal fields are handles."""
+
+    call_id: str
+    mission_id: str
+    leg_id: str
+    tool: str
+    catalog_digest: str
+    arguments: JsonObject
+    card_type: str | None = None
+    grant: Grant | None = None
+    timeout_s: float = 20.0
+    deadline: datetime | None = Field(
+        default=None, description="nothing is sent after this: set just before a side effect"
+    )
+
+
+class PrepareInput(Record):
+    """A call that a planner or a person wants, before anything is checked."""
+
+    call_id: str
+    mission_id: str
+    leg_id: str
+    tool: str
+    arguments: JsonObject
+    catalog_digest: str
+    observations: tuple[Observation, ...] = ()
+    policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    now: datetime
+
+
+class PreparedCall(Record):
+    """The same call checked and completed, with its card and its entry in the ledger."""
+
+    problems: tuple[str, ...] = Field(
+        default=(), description="why it cannot be made; the rest is empty then"
+    )
+    call: ToolCall | None = None
+    title: str = ""
+    side_effect: bool = False
+    spends: bool = False
+    repeatable: bool = Field(
+        default=True, description="whether the same call may be sent again after an unclear attempt"
+    )
+    price: Money | None = None
+    card: ConfirmationCard | None = None
+    obligation: Obligation | None = None
+
+
+class CollectLegsInput(Record):
+    """Whose legs to collect."""
+
+    mission_id: str
+
+
+class CollectLegsOutput(Record):
+    """Every leg that was started, as it ended."""
+
+    legs: tuple[LegResult, ...]
+
+
+class UndoInput(Record):
+    """One obligation to undo."""
+
+    obligation: Obligation
+
+
+class RollbackInput(Record):
+    """What starts a rollback, or continues it in a new run."""
+
+    mission_id: str
+    reason: str = ""
+    notify_mission: bool = Field(default=False, description="signal the mission when settled")
+
+
+class ResolveInput(Record):
+    """An operator's decision on a parked obligation."""
+
+    obligation_id: str
+    resolution: Resolution
+    operator: str
+    note: str = ""
+
+
+class AnswerInput(Record):
+    """The answer to a leg's question."""
+
+    question_id: str
+    values: dict[str, JsonValue]
+    answered_by: str = ""
+
+
+class ReserveInput(Record):
+    """A leg asks its mission to set money aside for one call, beside what it has spent so far."""
+
+    leg_id: str
+    call_id: str
+    spent: Spend = Field(default_factory=Spend)
+    price: Money
+
+
+class ReserveOutput(Record):
+    """Whether the money was set aside; `refusal` says why not."""
+
+    call_id: str
+    refusal: str | None = None
+
+
+class LegWaiting(Record):
+    """What a leg waits for a person to do; at most one of the two."""
+
+    card: ConfirmationCard | None = None
+    question: Question | None = None
+
+
+INVOKE_MARGIN: Final = timedelta(seconds=5)
+"""Added to a call's own timeout for everything around the wire."""

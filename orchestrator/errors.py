@@ -1,0 +1,235 @@
+"""Every error of the product, in one tree.
+
+OrchestratorError
+├── UsageError              the caller asked for something that cannot be: bad flag, bad amount, bad id
+├── SpecError               a document or catalog is at fault
+│   ├── DocumentUnreadable  no such file, or not JSON or YAML
+│   ├── DocumentInvalid     read, but not an OpenAPI document we can compile
+│   ├── CatalogNotFound     no catalog with that digest is stored
+│   └── ToolNotFound        the catalog has no such tool
+├── PlanError               a plan or a planner's decision is at fault
+│   ├── NothingFits         no tool can do what the goal asks
+│   ├── PlanInvalid         legs that repeat, depend on nobody, or run in a circle
+│   └── DecisionInvalid     a step that names a tool it was not shown, or cannot be
+├── ToolError               a tool call is at fault
+│   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
+│   ├── EgressRefused       the request would have gone to a host that the document does not declare
+│   └── TransportFailed     the provider could not be reached, or the answer never came
+├── BudgetExceeded          the next call would cost more than is left
+├── ConfirmationError       a decision or a grant is at fault
+│   ├── CardUnknown         no such confirmation is open
+│   ├── CardDecided         it was already decided
+│   ├── CardExpired         it was not decided in time
+│   ├── DigestMismatch      the decision was made on other arguments than the card's
+│   └── GrantMissing        a call that needs a grant came without one that matches
+├── SecretMissing           a credential is declared and not configured
+├── PiiMissing              a personal field is needed and the vault does not hold it
+└── ServiceUnavailable      something we need does not answer
+    ├── ServerUnreachable   no Temporal server at the address
+    ├── NoWorker            nobody polls the task queue
+    └── MissionNotFound     no mission with that id
+"""
+
+from collections.abc import Sequence
+
+
+class OrchestratorError(Exception):
+    """The base: its text is one sentence that says what is wrong and how to mend it."""
+
+
+class UsageError(OrchestratorError):
+    """The caller asked for something that cannot be."""
+
+
+class SpecError(OrchestratorError):
+    """A document or catalog is at fault."""
+
+
+class DocumentUnreadable(SpecError):
+    """A file that is missing, or is neither JSON nor YAML."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        """Name the file and what reading it met."""
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path} cannot be read: {reason}")
+
+
+class DocumentInvalid(SpecError):
+    """A document that was read and cannot be compiled; `pointer` is an RFC 6901 JSON pointer."""
+
+    def __init__(self, document: str, pointer: str, reason: str) -> None:
+        """Name the document, the place in it and what is wrong there."""
+        self.document = document
+        self.pointer = pointer
+        self.reason = reason
+        super().__init__(f"{document} at {pointer or '/'}: {reason}")
+
+
+class CatalogNotFound(SpecError):
+    """No catalog with that digest is stored where this worker looks."""
+
+    def __init__(self, digest: str) -> None:
+        """Name the digest that was asked for."""
+        self.digest = digest
+        super().__init__(
+            f"no catalog {digest[:12]} is stored here; point the worker at the state directory "
+            "of the worker that started the mission"
+        )
+
+
+class ToolNotFound(SpecError):
+    """The catalog has no such tool."""
+
+    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
+        """Name the tool that was asked for, and those with a similar name."""
+        self.name = name
+        self.near = tuple(near)
+        hint = f"; did you mean {', '.join(self.near)}?" if self.near else ""
+        super().__init__(f"no tool is called {name!r}{hint or '; see: orchestrator tools list'}")
+
+
+class PlanError(OrchestratorError):
+    """A plan or a planner's decision is at fault."""
+
+
+class NothingFits(PlanError):
+    """No tool of the catalog can do what the text asks."""
+
+    def __init__(self, text: str) -> None:
+        """Quote the part of the goal that nothing fits."""
+        self.text = text
+        super().__init__(
+            f"no tool fits {text!r}; name something the tools can do (see: orchestrator tools list)"
+        )
+
+
+class PlanInvalid(PlanError):
+    """Legs that repeat an id, depend on a leg that is not there, or run in a circle."""
+
+
+class DecisionInvalid(PlanError):
+    """A planner's step that cannot be carried out."""
+
+
+class ToolError(OrchestratorError):
+    """A tool call is at fault."""
+
+
+class ArgumentsInvalid(ToolError):
+    """Arguments that break the tool's contract; nothing was sent."""
+
+    def __init__(self, tool: str, problems: Sequence[str]) -> None:
+        """Name the tool and each field that is wrong, in words a planner can act on."""
+        self.tool = tool
+        self.problems = tuple(problems)
+        super().__init__(f"{tool}: {'; '.join(self.problems)}")
+
+
+class EgressRefused(ToolError):
+    """A request to a host that the document does not declare; nothing was sent there."""
+
+    def __init__(self, tool: str, host: str) -> None:
+        """Name the tool and the host."""
+        self.tool = tool
+        self.host = host
+        super().__init__(f"{tool}: {host} is not a server that its document declares")
+
+
+class TransportFailed(ToolError):
+    """No answer; `may_have_arrived` tells whether the provider may have acted all the same."""
+
+    def __init__(self, tool: str, reason: str, *, may_have_arrived: bool) -> None:
+        """Name the tool, what failed, and whether the request may have been processed."""
+        self.tool = tool
+        self.reason = reason
+        self.may_have_arrived = may_have_arrived
+        super().__init__(f"{tool}: {reason}")
+
+
+class BudgetExceeded(OrchestratorError):
+    """The next call would cost more than is left."""
+
+
+class ConfirmationError(OrchestratorError):
+    """A decision or a grant is at fault."""
+
+    def __init__(self, confirmation_id: str, message: str) -> None:
+        """Name the confirmation and say what is wrong with the decision on it."""
+        self.confirmation_id = confirmation_id
+        super().__init__(f"{confirmation_id}: {message}")
+
+
+class CardUnknown(ConfirmationError):
+    """No such confirmation is open."""
+
+
+class CardDecided(ConfirmationError):
+    """The confirmation was already decided."""
+
+
+class CardExpired(ConfirmationError):
+    """The confirmation was not decided in time."""
+
+
+class DigestMismatch(ConfirmationError):
+    """The decision was made on other arguments than the card now shows."""
+
+
+class GrantMissing(ConfirmationError):
+    """A call that needs a grant came without one that matches what it is about to send."""
+
+
+class SecretMissing(OrchestratorError):
+    """A credential that a document declares and nobody configured."""
+
+    def __init__(self, name: str, looked_at: str) -> None:
+        """Name the secret and where it was looked for, never a value."""
+        self.name = name
+        super().__init__(f"no secret {name!r}; set {looked_at}")
+
+
+class PiiMissing(OrchestratorError):
+    """A personal field that a call needs and the vault does not hold."""
+
+    def __init__(self, fields: Sequence[str]) -> None:
+        """Name the fields, never a value."""
+        self.fields = tuple(fields)
+        named = ", ".join(self.fields)
+        super().__init__(f"the PII vault holds no {named}; store it with: orchestrator pii set")
+
+
+class ServiceUnavailable(OrchestratorError):
+    """Something we need does not answer."""
+
+
+class ServerUnreachable(ServiceUnavailable):
+    """No Temporal server at the address."""
+
+    def __init__(self, address: str) -> None:
+        """Name the address."""
+        self.address = address
+        super().__init__(
+            f"no Temporal server answers at {address}; start one with: orchestrator dev, "
+            "or set TEMPORAL_ADDRESS"
+        )
+
+
+class NoWorker(ServiceUnavailable):
+    """Nobody polls the task queue, so a mission would wait for ever."""
+
+    def __init__(self, task_queue: str) -> None:
+        """Name the task queue."""
+        self.task_queue = task_queue
+        super().__init__(
+            f"no worker polls the task queue {task_queue!r}; start one with: orchestrator worker"
+        )
+
+
+class MissionNotFound(ServiceUnavailable):
+    """The server knows no mission with that id."""
+
+    def __init__(self, mission_id: str) -> None:
+        """Name the mission that was asked for."""
+        self.mission_id = mission_id
+        super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")

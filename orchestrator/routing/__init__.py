@@ -1,0 +1,1 @@
+"""From a request to the few tools the planner should see: frame, score, adaptive K."""
