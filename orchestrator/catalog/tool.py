@@ -106,7 +106,7 @@ class Tool(Record):
         "orchestrator fills them with the call's id when the planner leaves them out",
     )
     credentials: tuple[str, ...] = Field(
-        default=(), description="names of the security schemes of which the first is used"
+        default=(), description="names of the security schemes of the first requirement: all are attached"
     )
 
     @property

@@ -1,0 +1,122 @@
+"""Checks the arguments of a call against its tool's contract, before anything is sent."""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.pointer import format_pointer
+from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.violations import SCHEMA_FAULTS, describe_violations, unknown_name
+from orchestrator.errors import DocumentInvalid
+from orchestrator.pii import field_of, handles_in
+from orchestrator.record import JsonObject
+
+_Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
+
+
+def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+    """What is wrong with the arguments, a sentence for each fault; empty when they are fine.
+
+    A handle such as `pii:traveler_id` counts as a valid value: the value itself is only known, and
+    checked again, when the call is sent. No sentence quotes a value.
+
+    Raises:
+        DocumentInvalid: the tool's own schema cannot be evaluated.
+    """
+    fields = personal_fields(catalog, tool)
+    found = [
+        *_unknown_inputs(tool, arguments),
+        *_unknown_handles(arguments, fields),
+        *_schema_violations(tool, arguments, fields),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
+    """The fields whose values a call may carry: the tool's own, and those of the tools it undoes.
+
+    A cancel or a probe goes to the provider that was sent the values before, and an id that the
+    provider made from one of them must reach it as it was.
+    """
+    undone = [other.pii_fields for other in catalog.tools.values() if _is_undone_by(other, tool)]
+    return frozenset(tool.pii_fields).union(*undone)
+
+
+def _is_undone_by(other: Tool, tool: Tool) -> bool:
+    if other.compensation is None or other.document != tool.document:
+        return False
+    probe = other.compensation.probe
+    return tool.name in (other.compensation.cancel.tool, probe.tool if probe else None)
+
+
+def _unknown_inputs(tool: Tool, arguments: JsonObject) -> Iterator[str]:
+    if tool.input_schema.get("additionalProperties") not in (None, False):
+        return
+    known = [*tool.properties, *(binding.name for binding in tool.bindings)]
+    patterns = tool.input_schema.get("patternProperties")
+    allowed = list(patterns) if isinstance(patterns, dict) else []
+    for name in arguments:
+        if name not in known and not any(re.search(pattern, name) for pattern in allowed):
+            yield unknown_name(name, tool.properties)
+
+
+def _unknown_handles(arguments: JsonObject, fields: frozenset[str]) -> Iterator[str]:
+    for field in sorted(handles_in(arguments) - fields):
+        yield f"pii:{field} is no personal field of this tool; it takes {_named(fields)}"
+
+
+def _named(fields: frozenset[str]) -> str:
+    return ", ".join(f"pii:{field}" for field in sorted(fields)) or "none"
+
+
+def _schema_violations(
+    tool: Tool, arguments: JsonObject, fields: frozenset[str]
+) -> tuple[str, ...]:
+    validator = _validator_class(fields)(
+        tool.input_schema, format_checker=Draft202012Validator.FORMAT_CHECKER
+    )
+    try:
+        return describe_violations(validator.iter_errors(arguments))
+    except SCHEMA_FAULTS as fault:
+        raise unreadable_schema(tool, fault) from None
+
+
+def unreadable_schema(tool: Tool, fault: BaseException) -> DocumentInvalid:
+    """That a schema of this tool is itself at fault.
+
+    Only the kind of fault is named: its text may quote a value.
+    """
+    pointer = format_pointer(("paths", tool.path, tool.method.lower()))
+    kind = type(fault).__name__
+    return DocumentInvalid(
+        tool.document, pointer, f"a schema of {tool.name} cannot be evaluated ({kind})"
+    )
+
+
+@lru_cache(maxsize=256)
+def _validator_class(fields: frozenset[str]) -> type[Validator]:
+    """JSON Schema 2020-12, except that nothing is asked of a handle of one of these fields."""
+    if not fields:
+        return Draft202012Validator
+    keywords: dict[str, _Keyword] = dict(Draft202012Validator.VALIDATORS)
+    patient = {name: _except_handles(keyword, fields) for name, keyword in keywords.items()}
+    extended: type[Validator] = extend(Draft202012Validator, patient)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+    return extended
+
+
+def _except_handles(keyword: _Keyword, fields: frozenset[str]) -> _Keyword:
+    def checked(
+        validator: Validator, wanted: Any, instance: Any, schema: Any
+    ) -> Iterator[ValidationError] | None:
+        if field_of(instance) in fields:
+            return None
+        return keyword(validator, wanted, instance, schema)
+
+    return checked

@@ -1,0 +1,133 @@
+"""The catalog: the compiled tools of a set of documents, named by its content digest."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import rfc8785
+from pydantic import JsonValue
+from rapidfuzz import fuzz, process
+
+from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.functions import compile_functions
+from orchestrator.catalog.overlay import apply_overlays
+from orchestrator.catalog.source import read_documents, read_overlays
+from orchestrator.catalog.tool import Tool
+from orchestrator.errors import DocumentInvalid, ToolNotFound
+from orchestrator.record import JsonObject
+
+_LARGEST_EXACT_INT = 2**53 - 1
+_NEAR = 3
+_NEAR_ENOUGH = 70
+
+
+class Catalog:
+    """Tools and the documents they come from; never changes once it is made.
+
+    ```python
+    Catalog.load("specs/")                               # every document of a folder
+    Catalog.load("crm.yaml", overlays=["crm-tools.yaml"])  # one that we do not own
+    Catalog.from_functions(tools)                        # plain function schemas
+    ```
+    """
+
+    def __init__(self, documents: Mapping[str, JsonObject], tools: Mapping[str, Tool]) -> None:
+        """Take what is compiled already; the other constructors compile."""
+        self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))
+        """Document name to its parsed content, overlays applied, references inside itself."""
+        self.tools: Mapping[str, Tool] = MappingProxyType(dict(sorted(tools.items())))
+        """Tool name to tool, sorted by name."""
+
+    @classmethod
+    def load(cls, *paths: str | Path, overlays: Sequence[str | Path] = ()) -> "Catalog":
+        """Compile documents from files, and from the files of folders.
+
+        Raises:
+            DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
+            DocumentInvalid: a document cannot be compiled.
+            UsageError: no document was found.
+        """
+        return cls.from_documents(load_documents(*paths, overlays=overlays))
+
+    @classmethod
+    def from_documents(cls, documents: Mapping[str, JsonObject]) -> "Catalog":
+        """Compile parsed documents, by name.
+
+        Raises:
+            DocumentInvalid: one cannot be compiled, or two tools have one name.
+        """
+        tools: dict[str, Tool] = {}
+        for name in sorted(documents):
+            for tool in compile_document(name, documents[name]).values():
+                if tool.name in tools:
+                    raise _taken(tool, tools[tool.name])
+                tools[tool.name] = tool
+        return cls(documents, tools)
+
+    @classmethod
+    def from_functions(cls, functions: Iterable[Mapping[str, Any]]) -> "Catalog":
+        """Compile OpenAI-style function tools, wrapped in {"type": "function"} or bare.
+
+        Raises:
+            DocumentInvalid: one has no name or no schema, or two have one name.
+        """
+        return cls({}, compile_functions(functions))
+
+    @cached_property
+    def digest(self) -> str:
+        """Hex SHA-256 of the canonical JSON (RFC 8785) of tools and documents."""
+        tools: JsonObject = {name: t.model_dump(mode="json") for name, t in self.tools.items()}
+        content: JsonObject = {"tools": tools, "documents": dict(self.documents)}
+        return hashlib.sha256(rfc8785.dumps(_canonical(content))).hexdigest()
+
+    def tool(self, name: str) -> Tool:
+        """The tool of that name.
+
+        Raises:
+            ToolNotFound: there is none; it names tools with a similar name.
+        """
+        found = self.tools.get(name)
+        if found is None:
+            raise ToolNotFound(name, self._near(name))
+        return found
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    def _near(self, name: str) -> list[str]:
+        matches = process.extract(
+            name, self.tools.keys(), scorer=fuzz.WRatio, limit=_NEAR, score_cutoff=_NEAR_ENOUGH
+        )
+        return [near for near, _, _ in matches]
+
+
+def load_documents(
+    *paths: str | Path, overlays: Sequence[str | Path] = ()
+) -> dict[str, JsonObject]:
+    """Parsed documents by name, each made self-contained, with the overlays applied.
+
+    Raises:
+        DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
+        DocumentInvalid: a reference to another file leads nowhere, or an overlay is at fault.
+        UsageError: no document was found.
+    """
+    return apply_overlays(read_documents(paths), read_overlays(overlays))
+
+
+def _taken(tool: Tool, by: Tool) -> DocumentInvalid:
+    reason = f"the operationId {tool.name!r} is taken by a tool of {by.document}"
+    return DocumentInvalid(tool.document, "/paths", reason)
+
+
+def _canonical(value: JsonValue) -> JsonValue:
+    """The value with numbers that no double holds as strings, as RFC 8785 advises."""
+    if isinstance(value, dict):
+        return {key: _canonical(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_canonical(item) for item in value]
+    if isinstance(value, int) and abs(value) > _LARGEST_EXACT_INT:
+        return str(value)
+    return value

@@ -1,0 +1,148 @@
+"""A document's operations compiled to tools."""
+
+import re
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.compensation import read_compensation, reference_inputs
+from orchestrator.catalog.contract import (
+    read_card_type,
+    read_credentials,
+    read_effect,
+    read_load_policy,
+    read_pii_fields,
+    read_server,
+    read_texts,
+)
+from orchestrator.catalog.flatten import flatten_object
+from orchestrator.catalog.inputs import choose_content_type, is_json, read_inputs
+from orchestrator.catalog.node import Node
+from orchestrator.catalog.operations import Operation, operations
+from orchestrator.catalog.schemas import SchemaExpansion, with_defs
+from orchestrator.catalog.tool import Tool
+from orchestrator.record import JsonObject
+
+TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""What planners and model providers take as the name of a tool."""
+
+
+def compile_document(name: str, document: JsonObject) -> dict[str, Tool]:
+    """The tools of one document, by name.
+
+    Args:
+        name: what the document is called, e.g. flights.
+        document: parsed; references lead no further than the document itself.
+
+    Raises:
+        DocumentInvalid: with the JSON pointer of what cannot be compiled.
+    """
+    exposed = [op for op in operations(Node.of(name, document)) if op.is_tool]
+    plain: dict[str, Tool] = {}
+    for operation in exposed:
+        tool = compile_operation(operation)
+        if tool.name in plain:
+            raise operation.node.invalid(f"the operationId {tool.name!r} is taken by another")
+        plain[tool.name] = tool
+    return {
+        tool.name: _with_compensation(operation, tool, plain)
+        for operation, tool in zip(exposed, plain.values(), strict=True)
+    }
+
+
+def compile_operation(operation: Operation) -> Tool:
+    """One operation, without what other operations add to it: its compensation.
+
+    Raises:
+        DocumentInvalid: with the JSON pointer of what cannot be compiled.
+    """
+    inputs = read_inputs(operation)
+    server, server_variables = read_server(operation)
+    cancel_for = operation.node.at("x-orchet-cancel-for")
+    return Tool(
+        name=read_name(operation),
+        document=operation.document,
+        domain=_domain(operation),
+        summary=_text(operation, "summary"),
+        description=_text(operation, "description"),
+        method=operation.method,
+        path=operation.path,
+        server=server,
+        server_variables=server_variables,
+        input_schema=inputs.schema,
+        output_schema=_output_schema(operation),
+        bindings=inputs.bindings,
+        body_content_type=inputs.content_type,
+        effect=read_effect(operation),
+        card_type=read_card_type(operation),
+        pii_fields=read_pii_fields(operation, inputs.bindings),
+        intent_tags=read_texts(operation, "x-orchet-intent-tags"),
+        examples=read_texts(operation, "x-orqen-examples"),
+        load_policy=read_load_policy(operation),
+        cancel_for=cancel_for.text() if cancel_for is not None else None,
+        idempotency_header=inputs.idempotency_header,
+        credentials=read_credentials(operation),
+    )
+
+
+def read_name(operation: Operation) -> str:
+    """The operationId.
+
+    Raises:
+        DocumentInvalid: it is missing, or cannot be the name of a tool.
+    """
+    name = operation.node.require("operationId")
+    if not TOOL_NAME.fullmatch(name.text()):
+        raise name.invalid(
+            f"{name.text()!r} cannot name a tool: letters, digits, _ and - only, at most 64"
+        )
+    return name.text()
+
+
+def _domain(operation: Operation) -> str:
+    tags = read_texts(operation, "tags")
+    return tags[0] if tags else operation.document
+
+
+def _text(operation: Operation, key: str) -> str:
+    found = operation.node.at(key)
+    return found.text().strip() if found is not None else ""
+
+
+def _output_schema(operation: Operation) -> JsonObject | None:
+    """The schema of the first success answer that is JSON."""
+    responses = operation.node.at("responses")
+    if responses is None:
+        return None
+    for status, response in sorted(responses.items(), key=lambda item: item[0]):
+        content = response.at("content") if status.startswith("2") else None
+        media_types = dict(content.items()) if content is not None else {}
+        content_type = choose_content_type(media_types)
+        if content_type is not None and is_json(content_type):
+            written = media_types[content_type].raw("schema")
+            if written is None:
+                return {}
+            return _answer_schema(written, SchemaExpansion(operation.graph, "output"))
+    return None
+
+
+def _answer_schema(written: Node, expansion: SchemaExpansion) -> JsonObject:
+    """The schema with its properties at the top, where those who chain answers look for them."""
+    schema = expansion.opened(expansion.expand(written))
+    flat = flatten_object(schema, opened=expansion.opened) if "allOf" in schema else None
+    if flat is not None:
+        required = list[JsonValue](flat.required)
+        schema = {
+            "type": "object",
+            "properties": flat.properties,
+            **({"required": required} if required else {}),
+            **flat.constraints,
+        }
+    return with_defs(schema, expansion.defs)
+
+
+def _with_compensation(operation: Operation, tool: Tool, tools: dict[str, Tool]) -> Tool:
+    compensation = read_compensation(operation, tool, tools)
+    if compensation is None:
+        return tool
+    references = reference_inputs(tool, compensation)
+    return tool.model_copy(update={"compensation": compensation, "reference_inputs": references})

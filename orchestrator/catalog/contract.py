@@ -1,0 +1,117 @@
+"""The x-orchet-* contract of an operation: effect, confirmation, personal fields and hints."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from orchestrator.catalog.node import Node
+from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.tool import Effect, InputBinding
+
+DEFAULT_CARD = "structured-confirmation"
+"""The card of a call whose contract does not choose one."""
+
+
+def read_effect(operation: Operation) -> Effect:
+    """What a call leaves behind, by the contract first and by the method where it is silent."""
+    if operation.node.at("x-orchet-cancel-for") is not None:
+        return Effect.CANCEL
+    if operation.node.at("x-orchet-cancels") is not None:
+        return Effect.OBLIGATION
+    if operation.is_safe or _says_no_consequence(operation):
+        return Effect.READ
+    return Effect.WRITE
+
+
+def _says_no_consequence(operation: Operation) -> bool:
+    declared = operation.node.at("x-orchet-requires-confirmation")
+    if declared is None:
+        # x-requireConfirmation only speaks of asking, not of what a call leaves behind.
+        declared = operation.node.at("x-openai-isConsequential")
+    return declared is not None and declared.value is False
+
+
+def read_card_type(operation: Operation) -> str | None:
+    """The type of the confirmation card; None when a call needs no confirmation.
+
+    Raises:
+        DocumentInvalid: the value is neither a boolean nor a card type.
+    """
+    if operation.node.at("x-orchet-cancel-for") is not None:
+        return None
+    declared = operation.node.at("x-orchet-requires-confirmation")
+    if declared is None:
+        asks = _neighbour_asks(operation)
+        return DEFAULT_CARD if (not operation.is_safe if asks is None else asks) else None
+    if isinstance(declared.value, bool):
+        return DEFAULT_CARD if declared.value else None
+    if not isinstance(declared.value, str) or not declared.value.strip():
+        raise declared.invalid("x-orchet-requires-confirmation is false, true or a card type")
+    return declared.value
+
+
+def _neighbour_asks(operation: Operation) -> bool | None:
+    """What a neighbour's dialect says about asking first; None when it says nothing."""
+    for keyword in ("x-openai-isConsequential", "x-requireConfirmation"):
+        found = operation.node.at(keyword)
+        if found is not None and isinstance(found.value, bool):
+            return found.value
+    return None
+
+
+def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> tuple[str, ...]:
+    """Names of the inputs whose values come from the PII vault."""
+    found = operation.node.at("x-orchet-pii-required")
+    names = found.texts() if found is not None else ()
+    known = tuple(bindings)
+    return tuple(input_name(name, known) for name in names)
+
+
+def input_name(name: str, bindings: Iterable[InputBinding]) -> str:
+    """The input that a contract means by `name`: an input's own name, else a name on the wire."""
+    known = tuple(bindings)
+    if any(binding.name == name for binding in known):
+        return name
+    return next((binding.name for binding in known if binding.field == name), name)
+
+
+def read_texts(operation: Operation, keyword: str) -> tuple[str, ...]:
+    """A list of strings under an extension; empty when it is absent."""
+    found = operation.node.at(keyword)
+    return found.texts() if found is not None else ()
+
+
+def read_load_policy(operation: Operation) -> Literal["core", "deferred"]:
+    """Whether the full schema is always shown to the planner.
+
+    Raises:
+        DocumentInvalid: the value is neither of the two.
+    """
+    found = operation.node.at("x-orchet-load-policy")
+    if found is None or found.value == "deferred":
+        return "deferred"
+    if found.value == "core":
+        return "core"
+    raise found.invalid("x-orchet-load-policy is core or deferred")
+
+
+def read_credentials(operation: Operation) -> tuple[str, ...]:
+    """Names of the security schemes that the first security requirement asks for."""
+    security = operation.node.at("security") or operation.root.at("security")
+    for requirement in security.elements() if security is not None else ():
+        return tuple(sorted(requirement.mapping()))
+    return ()
+
+
+def read_server(operation: Operation) -> tuple[str, dict[str, str]]:
+    """The URL template of the first server, and the defaults of its variables."""
+    servers = operation.inherited("servers")
+    for server in servers.elements() if servers is not None else ():
+        return server.require("url").text(), _variable_defaults(server)
+    return "", {}
+
+
+def _variable_defaults(server: Node) -> dict[str, str]:
+    variables = server.at("variables")
+    if variables is None:
+        return {}
+    return {name: str(place.require("default").value) for name, place in variables.items()}

@@ -1,0 +1,217 @@
+"""OpenAPI runtime expressions: read from a contract, and filled from a call and its answer."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.pointer import follow, parse_pointer
+from orchestrator.catalog.tool import Tool, ToolCallTemplate
+from orchestrator.record import JsonObject
+
+Message = Literal["request", "response"]
+Source = Literal["body", "header", "path", "query"]
+
+_EMBEDDED = re.compile(r"\{(\$[^{}]*)\}")
+_SOURCE = re.compile(
+    r"""\$(?P<message>request|response)\.
+    (?: (?P<source>header|path|query)\.(?P<name>.+) | body(?:\#(?P<pointer>.*))? )""",
+    re.VERBOSE | re.DOTALL,
+)
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One reading: `$request.header.X` is Expression("request", "header", ("X",))."""
+
+    message: Message
+    source: Source
+    path: tuple[str, ...]
+    """The steps of the pointer into a body, or the one name of a parameter or header."""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """The text of one argument: constants and readings in turn.
+
+    A text that is one expression gives the value read, of whatever type; a text with expressions
+    embedded in braces gives a string.
+    """
+
+    parts: tuple[str | Expression, ...]
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """The readings in it."""
+        return tuple(part for part in self.parts if isinstance(part, Expression))
+
+
+def parse_filling(text: str) -> Filling:
+    """Read the text of an argument: an expression, a constant, or `{$...}` inside of one.
+
+    Raises:
+        ValueError: it begins like an expression and is none.
+    """
+    if text.startswith("$"):
+        return Filling((parse_expression(text),))
+    pieces = _EMBEDDED.split(text)
+    parts = [parse_expression(p) if i % 2 else p for i, p in enumerate(pieces) if i % 2 or p]
+    return Filling(tuple(parts) or ("",))
+
+
+def parse_expression(text: str) -> Expression:
+    """Read one runtime expression.
+
+    Raises:
+        ValueError: the text is no expression, or one that a call cannot answer, such as $url.
+    """
+    match = _SOURCE.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f"{text!r} is no runtime expression; write for example $response.body#/booking_id"
+        )
+    message: Message = "request" if match["message"] == "request" else "response"
+    if match["source"] is None:
+        return Expression(message, "body", parse_pointer(match["pointer"] or ""))
+    return Expression(message, _named_source(text, message, match), (match["name"],))
+
+
+def _named_source(text: str, message: Message, match: re.Match[str]) -> Source:
+    if match["source"] == "header":
+        if not _HEADER_NAME.fullmatch(match["name"]):
+            raise ValueError(f"{text!r} does not name a header")
+        return "header"
+    if message == "response":
+        raise ValueError(f"{text!r}: an answer has a body and headers only")
+    return "path" if match["source"] == "path" else "query"
+
+
+def fill_template(
+    template: ToolCallTemplate,
+    *,
+    tool: Tool,
+    arguments: JsonObject,
+    idempotency_key: str | None,
+    response_body: JsonValue,
+    response_headers: Mapping[str, str],
+) -> JsonObject:
+    """The arguments of the template's tool; those whose expressions find nothing are left out.
+
+    Args:
+        template: the cancel or probe call of a contract.
+        tool: the tool that was called, whose bindings tell where its inputs went.
+        arguments: what it was called with, by input name.
+        idempotency_key: the key that the call carried, if it takes one.
+        response_body: the answer; None when there is none.
+        response_headers: names in any case.
+    """
+    headers = {name.lower(): value for name, value in response_headers.items()}
+
+    def read(expression: Expression) -> JsonValue:
+        if expression.message == "request":
+            return _read_request(expression, tool, arguments, idempotency_key)
+        if expression.source == "header":
+            return headers.get(expression.path[0].lower())
+        return _follow_or_none(response_body, expression.path)
+
+    filled = {name: _fill(parse_filling(text), read) for name, text in template.arguments.items()}
+    return {name: value for name, value in filled.items() if value is not None}
+
+
+def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValue:
+    values = [read(part) if isinstance(part, Expression) else part for part in filling.parts]
+    if len(values) == 1:
+        return values[0]
+    if any(value is None or isinstance(value, dict | list) for value in values):
+        return None
+    return "".join(_as_text(value) for value in values)
+
+
+def _as_text(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _read_request(
+    expression: Expression, tool: Tool, arguments: JsonObject, idempotency_key: str | None
+) -> JsonValue:
+    if expression.source == "body":
+        return _follow_or_none(_sent_body(tool, arguments), expression.path)
+    name = expression.path[0]
+    if expression.source == "header" and name.lower() == (tool.idempotency_header or "").lower():
+        return idempotency_key
+    wanted = input_read(expression, tool)
+    return arguments.get(wanted) if wanted is not None else None
+
+
+def _sent_body(tool: Tool, arguments: JsonObject) -> JsonValue:
+    fields = [b for b in tool.bindings if b.location == "body" and b.name in arguments]
+    for binding in fields:
+        if not binding.field:
+            return arguments[binding.name]
+    return {binding.field: arguments[binding.name] for binding in fields} or None
+
+
+def _follow_or_none(value: JsonValue, path: Iterable[str]) -> JsonValue:
+    try:
+        return follow(value, path)
+    except LookupError:
+        return None
+
+
+def input_read(expression: Expression, tool: Tool) -> str | None:
+    """The input of `tool` that the expression reads back whole; None when it reads no such thing.
+
+    >>> input_read(parse_expression("$request.body#/client_reference"), tool)
+    'client_reference'
+    """
+    if expression.message != "request" or len(expression.path) != 1:
+        return None
+    name, source = expression.path[0], expression.source
+    for binding in tool.bindings:
+        same = binding.field == name or (
+            source == "header" and binding.field.lower() == name.lower()
+        )
+        if binding.location == source and same:
+            return binding.name
+    return None
+
+
+def reads_only_response(template: ToolCallTemplate) -> bool:
+    """Whether everything that the template reads comes from the answer.
+
+    Such a call cannot be made when the answer never came.
+    """
+    expressions = expressions_of(template)
+    return bool(expressions) and all(e.message == "response" for e in expressions)
+
+
+def response_headers_read(tool: Tool) -> frozenset[str]:
+    """Lower-case names of the answer's headers that the tool's compensation reads."""
+    if tool.compensation is None:
+        return frozenset()
+    templates = (tool.compensation.cancel, tool.compensation.probe)
+    return frozenset(
+        expression.path[0].lower()
+        for template in templates
+        if template is not None
+        for expression in expressions_of(template)
+        if expression.message == "response" and expression.source == "header"
+    )
+
+
+def expressions_of(template: ToolCallTemplate) -> tuple[Expression, ...]:
+    """Every reading in the template's arguments.
+
+    Raises:
+        ValueError: one of them is malformed.
+    """
+    return tuple(
+        expression
+        for text in template.arguments.values()
+        for expression in parse_filling(text).expressions
+    )

@@ -1,0 +1,54 @@
+"""What a rule is and what it finds."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.catalog.lint.subject import Subject
+from orchestrator.record import Record
+
+Severity = Literal["error", "warning", "note"]
+
+
+class Finding(Record):
+    """One thing that is wrong, where, and how to mend it."""
+
+    code: str = Field(description="stable, e.g. ORC041")
+    severity: Severity
+    document: str
+    pointer: str = Field(description="RFC 6901 pointer into the document, overlays applied")
+    message: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What one rule says of one place; the rule's code and severity make it a Finding."""
+
+    pointer: str
+    message: str
+    mend: str
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule on single tools."""
+
+    code: str
+    severity: Severity
+    title: str
+    check: Callable[[Subject], Iterator[Problem]]
+
+    def findings(self, subject: Subject) -> Iterator[Finding]:
+        """What the rule says of one tool."""
+        for problem in self.check(subject):
+            yield Finding(
+                code=self.code,
+                severity=self.severity,
+                document=subject.operation.document,
+                pointer=problem.pointer,
+                message=problem.message,
+                mend=problem.mend,
+            )

@@ -1,0 +1,167 @@
+"""All rules over all tools of a set of documents."""
+
+from collections.abc import Iterator, Mapping
+
+from jsonschema.validators import validator_for
+from openapi_spec_validator.schemas import schema_v30, schema_v31
+
+from orchestrator.catalog.lint import contracts, rollback, shapes, wording
+from orchestrator.catalog.lint.finding import Finding, Problem, Rule
+from orchestrator.catalog.lint.subject import Subject, subjects
+from orchestrator.catalog.node import Node
+from orchestrator.catalog.operations import Operation, check_version, operations
+from orchestrator.catalog.pointer import format_pointer
+from orchestrator.errors import DocumentInvalid
+from orchestrator.record import JsonObject
+
+_MOST_PER_DOCUMENT = 50
+"""Breaches of the OpenAPI schema that are reported: one mistake high up can cause thousands."""
+
+
+def _compiles(subject: Subject) -> Iterator[Problem]:
+    """ORC002: the operation compiles to a tool."""
+    if subject.fault is not None:
+        yield Problem(
+            subject.fault.pointer,
+            subject.fault.reason,
+            "correct this place; the rest of the tool was not examined",
+        )
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("ORC002", "error", "A tool compiles", _compiles),
+    Rule("ORC010", "error", "A tool has a usable operationId", wording.usable_name),
+    Rule("ORC012", "error", "A tool has a summary", wording.has_summary),
+    Rule("ORC013", "error", "A tool is described", wording.has_description),
+    Rule("ORC014", "warning", "Words are plain", wording.plain_language),
+    Rule("ORC015", "note", "A description tells its scope", wording.explicit_scope),
+    Rule("ORC020", "error", "The input is an object", shapes.object_shaped),
+    Rule("ORC021", "warning", "Inputs state their limits", shapes.constrained_inputs),
+    Rule("ORC022", "warning", "Inputs are described", shapes.described_inputs),
+    Rule("ORC023", "warning", "A needed body is required", shapes.body_is_required),
+    Rule("ORC024", "error", "Success is structured JSON", shapes.structured_answer),
+    Rule("ORC030", "warning", "Keywords are known", contracts.known_keywords),
+    Rule("ORC031", "error", "Confirmation is declared", contracts.declared_confirmation),
+    Rule("ORC032", "error", "The card type is known", contracts.known_card_type),
+    Rule("ORC033", "error", "Personal fields are inputs", contracts.pii_fields_exist),
+    Rule("ORC034", "error", "Credentials resolve", contracts.credentials_resolve),
+    Rule("ORC035", "error", "There is a server to call", contracts.absolute_server),
+    Rule("ORC040", "error", "A side effect can be undone", rollback.declares_cancel),
+    Rule("ORC041", "error", "Both ends of a pair are tools", rollback.cancel_exists),
+    Rule("ORC042", "error", "The ends of a pair agree", rollback.pair_agrees),
+    Rule("ORC043", "error", "A cancel never asks", rollback.cancel_never_asks),
+    Rule("ORC044", "error", "A cancel can be filled", rollback.cancel_can_be_filled),
+    Rule("ORC045", "error", "Arguments are inputs", rollback.args_are_inputs),
+    Rule("ORC046", "error", "Expressions find something", rollback.expressions_find_something),
+    Rule("ORC047", "error", "A lost answer can be undone", rollback.survives_ambiguity),
+    Rule("ORC048", "error", "A probe reads the request", rollback.probe_reads_request),
+    Rule("ORC049", "error", "A probe only reads", rollback.probe_only_reads),
+    Rule("ORC050", "note", "A call can be repeated", rollback.takes_idempotency_key),
+    Rule("ORC051", "warning", "Settings stand where they count", rollback.settings_need_cancels),
+    Rule("ORC052", "warning", "A reference is the caller's own", rollback.reference_is_own),
+)
+"""Rules on single tools. Beside them: ORC001 on documents and ORC011 on names across them."""
+
+
+def lint(documents: Mapping[str, JsonObject]) -> list[Finding]:
+    """What is wrong with the tools of these documents, in order of place.
+
+    Operations that are not exposed as tools are not examined.
+
+    Args:
+        documents: parsed, by name, overlays applied; `catalog.load_documents` gives them.
+    """
+    findings: list[Finding] = []
+    names: dict[str, list[Subject]] = {}
+    for document, content in documents.items():
+        findings += _document_findings(document, content)
+        exposed, faults = _exposed(document, content)
+        findings += faults
+        for subject in subjects(exposed):
+            findings += _tool_findings(subject)
+            names.setdefault(subject.operation.operation_id or "", []).append(subject)
+    findings += _repeated_names(names)
+    return sorted(set(findings), key=lambda f: (f.document, f.pointer, f.code, f.message))
+
+
+def has_errors(findings: list[Finding]) -> bool:
+    """Whether any finding is an error."""
+    return any(finding.severity == "error" for finding in findings)
+
+
+def _tool_findings(subject: Subject) -> list[Finding]:
+    findings = [finding for rule in RULES for finding in _applied(rule, subject)]
+    better = {f.pointer for f in findings if f.code != "ORC002" and f.severity == "error"}
+    # Where a rule says what is wrong, the compiler's own words on it would only repeat that.
+    return [f for f in findings if f.code != "ORC002" or f.pointer not in better]
+
+
+def _applied(rule: Rule, subject: Subject) -> list[Finding]:
+    try:
+        return list(rule.findings(subject))
+    except DocumentInvalid as fault:
+        # A rule reads further than the compiler does, and may be the first to meet a wrong shape.
+        return [_document_finding(fault.document, fault.pointer, fault.reason)]
+
+
+def _document_findings(document: str, content: JsonObject) -> list[Finding]:
+    """ORC001: the document is one that the OpenAPI schema allows."""
+    try:
+        check_version(Node.of(document, content))
+    except DocumentInvalid as fault:
+        return [_document_finding(fault.document, fault.pointer, fault.reason)]
+    is_3_0 = str(content["openapi"]).startswith("3.0")
+    schema = dict(schema_v30 if is_3_0 else schema_v31)
+    found: list[Finding] = []
+    for breach in validator_for(schema)(schema).iter_errors(content):
+        if len(found) < _MOST_PER_DOCUMENT:
+            pointer = format_pointer(breach.absolute_path)
+            found.append(_document_finding(document, pointer, _shortened(breach.message)))
+    return found
+
+
+def _document_finding(document: str, pointer: str, reason: str) -> Finding:
+    return Finding(
+        code="ORC001",
+        severity="error",
+        document=document,
+        pointer=pointer,
+        message=reason,
+        mend="make it what the OpenAPI specification allows here",
+    )
+
+
+def _shortened(text: str, most: int = 240) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[Finding]]:
+    """The operations that are tools, and what kept us from seeing others."""
+    found: list[Operation] = []
+    faults: list[Finding] = []
+    try:
+        for operation in operations(Node.of(document, content)):
+            try:
+                if operation.is_tool:
+                    found.append(operation)
+            except DocumentInvalid as fault:
+                faults.append(_document_finding(document, fault.pointer, fault.reason))
+    except DocumentInvalid as fault:
+        faults.append(_document_finding(document, fault.pointer, fault.reason))
+    return found, faults
+
+
+def _repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Finding]:
+    """ORC011: no two tools have one operationId, in one document or in several."""
+    for name, holders in names.items():
+        first, others = holders[0], holders[1:] if name else []
+        for subject in others:
+            yield Finding(
+                code="ORC011",
+                severity="error",
+                document=subject.operation.document,
+                pointer=subject.pointer_to("operationId"),
+                message=f"the operationId {name!r} is taken by a tool of "
+                f"{first.operation.document}, {first.operation.method} {first.operation.path}",
+                mend="choose another: the name of a tool is unique in the catalog",
+            )

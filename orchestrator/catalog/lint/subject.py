@@ -1,0 +1,73 @@
+"""What the rules look at: one tool as written, and as far as it compiles."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from orchestrator.catalog.compensation import read_compensation
+from orchestrator.catalog.compile import compile_operation
+from orchestrator.catalog.node import Node
+from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.tool import Compensation, Tool
+from orchestrator.errors import DocumentInvalid
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A tool under examination."""
+
+    operation: Operation
+    tool: Tool | None = None
+    """None when it does not compile; `fault` says why."""
+    compensation: Compensation | None = None
+    fault: DocumentInvalid | None = None
+    peers: Mapping[str, "Subject"] = field(default_factory=dict)
+    """The tools of the same document, itself included, by operationId."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.operation.operation_id or f"{self.operation.method} {self.operation.path}"
+
+    @property
+    def pointer(self) -> str:
+        """Where the operation stands."""
+        return self.operation.node.pointer
+
+    def said(self, keyword: str) -> Node | None:
+        """What the operation has under a keyword."""
+        return self.operation.node.at(keyword)
+
+    def pointer_to(self, keyword: str) -> str:
+        """Where a keyword stands, or the operation when it is absent."""
+        found = self.operation.node.raw(keyword)
+        return found.pointer if found is not None else self.pointer
+
+    def peer(self, name: str) -> "Subject | None":
+        """Another tool of the same document."""
+        return self.peers.get(name)
+
+
+def subjects(exposed: Iterable[Operation]) -> list[Subject]:
+    """The tools of one document, each knowing the others."""
+    compiled = [_compiled(operation) for operation in exposed]
+    tools = {subject.tool.name: subject.tool for subject in compiled if subject.tool is not None}
+    whole = [_with_compensation(subject, tools) for subject in compiled]
+    peers = {s.operation.operation_id: s for s in whole if s.operation.operation_id is not None}
+    return [replace(subject, peers=peers) for subject in whole]
+
+
+def _compiled(operation: Operation) -> Subject:
+    try:
+        return Subject(operation, tool=compile_operation(operation))
+    except DocumentInvalid as fault:
+        return Subject(operation, fault=fault)
+
+
+def _with_compensation(subject: Subject, tools: Mapping[str, Tool]) -> Subject:
+    if subject.tool is None:
+        return subject
+    try:
+        compensation = read_compensation(subject.operation, subject.tool, tools)
+    except DocumentInvalid as fault:
+        return replace(subject, fault=fault)
+    return replace(subject, compensation=compensation)

@@ -1,0 +1,100 @@
+"""The operations of a document: where each stands, and what its path and document add to it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestrator.catalog.node import Node
+from orchestrator.catalog.schemas import SchemaGraph
+
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation as written, with all that its compilation needs to look up."""
+
+    document: str
+    path: str
+    method: str
+    """Upper case."""
+    node: Node
+    path_item: Node
+    root: Node
+    graph: SchemaGraph
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether the document exposes it.
+
+        Raises:
+            DocumentInvalid: x-orchet-tool is neither true nor false.
+        """
+        flag = self.node.at("x-orchet-tool")
+        if flag is None:
+            return False
+        if not isinstance(flag.value, bool):
+            raise flag.invalid("x-orchet-tool is true or false")
+        return flag.value
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether HTTP promises that it changes nothing."""
+        return self.method in SAFE_METHODS
+
+    @property
+    def operation_id(self) -> str | None:
+        """Its operationId, when it has one."""
+        found = self.node.at("operationId")
+        return found.value if found is not None and isinstance(found.value, str) else None
+
+    def parameters(self) -> list[Node]:
+        """Its parameters and those of its path, in order; its own win over the path's."""
+        merged: dict[tuple[str, str], Node] = {}
+        for holder in (self.path_item, self.node):
+            listed = holder.at("parameters")
+            for parameter in listed.elements() if listed is not None else ():
+                key = (parameter.require("in").text(), parameter.require("name").text())
+                merged[key] = parameter
+        return list(merged.values())
+
+    def inherited(self, key: str) -> Node | None:
+        """What the operation says under `key`, else its path, else the document."""
+        for holder in (self.node, self.path_item, self.root):
+            if (found := holder.at(key)) is not None:
+                return found
+        return None
+
+
+def operations(root: Node) -> Iterator[Operation]:
+    """Every operation of a document, in its order.
+
+    Raises:
+        DocumentInvalid: `openapi` is not 3.0.x or 3.1.x, or `paths` is not an object of objects.
+    """
+    check_version(root)
+    graph = SchemaGraph(root)
+    paths = root.at("paths")
+    for path, path_item in paths.items() if paths is not None else ():
+        if path.startswith("x-"):
+            continue
+        path_item.mapping()
+        for method in METHODS:
+            if (node := path_item.at(method)) is not None:
+                node.mapping()
+                yield Operation(root.document, path, method.upper(), node, path_item, root, graph)
+
+
+def check_version(root: Node) -> None:
+    """Refuse what is not an OpenAPI 3.0 or 3.1 document.
+
+    Raises:
+        DocumentInvalid: with the version that was found, if any.
+    """
+    mapping = root.mapping()
+    version = mapping.get("openapi")
+    if isinstance(version, str) and version.startswith(("3.0.", "3.1.")):
+        return
+    found = version if version is not None else mapping.get("swagger")
+    written = f"it is {found!r}" if found is not None else "the key 'openapi' is missing"
+    raise root.invalid(f"an OpenAPI 3.0 or 3.1 document is wanted; {written}")

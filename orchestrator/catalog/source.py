@@ -1,0 +1,96 @@
+"""The only file reading of the catalog: documents and overlays from files and folders."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.catalog.bundle import bundle
+from orchestrator.catalog.overlay import Overlay, parse_overlay
+from orchestrator.catalog.yaml12 import load_yaml
+from orchestrator.errors import DocumentInvalid, DocumentUnreadable, UsageError
+from orchestrator.record import JsonObject
+
+SUFFIXES = frozenset({".json", ".yaml", ".yml"})
+
+
+def read_documents(paths: Iterable[str | Path]) -> dict[str, JsonObject]:
+    """Parsed documents by the stem of their file, references to other files taken in.
+
+    Of a folder, files with another suffix are passed over, and so are files that are no OpenAPI
+    documents, such as overlays and shared schemas. A file that is named must be one.
+
+    Raises:
+        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
+        DocumentInvalid: a file is no document, or two files have the same stem.
+        UsageError: no document was found.
+    """
+    asked = [Path(path) for path in paths]
+    documents: dict[str, JsonObject] = {}
+    for file, parsed in _find(asked):
+        if file.stem in documents:
+            raise DocumentInvalid(file.stem, "", f"another document is called so: rename {file}")
+        documents[file.stem] = bundle(file.stem, parsed, at=file, read=read_object)
+    if not documents:
+        named = ", ".join(str(path) for path in asked) or "nothing"
+        raise UsageError(f"no OpenAPI document found in {named}; name a file or a folder of them")
+    return documents
+
+
+def read_overlays(paths: Sequence[str | Path]) -> list[Overlay]:
+    """Overlays in the order in which they are to be applied.
+
+    Raises:
+        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
+        DocumentInvalid: a file is no Overlay 1.0 document.
+    """
+    return [parse_overlay(Path(path).name, read_object(Path(path))) for path in paths]
+
+
+def read_object(path: Path) -> JsonObject:
+    """The JSON or YAML object in a file; dates in it stay strings.
+
+    Raises:
+        DocumentUnreadable: the file is missing, is neither JSON nor YAML, or holds no object.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        value = _parse_json(text) if path.suffix == ".json" else load_yaml(text)
+    except OSError as error:
+        raise DocumentUnreadable(str(path), error.strerror or "it cannot be opened") from error
+    except RecursionError as error:
+        raise DocumentUnreadable(str(path), "it is nested too deep") from error
+    except ValueError as error:
+        raise DocumentUnreadable(str(path), str(error)) from error
+    if not isinstance(value, dict):
+        raise DocumentUnreadable(str(path), "it holds no object; an OpenAPI document is one")
+    return value
+
+
+def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject]]:
+    for path in paths:
+        if path.is_dir():
+            for file in sorted(path.iterdir()):
+                if file.suffix in SUFFIXES and file.is_file():
+                    parsed = read_object(file)
+                    if "openapi" in parsed or "swagger" in parsed:
+                        yield file, parsed
+        else:
+            yield path, read_object(path)
+
+
+def _parse_json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return result
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")

@@ -1,0 +1,148 @@
+"""Owns what all tests share: a clean environment, markers from folders, and Temporal servers.
+
+The servers are the binaries that the locked packages put beside the interpreter: nothing is
+downloaded when the tests run.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import WorkflowEnvironment
+
+from orchestrator.contracts import SEARCH_ATTRIBUTES
+
+_TESTS: Final = Path(__file__).parent
+_BIN: Final = Path(sys.executable).parent
+_SUFFIX: Final = ".exe" if os.name == "nt" else ""
+_MARKED_FOLDERS: Final = ("unit", "workflow", "replay", "integration", "chaos", "browser")
+_TIME_SKIPPING: Final = "time-skipping"
+_LOCAL: Final = "local"
+_OPTION: Final = "--workflow-environment"
+_FOREIGN_VARIABLES: Final = ("ORCHESTRATOR_", "TEMPORAL_")
+
+# A thread of the SDK's core that still finishes a call while the interpreter shuts down aborts the
+# process (temporalio/sdk-python issue 300). Time in seconds for the last call to be over.
+_CORE_SETTLES_S: Final = 0.1
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer the choice of the server that workflow tests run on."""
+    parser.addoption(
+        _OPTION,
+        default=None,
+        metavar="local|time-skipping|HOST:PORT",
+        help="server of workflow_env; default: local in tests/integration and tests/chaos, "
+        "time-skipping elsewhere",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a server choice that is none, before anything runs."""
+    choice = config.getoption(_OPTION)
+    if choice not in (None, _LOCAL, _TIME_SKIPPING) and not _is_address(choice):
+        raise pytest.UsageError(
+            f"{_OPTION} {choice!r} is neither {_LOCAL}, {_TIME_SKIPPING} nor HOST:PORT"
+        )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test with the name of its folder."""
+    for item in items:
+        folder = _folder(item.path)
+        if folder in _MARKED_FOLDERS:
+            item.add_marker(folder)
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the settings of the machine from every test."""
+    for name in [name for name in os.environ if name.startswith(_FOREIGN_VARIABLES)]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+async def time_skipping_env() -> AsyncIterator[WorkflowEnvironment]:
+    """The test server that skips time: one for all tests, since its clock is one for all.
+
+    It keeps search attributes but has no visibility: listing workflows needs `local_env`.
+    """
+    env = await WorkflowEnvironment.start_time_skipping(
+        data_converter=pydantic_data_converter,
+        test_server_existing_path=str(_BIN / f"temporal-test-server{_SUFFIX}"),
+    )
+    async with env:
+        await _register_search_attributes(env.client)
+        yield env
+    await asyncio.sleep(_CORE_SETTLES_S)
+
+
+@pytest.fixture(scope="session")
+async def local_env() -> AsyncIterator[WorkflowEnvironment]:
+    """The real dev server in memory, on a free port, without its Web UI."""
+    env = await WorkflowEnvironment.start_local(
+        data_converter=pydantic_data_converter,
+        dev_server_existing_path=str(_BIN / f"temporal{_SUFFIX}"),
+        dev_server_log_level="error",
+    )
+    async with env:
+        await _register_search_attributes(env.client)
+        yield env
+    await asyncio.sleep(_CORE_SETTLES_S)
+
+
+@pytest.fixture(scope="session")
+async def remote_env(pytestconfig: pytest.Config) -> WorkflowEnvironment:
+    """The server at the HOST:PORT that the command line names."""
+    client = await Client.connect(
+        str(pytestconfig.getoption(_OPTION)), data_converter=pydantic_data_converter
+    )
+    await _register_search_attributes(client)
+    return WorkflowEnvironment.from_client(client)
+
+
+@pytest.fixture
+def workflow_env(request: pytest.FixtureRequest) -> WorkflowEnvironment:
+    """The server that the command line chose, else the one that suits the test's folder."""
+    env = request.getfixturevalue(_env_fixture(request))
+    assert isinstance(env, WorkflowEnvironment)
+    return env
+
+
+def _env_fixture(request: pytest.FixtureRequest) -> str:
+    choice = request.config.getoption(_OPTION) or _default_server(request.path)
+    return {_LOCAL: "local_env", _TIME_SKIPPING: "time_skipping_env"}.get(choice, "remote_env")
+
+
+def _default_server(test_file: Path) -> str:
+    return _LOCAL if _folder(test_file) in ("integration", "chaos") else _TIME_SKIPPING
+
+
+def _folder(test_file: Path) -> str:
+    return test_file.relative_to(_TESTS).parts[0] if test_file.is_relative_to(_TESTS) else ""
+
+
+def _is_address(choice: str) -> bool:
+    host, _, port = choice.rpartition(":")
+    return bool(host) and port.isdecimal()
+
+
+async def _register_search_attributes(client: Client) -> None:
+    keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+    request = AddSearchAttributesRequest(
+        namespace=client.namespace, search_attributes=dict.fromkeys(SEARCH_ATTRIBUTES, keyword)
+    )
+    try:
+        await client.operator_service.add_search_attributes(request)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:
+            raise

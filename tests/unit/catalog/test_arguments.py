@@ -1,0 +1,133 @@
+"""Arguments checked against the contract, before anything is sent."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.arguments import check_arguments, personal_fields
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.errors import DocumentInvalid
+from orchestrator.record import JsonObject
+
+_SEARCH: dict[str, Any] = {
+    "origin": {"type": "string", "minLength": 2},
+    "date": {"type": "string", "format": "date"},
+    "adults": {"type": "integer", "minimum": 1, "maximum": 9},
+    "cabin": {"type": "string", "enum": ["economy", "business"]},
+    "traveler_email": {"type": "string", "format": "email", "maxLength": 5},
+    "guests": {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "required": ["name"],
+            "additionalProperties": False,
+            "properties": {"name": {"type": "string", "pattern": "^[A-Z]"}},
+        },
+    },
+}
+
+
+def _catalog(properties: dict[str, Any], **schema: Any) -> Catalog:
+    def operation(operation_id: str, **more: Any) -> dict[str, Any]:
+        body = {"type": "object", "properties": properties, **schema}
+        return {
+            "post": {
+                "operationId": operation_id,
+                "x-orchet-tool": True,
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": body}},
+                },
+                "responses": {"200": {"description": "done"}},
+                **more,
+            }
+        }
+
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": "http://h"}],
+        "paths": {
+            "/book": operation(
+                "flight_book",
+                **{
+                    "x-orchet-pii-required": ["traveler_email", "name"],
+                    "x-orchet-cancels": "flight_cancel",
+                    "x-orchet-compensation-args": {"origin": "$request.body#/origin"},
+                },
+            ),
+            "/cancel": operation("flight_cancel", **{"x-orchet-cancel-for": "flight_book"}),
+            "/other": operation("flight_other"),
+        },
+    }
+    return Catalog.from_documents({"flights": document})
+
+
+def _check(arguments: JsonObject, tool: str = "flight_book", **schema: Any) -> tuple[str, ...]:
+    catalog = _catalog(_SEARCH, **schema)
+    return check_arguments(catalog, catalog.tool(tool), arguments)
+
+
+def test_right_arguments_have_no_problems() -> None:
+    """Nothing to say."""
+    assert _check({"origin": "Oslo", "date": "2026-12-03", "adults": 2, "cabin": "economy"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"date": "2026-02-30"}, "date must be a date like 2026-12-03"),
+        ({"adults": 12}, "adults must be at most 9"),
+        ({"adults": "two"}, "adults must be an integer"),
+        ({"cabin": "first"}, "cabin must be one of economy, business"),
+        ({"origin": "x"}, "origin must have at least 2 characters"),
+        ({"guests": [{"name": "ada"}]}, "guests[0].name must match the pattern ^[A-Z]"),
+        ({"guests": [{}]}, "guests[0].name is missing"),
+        (
+            {"guests": [{"name": "A", "nme": 1}]},
+            "guests[0].nme is no input here; did you mean name?",
+        ),
+        ({"orgin": "Oslo"}, "orgin is no input here; did you mean origin?"),
+        ({"zzz": 1}, "zzz is no input here"),
+    ],
+)
+def test_each_fault_is_one_sentence(arguments: JsonObject, problem: str) -> None:
+    """Which field, and what it must be; never the value."""
+    assert _check(arguments) == (problem,)
+
+
+def test_alternatives_say_what_each_of_them_misses() -> None:
+    """One of two ids is enough, and the sentence says so."""
+    either = [{"required": ["origin"]}, {"required": ["date"]}]
+
+    assert _check({}, anyOf=either) == ("origin or date is missing",)
+    assert _check({"origin": "Oslo"}, anyOf=either) == ()
+
+
+def test_a_handle_counts_as_a_valid_value() -> None:
+    """Neither format nor length nor pattern is asked of it, also where it is nested."""
+    assert _check({"traveler_email": "pii:traveler_email", "guests": [{"name": "pii:name"}]}) == ()
+
+
+def test_a_handle_of_another_field_is_a_problem() -> None:
+    """Only the fields of the tool's contract may be sent to its provider."""
+    assert (
+        "pii:passport is no personal field of this tool; it takes pii:name, pii:traveler_email"
+        in (_check({"origin": "pii:passport"}))
+    )
+
+
+def test_a_cancel_may_carry_what_its_booking_carried() -> None:
+    """An id that the provider made from a value goes back to it; to no other tool."""
+    catalog = _catalog(_SEARCH)
+
+    assert personal_fields(catalog, catalog.tool("flight_cancel")) == {"traveler_email", "name"}
+    assert personal_fields(catalog, catalog.tool("flight_other")) == frozenset()
+
+
+def test_a_schema_that_cannot_be_evaluated_is_the_documents_fault() -> None:
+    """A pattern that Python cannot read is named as such, and no library's exception leaves."""
+    catalog = _catalog({"origin": {"type": "string", "pattern": r"^\p{L}+$"}})
+
+    with pytest.raises(DocumentInvalid, match="flight_book cannot be evaluated"):
+        check_arguments(catalog, catalog.tool("flight_book"), {"origin": "Oslo"})

@@ -1,0 +1,211 @@
+"""Rollback contracts read from a document."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.compensation import is_own_reference
+from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.tool import Compensation
+from orchestrator.errors import DocumentInvalid
+
+PREFIX = "x-orchet-compensation-"
+
+
+def forward(shop: dict[str, Any]) -> dict[str, Any]:
+    """The creating operation."""
+    operation: dict[str, Any] = shop["paths"]["/orders"]["post"]
+    return operation
+
+
+def compensation(shop: dict[str, Any]) -> Compensation:
+    found = compile_document("shop", shop)["shop_place_order"].compensation
+    assert found is not None
+    return found
+
+
+def test_the_declared_args_and_probe_are_read(shop: dict[str, Any]) -> None:
+    """Cancel and probe carry their tool and the expressions that fill it."""
+    found = compensation(shop)
+
+    assert found.cancel.tool == "shop_cancel_order"
+    assert found.cancel.arguments == {
+        "order_id": "$response.body#/order_id",
+        "client_reference": "$request.body#/client_reference",
+    }
+    assert found.probe is not None
+    assert found.probe.tool == "shop_find_order"
+
+
+def test_silence_means_the_defaults(shop: dict[str, Any]) -> None:
+    """Thirty seconds, ten attempts, no window, park."""
+    found = compensation(shop)
+
+    assert (found.timeout, found.max_attempts) == (timedelta(seconds=30), 10)
+    assert (found.window, found.on_failure) == (None, "park")
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        (5, timedelta(seconds=5)),
+        (2.5, timedelta(seconds=2.5)),
+        ("PT10S", timedelta(seconds=10)),
+        ("PT1.5S", timedelta(seconds=1.5)),
+        ("P1DT2H", timedelta(days=1, hours=2)),
+        ("P2W", timedelta(weeks=2)),
+    ],
+)
+def test_times_are_seconds_or_iso_8601(
+    shop: dict[str, Any], written: Any, wanted: timedelta
+) -> None:
+    """Timeout and window take both forms."""
+    forward(shop)[PREFIX + "timeout"] = written
+    forward(shop)[PREFIX + "window"] = written
+
+    assert (compensation(shop).timeout, compensation(shop).window) == (wanted, wanted)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "value"),
+    [
+        ("timeout", 0),
+        ("timeout", "-PT5S"),
+        ("timeout", "10 s"),
+        ("timeout", "P"),
+        ("timeout", "PT"),
+        ("timeout", True),
+        ("window", "P1M"),
+        ("window", "P1Y"),
+        ("max-attempts", 0),
+        ("max-attempts", 1.5),
+        ("max-attempts", True),
+        ("on-failure", "ignore"),
+    ],
+)
+def test_other_settings_are_refused_where_they_stand(
+    shop: dict[str, Any], keyword: str, value: Any
+) -> None:
+    """Months and years have no fixed length; nothing else is guessed either."""
+    forward(shop)[PREFIX + keyword] = value
+
+    with pytest.raises(DocumentInvalid) as refused:
+        compensation(shop)
+
+    assert refused.value.pointer == f"/paths/~1orders/post/{PREFIX}{keyword}"
+
+
+def test_attempts_and_on_failure_are_read(shop: dict[str, Any]) -> None:
+    """What is declared replaces the default."""
+    forward(shop)[PREFIX + "max-attempts"] = 3
+    forward(shop)[PREFIX + "on-failure"] = "continue"
+
+    assert (compensation(shop).max_attempts, compensation(shop).on_failure) == (3, "continue")
+
+
+def test_without_args_the_inputs_are_matched_by_name(shop: dict[str, Any]) -> None:
+    """An id comes from the answer; a client reference from the request: it is always known."""
+    del forward(shop)[PREFIX + "args"]
+
+    assert compensation(shop).cancel.arguments == {
+        "order_id": "$response.body#/order_id",
+        "client_reference": "$request.body#/client_reference",
+    }
+
+
+def test_a_probe_named_alone_is_filled_from_the_request(shop: dict[str, Any]) -> None:
+    """A probe is asked when there is no answer, so none is read."""
+    forward(shop)[PREFIX + "probe"] = "shop_find_order"
+
+    probe = compensation(shop).probe
+
+    assert probe is not None
+    assert probe.arguments == {"client_reference": "$request.body#/client_reference"}
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"x-orchet-cancels": "shop_undo"}, "x-orchet-cancels"),
+        ({PREFIX + "probe": {"operationId": "nobody"}}, PREFIX + "probe/operationId"),
+        ({PREFIX + "args": {"order_id": "$response.order_id"}}, PREFIX + "args/order_id"),
+        ({PREFIX + "args": {"order_id": 3}}, PREFIX + "args/order_id"),
+    ],
+)
+def test_a_pair_that_cannot_work_is_refused(
+    shop: dict[str, Any], change: dict[str, Any], pointer: str
+) -> None:
+    """Unknown tools and malformed expressions are found before anything is ever called."""
+    forward(shop).update(change)
+
+    with pytest.raises(DocumentInvalid) as refused:
+        compensation(shop)
+
+    assert refused.value.pointer == f"/paths/~1orders/post/{pointer}"
+
+
+def references(shop: dict[str, Any]) -> tuple[str, ...]:
+    return compile_document("shop", shop)["shop_place_order"].reference_inputs
+
+
+def test_the_client_reference_may_be_filled_with_the_id_of_the_call(shop: dict[str, Any]) -> None:
+    """It is read back by the cancel and by the probe, and its name says what it is for."""
+    assert references(shop) == ("client_reference",)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer"},
+        {"type": "string", "enum": ["a"]},
+        {"type": "string", "format": "uuid"},
+        {"type": "string", "maxLength": 20},
+        {"type": "string", "pattern": "^[0-9]+$"},
+    ],
+)
+def test_an_input_that_cannot_hold_the_id_of_a_call_is_no_reference(
+    shop: dict[str, Any], schema: dict[str, Any]
+) -> None:
+    """Filling it would only make the provider refuse the call."""
+    body = forward(shop)["requestBody"]["content"]["application/json"]["schema"]
+    body["properties"]["client_reference"] = schema
+
+    assert references(shop) == ()
+
+
+def test_an_input_that_means_something_else_is_no_reference(shop: dict[str, Any]) -> None:
+    """A calendar or an existing invoice is read back too, and must not become a made-up id."""
+    body = forward(shop)["requestBody"]["content"]["application/json"]["schema"]
+    for name in ("shelf_id", "invoice_reference"):
+        body["properties"][name] = {"type": "string"}
+        forward(shop)[PREFIX + "args"][name] = f"$request.body#/{name}"
+    body["required"].append("invoice_reference")
+
+    assert references(shop) == ("client_reference",)
+
+
+def test_a_personal_field_is_no_reference(shop: dict[str, Any]) -> None:
+    """Its value comes from the vault."""
+    forward(shop)["x-orchet-pii-required"] = ["client_reference"]
+
+    assert references(shop) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "is_own"),
+    [
+        ("client_reference", True),
+        ("clientReference", True),
+        ("reference", True),
+        ("request_id", True),
+        ("external-id", True),
+        ("correlation_id", True),
+        ("order_id", False),
+        ("invoice_reference", False),
+        ("preference", False),
+    ],
+)
+def test_names_tell_the_callers_own_reference(name: str, is_own: bool) -> None:
+    """The resource's own ids are not the caller's to make up."""
+    assert is_own_reference(name) is is_own

@@ -1,0 +1,245 @@
+"""Operations compiled to tools: names, effects, confirmation, servers, credentials."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.contract import DEFAULT_CARD
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.errors import DocumentInvalid
+
+Make = Callable[..., dict[str, Any]]
+
+
+def compiled(document: dict[str, Any]) -> Tool:
+    (tool,) = compile_document("things", document).values()
+    return tool
+
+
+def test_only_exposed_operations_become_tools(shop: dict[str, Any]) -> None:
+    """An operation without x-orchet-tool: true is no tool, and may even lack an operationId."""
+    shop["paths"]["/internal"] = {"post": {"responses": {}}}
+    shop["paths"]["x-owner"] = "team"
+    shop["paths"]["/hidden"] = {"get": {"operationId": "x y", "x-orchet-tool": False}}
+
+    assert set(compile_document("shop", shop)) == {
+        "shop_place_order",
+        "shop_find_order",
+        "shop_cancel_order",
+    }
+
+
+def test_the_words_of_the_operation_are_kept(shop: dict[str, Any]) -> None:
+    """Summary, description, tags, hints and the server arrive at the tool."""
+    operation = shop["paths"]["/orders"]["get"]
+    operation["x-orchet-intent-tags"] = ["shop.order.find"]
+    operation["x-orqen-examples"] = ["where is my order"]
+    operation["x-orchet-load-policy"] = "core"
+
+    tool = compile_document("shop", shop)["shop_find_order"]
+
+    assert tool.summary == "Find an order by your reference."
+    assert (tool.document, tool.domain, tool.method, tool.path) == (
+        "shop",
+        "shop",
+        "GET",
+        "/orders",
+    )
+    assert tool.intent_tags == ("shop.order.find",)
+    assert tool.examples == ("where is my order",)
+    assert tool.load_policy == "core"
+    assert tool.server == "http://{host}/shop"
+    assert tool.server_variables == {"host": "127.0.0.1:8700"}
+
+
+def test_without_a_tag_the_domain_is_the_document(one_operation: Make) -> None:
+    """The first tag is the domain; without one, the document's name."""
+    assert compiled(one_operation()).domain == "things"
+    assert compiled(one_operation(tags=["rooms", "more"])).domain == "rooms"
+
+
+@pytest.mark.parametrize(
+    ("method", "keywords", "effect", "card"),
+    [
+        ("get", {}, Effect.READ, None),
+        ("head", {}, Effect.READ, None),
+        ("get", {"x-orchet-requires-confirmation": True}, Effect.READ, DEFAULT_CARD),
+        ("post", {}, Effect.WRITE, DEFAULT_CARD),
+        ("delete", {}, Effect.WRITE, DEFAULT_CARD),
+        ("post", {"x-orchet-requires-confirmation": True}, Effect.WRITE, DEFAULT_CARD),
+        ("post", {"x-orchet-requires-confirmation": False}, Effect.READ, None),
+        (
+            "post",
+            {"x-orchet-requires-confirmation": "structured-order"},
+            Effect.WRITE,
+            "structured-order",
+        ),
+        ("post", {"x-openai-isConsequential": True}, Effect.WRITE, DEFAULT_CARD),
+        ("post", {"x-openai-isConsequential": False}, Effect.READ, None),
+        ("get", {"x-openai-isConsequential": True}, Effect.READ, DEFAULT_CARD),
+        ("post", {"x-requireConfirmation": False}, Effect.WRITE, None),
+        ("post", {"x-requireConfirmation": True}, Effect.WRITE, DEFAULT_CARD),
+        (
+            "post",
+            {
+                "x-orchet-requires-confirmation": "structured-order",
+                "x-openai-isConsequential": False,
+            },
+            Effect.WRITE,
+            "structured-order",
+        ),
+        ("post", {"x-orchet-cancel-for": "b"}, Effect.CANCEL, None),
+        (
+            "post",
+            {"x-orchet-cancel-for": "b", "x-orchet-requires-confirmation": True},
+            Effect.CANCEL,
+            None,
+        ),
+    ],
+)
+def test_effect_and_card_follow_the_contract(
+    one_operation: Make, method: str, keywords: dict[str, Any], effect: Effect, card: str | None
+) -> None:
+    """The contract decides, the method where it is silent, a neighbour's dialect in between."""
+    document = one_operation(method=method)
+    document["paths"]["/thing"][method].update(keywords)
+
+    tool = compiled(document)
+
+    assert (tool.effect, tool.card_type) == (effect, card)
+
+
+def test_a_tool_that_names_its_cancel_tool_creates_an_obligation(shop: dict[str, Any]) -> None:
+    """The pair compiles to an obligation and its cancel."""
+    tools = compile_document("shop", shop)
+
+    assert tools["shop_place_order"].effect is Effect.OBLIGATION
+    assert tools["shop_place_order"].card_type == "structured-order"
+    assert tools["shop_cancel_order"].effect is Effect.CANCEL
+    assert tools["shop_cancel_order"].cancel_for == "shop_place_order"
+
+
+def test_a_read_that_says_so_is_still_an_obligation_when_it_can_be_cancelled(
+    shop: dict[str, Any],
+) -> None:
+    """No confirmation does not mean no consequence where a cancel tool is declared."""
+    shop["paths"]["/orders"]["post"]["x-orchet-requires-confirmation"] = False
+
+    tool = compile_document("shop", shop)["shop_place_order"]
+
+    assert (tool.effect, tool.card_type) == (Effect.OBLIGATION, None)
+
+
+def test_the_nearest_servers_count(one_operation: Make) -> None:
+    """Servers of the operation win over the path's, and those over the document's."""
+    document = one_operation()
+    path = document["paths"]["/thing"]
+    path["servers"] = [{"url": "https://path.example"}]
+    assert compiled(document).server == "https://path.example"
+
+    path["get"]["servers"] = [{"url": "https://operation.example"}]
+    assert compiled(document).server == "https://operation.example"
+
+
+def test_credentials_are_those_of_the_first_requirement(one_operation: Make) -> None:
+    """An operation's own security wins; an empty one asks for nothing."""
+    document = one_operation()
+    document["security"] = [{"key": [], "tenant": []}, {"oauth": []}]
+    assert compiled(document).credentials == ("key", "tenant")
+
+    document["paths"]["/thing"]["get"]["security"] = []
+    assert compiled(document).credentials == ()
+
+
+def test_the_first_success_with_json_is_the_answer(one_operation: Make) -> None:
+    """204 has no body, so the answer of 207 counts; errors never do."""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    json_answer = {"description": "x", "content": {"application/hal+json": {"schema": schema}}}
+    responses = {
+        "default": json_answer,
+        "207": json_answer,
+        "204": {"description": "nothing"},
+        "400": {
+            "description": "x",
+            "content": {"application/json": {"schema": {"type": "string"}}},
+        },
+    }
+
+    assert compiled(one_operation(responses=responses)).output_schema == schema
+
+
+def test_personal_fields_are_named_by_input(one_operation: Make, json_body: Make) -> None:
+    """A wire name that the input schema had to rename is found under its new name."""
+    body = json_body({"type": "object", "properties": {"email": {"type": "string"}}})
+    document = one_operation(
+        method="post",
+        path="/t/{email}",
+        parameters=[{"name": "email", "in": "path", "schema": {"type": "string"}}],
+        requestBody=body,
+    )
+    document["paths"]["/t/{email}"]["post"]["x-orchet-pii-required"] = ["email", "body_email"]
+
+    assert compiled(document).pii_fields == ("email", "body_email")
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"operationId": "book it"}, "/paths/~1thing/get/operationId"),
+        ({"operationId": "x" * 65}, "/paths/~1thing/get/operationId"),
+        ({"operationId": 7}, "/paths/~1thing/get/operationId"),
+        ({"x-orchet-tool": "yes"}, "/paths/~1thing/get/x-orchet-tool"),
+        (
+            {"x-orchet-requires-confirmation": 1},
+            "/paths/~1thing/get/x-orchet-requires-confirmation",
+        ),
+        ({"x-orchet-load-policy": "eager"}, "/paths/~1thing/get/x-orchet-load-policy"),
+        ({"x-orchet-intent-tags": "a.b"}, "/paths/~1thing/get/x-orchet-intent-tags"),
+        ({"parameters": [{"in": "query"}]}, "/paths/~1thing/get/parameters/0"),
+        ({"responses": []}, "/paths/~1thing/get/responses"),
+    ],
+)
+def test_what_cannot_be_compiled_is_refused_where_it_stands(
+    one_operation: Make, change: dict[str, Any], pointer: str
+) -> None:
+    """The error carries the JSON pointer of the very value."""
+    document = one_operation()
+    document["paths"]["/thing"]["get"].update(change)
+
+    with pytest.raises(DocumentInvalid) as refused:
+        compile_document("things", document)
+
+    assert refused.value.pointer == pointer
+    assert refused.value.document == "things"
+
+
+def test_a_tool_without_an_operation_id_is_refused(one_operation: Make) -> None:
+    """The name of a tool is never guessed."""
+    document = one_operation()
+    del document["paths"]["/thing"]["get"]["operationId"]
+
+    with pytest.raises(DocumentInvalid, match="operationId") as refused:
+        compile_document("things", document)
+
+    assert refused.value.pointer == "/paths/~1thing/get"
+
+
+def test_two_tools_of_one_name_are_refused(one_operation: Make) -> None:
+    """Within a document a name is taken once."""
+    document = one_operation()
+    document["paths"]["/other"] = document["paths"]["/thing"]
+
+    with pytest.raises(DocumentInvalid, match="taken"):
+        compile_document("things", document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{}, {"openapi": "3.2.0"}, {"openapi": 3.1}, {"swagger": "2.0"}, {"openapi": "2.0.0"}],
+)
+def test_other_versions_are_refused(document: dict[str, Any]) -> None:
+    """Only OpenAPI 3.0 and 3.1 are understood."""
+    with pytest.raises(DocumentInvalid, match=r"3\.0 or 3\.1"):
+        compile_document("things", document)

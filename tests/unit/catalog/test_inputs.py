@@ -1,0 +1,307 @@
+"""What a caller gives: parameters and bodies as one object schema with bindings."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.tool import InputBinding, Tool
+from orchestrator.errors import DocumentInvalid
+
+Make = Callable[..., dict[str, Any]]
+
+
+def compiled(document: dict[str, Any]) -> Tool:
+    (tool,) = compile_document("things", document).values()
+    return tool
+
+
+def binding(tool: Tool, name: str) -> InputBinding:
+    (found,) = [b for b in tool.bindings if b.name == name]
+    return found
+
+
+def parameter(name: str, location: str, **more: Any) -> dict[str, Any]:
+    return {"name": name, "in": location, "schema": {"type": "string"}, **more}
+
+
+@pytest.mark.parametrize(
+    ("location", "style", "explode"),
+    [
+        ("path", "simple", False),
+        ("query", "form", True),
+        ("header", "simple", False),
+        ("cookie", "form", True),
+    ],
+)
+def test_each_location_has_the_default_style_of_openapi(
+    one_operation: Make, location: str, style: str, explode: bool
+) -> None:
+    """A parameter without style and explode gets what OpenAPI says for its location."""
+    tool = compiled(one_operation(path="/t/{x}", parameters=[parameter("x", location)]))
+
+    assert (binding(tool, "x").style, binding(tool, "x").explode) == (style, explode)
+
+
+def test_a_declared_style_decides_the_default_of_explode(one_operation: Make) -> None:
+    """Explode defaults to true for the style form only."""
+    tool = compiled(one_operation(parameters=[parameter("x", "query", style="pipeDelimited")]))
+
+    assert (binding(tool, "x").style, binding(tool, "x").explode) == ("pipeDelimited", False)
+
+
+def test_a_parameter_with_content_is_sent_as_json(one_operation: Make) -> None:
+    """A parameter described by a media type has the style json, and that media type's schema."""
+    content = {"application/json": {"schema": {"type": "object"}}}
+    tool = compiled(one_operation(parameters=[{"name": "f", "in": "query", "content": content}]))
+
+    assert binding(tool, "f").style == "json"
+    assert tool.properties["f"] == {"type": "object"}
+
+
+def test_a_path_parameter_is_required_even_when_it_does_not_say_so(one_operation: Make) -> None:
+    """A path without its parameter is no path."""
+    tool = compiled(one_operation(path="/t/{x}", parameters=[parameter("x", "path")]))
+
+    assert tool.required_inputs == ("x",)
+
+
+def test_the_operation_wins_over_its_path(one_operation: Make) -> None:
+    """A parameter of the operation replaces the path's with the same name and location."""
+    document = one_operation(parameters=[parameter("x", "query", description="Own.")])
+    document["paths"]["/thing"]["parameters"] = [
+        parameter("x", "query", description="Shared."),
+        parameter("y", "query"),
+    ]
+
+    tool = compiled(document)
+
+    assert tool.properties["x"]["description"] == "Own."
+    assert list(tool.properties) == ["x", "y"]
+
+
+def test_a_name_in_three_places_loses_none_of_them(one_operation: Make, json_body: Make) -> None:
+    """Of inputs with one name the later are renamed, and their bindings keep the wire field."""
+    body = json_body(
+        {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}
+    )
+    tool = compiled(
+        one_operation(
+            method="post",
+            path="/t/{id}",
+            parameters=[parameter("id", "path"), parameter("id", "query")],
+            requestBody=body,
+        )
+    )
+
+    places = {b.name: (b.location, b.field) for b in tool.bindings}
+    assert places == {
+        "id": ("path", "id"),
+        "query_id": ("query", "id"),
+        "body_id": ("body", "id"),
+    }
+    assert tool.properties["body_id"] == {"type": "integer"}
+    assert set(tool.required_inputs) == {"id", "body_id"}
+
+
+def test_constraints_follow_a_renamed_property(one_operation: Make, json_body: Make) -> None:
+    """Alternatives that require a body property mean it under its new name too."""
+    schema = {
+        "type": "object",
+        "properties": {"id": {"type": "string"}, "ref": {"type": "string"}},
+        "anyOf": [{"required": ["id"]}, {"required": ["ref"]}],
+    }
+    tool = compiled(
+        one_operation(
+            method="post",
+            path="/t/{id}",
+            parameters=[parameter("id", "path")],
+            requestBody=json_body(schema),
+        )
+    )
+
+    assert tool.input_schema["anyOf"] == [{"required": ["body_id"]}, {"required": ["ref"]}]
+
+
+@pytest.mark.parametrize("name", ["Idempotency-Key", "x-idempotency-key", "X-Idempotency-Key"])
+def test_an_idempotency_header_is_no_input(one_operation: Make, name: str) -> None:
+    """The orchestrator fills the key: the tool only remembers the header's name as written."""
+    tool = compiled(one_operation(method="post", parameters=[parameter(name, "header")]))
+
+    assert tool.idempotency_header == name
+    assert tool.properties == {}
+
+
+@pytest.mark.parametrize("name", ["Accept", "content-type", "Authorization"])
+def test_headers_that_http_owns_are_ignored(one_operation: Make, name: str) -> None:
+    """OpenAPI ignores parameters with these names."""
+    assert compiled(one_operation(parameters=[parameter(name, "header")])).bindings == ()
+
+
+def test_a_body_that_is_a_list_becomes_one_input(one_operation: Make, json_body: Make) -> None:
+    """What is no object is the input `body`, bound to the whole body."""
+    schema = {"type": "array", "items": {"type": "integer"}}
+    tool = compiled(one_operation(method="post", requestBody=json_body(schema)))
+
+    assert tool.properties == {"body": schema}
+    assert (binding(tool, "body").field, binding(tool, "body").required) == ("", True)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "additionalProperties": {"type": "integer"}},
+        {"type": "object"},
+        {"oneOf": [{"type": "object", "properties": {"a": {}}}, {"type": "string"}]},
+        {
+            "type": "object",
+            "properties": {"kind": {"type": "string"}},
+            "oneOf": [{"properties": {"card": {"type": "string"}}}],
+        },
+        {"type": "object", "properties": {"a": {}}, "patternProperties": {"^x": {}}},
+    ],
+    ids=["map", "free", "mixed", "own-properties", "pattern"],
+)
+def test_a_body_whose_fields_cannot_be_told_one_by_one_stays_whole(
+    one_operation: Make, json_body: Make, schema: dict[str, Any]
+) -> None:
+    """Maps and alternatives with properties of their own keep their shape under `body`."""
+    tool = compiled(one_operation(method="post", requestBody=json_body(schema)))
+
+    assert tool.properties == {"body": schema}
+
+
+def test_an_all_of_body_is_flattened(one_operation: Make, json_body: Make) -> None:
+    """Properties and required of all members stand at the top of the input schema."""
+    base = {"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}
+    more = {"required": ["b"], "properties": {"b": {"type": "integer"}}}
+    tool = compiled(
+        one_operation(
+            method="post",
+            requestBody=json_body({"allOf": [{"$ref": "#/components/schemas/Base"}, more]}),
+            components={"schemas": {"Base": base}},
+        )
+    )
+
+    assert list(tool.properties) == ["a", "b"]
+    assert tool.required_inputs == ("a", "b")
+
+
+def test_an_optional_body_needs_its_required_fields_only_when_it_is_sent(
+    one_operation: Make, json_body: Make
+) -> None:
+    """Required properties of an optional body depend on the other properties."""
+    schema = {"type": "object", "required": ["a"], "properties": {"a": {}, "b": {}}}
+    tool = compiled(one_operation(method="post", requestBody=json_body(schema, required=False)))
+
+    assert tool.required_inputs == ()
+    assert tool.input_schema["dependentRequired"] == {"b": ["a"]}
+
+
+def test_at_least_one_property_is_said_by_name(one_operation: Make, json_body: Make) -> None:
+    """MinProperties of a body would count parameters too, so it becomes alternatives."""
+    schema = {"type": "object", "minProperties": 1, "properties": {"a": {}, "b": {}}}
+    tool = compiled(
+        one_operation(
+            method="patch",
+            path="/t/{id}",
+            parameters=[parameter("id", "path")],
+            requestBody=json_body(schema),
+        )
+    )
+
+    assert tool.input_schema["anyOf"] == [{"required": ["a"]}, {"required": ["b"]}]
+
+
+def test_read_only_properties_are_no_inputs(one_operation: Make, json_body: Make) -> None:
+    """They are left out of properties and required, at every depth."""
+    hidden = {"type": "string", "readOnly": True}
+    line = {"type": "object", "required": ["id"], "properties": {"id": hidden, "n": {}}}
+    schema = {
+        "type": "object",
+        "required": ["id", "line"],
+        "properties": {"id": hidden, "line": line},
+    }
+
+    tool = compiled(one_operation(method="post", requestBody=json_body(schema)))
+
+    assert list(tool.properties) == ["line"]
+    assert tool.required_inputs == ("line",)
+    assert tool.properties["line"]["properties"] == {"n": {}}
+    assert tool.properties["line"]["required"] == []
+
+
+def test_a_required_property_that_is_not_described_is_an_input(
+    one_operation: Make, json_body: Make
+) -> None:
+    """Nothing that the provider requires is lost, even when its schema is."""
+    schema = {"type": "object", "required": ["b", "a"], "properties": {"a": {"type": "string"}}}
+    tool = compiled(one_operation(method="post", requestBody=json_body(schema)))
+
+    assert tool.properties["b"] == {}
+    assert tool.required_inputs == ("b", "a")
+    assert binding(tool, "b").location == "body"
+
+
+def test_json_is_chosen_before_forms(one_operation: Make) -> None:
+    """Of several media types JSON is sent."""
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}}
+    content = {"multipart/form-data": {"schema": schema}, "application/json": {"schema": schema}}
+
+    tool = compiled(one_operation(method="post", requestBody={"content": content}))
+
+    assert tool.body_content_type == "application/json"
+
+
+def test_a_form_body_keeps_the_style_of_each_field(one_operation: Make) -> None:
+    """Encoding objects decide the style; form and exploded is the default."""
+    media_type = {
+        "schema": {"type": "object", "properties": {"a": {"type": "array"}, "b": {}}},
+        "encoding": {"a": {"style": "spaceDelimited", "explode": False}},
+    }
+    content = {"application/x-www-form-urlencoded": media_type}
+    tool = compiled(one_operation(method="post", requestBody={"content": content}))
+
+    assert tool.body_content_type == "application/x-www-form-urlencoded"
+    assert (binding(tool, "a").style, binding(tool, "a").explode) == ("spaceDelimited", False)
+    assert (binding(tool, "b").style, binding(tool, "b").explode) == ("form", True)
+
+
+def test_a_body_of_text_is_a_string_input(one_operation: Make) -> None:
+    """A media type without a schema that is not JSON is text."""
+    tool = compiled(one_operation(method="post", requestBody={"content": {"text/plain": {}}}))
+
+    assert tool.properties == {"body": {"type": "string"}}
+
+
+def test_what_is_no_input_is_refused_by_the_schema(one_operation: Make, json_body: Make) -> None:
+    """A compiled schema is closed: an argument that nothing binds would be lost silently."""
+    schema = {"type": "object", "properties": {"a": {}}}
+    tool = compiled(one_operation(method="post", requestBody=json_body(schema)))
+
+    assert tool.input_schema["additionalProperties"] is False
+
+
+def test_the_order_of_body_properties_decides_no_binding(
+    one_operation: Make, json_body: Make
+) -> None:
+    """Bindings and clashing names come out the same, however the properties are ordered."""
+    parameters = [parameter("x", "query"), parameter("y", "query")]
+    names = ["x", "y", "body_x"]
+
+    def bindings(order: list[str]) -> tuple[InputBinding, ...]:
+        schema = {"type": "object", "properties": {name: {} for name in order}}
+        return compiled(
+            one_operation(method="post", parameters=parameters, requestBody=json_body(schema))
+        ).bindings
+
+    assert bindings(names) == bindings(names[::-1])
+
+
+def test_a_parameter_in_no_known_place_is_refused(one_operation: Make) -> None:
+    """The error names the place in the document."""
+    with pytest.raises(DocumentInvalid) as refused:
+        compiled(one_operation(parameters=[parameter("x", "body")]))
+
+    assert refused.value.pointer == "/paths/~1thing/get/parameters/0/in"

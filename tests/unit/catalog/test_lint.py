@@ -1,0 +1,262 @@
+"""The linter: each rule finds its fault, and a good document has none."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.lint import RULES, Finding, has_errors, lint
+
+POST, GET, CANCEL = ("/orders", "post"), ("/orders", "get"), ("/cancel", "post")
+AT_POST, AT_GET = "/paths/~1orders/post", "/paths/~1orders/get"
+AT_CANCEL = "/paths/~1cancel/post"
+PREFIX = "x-orchet-compensation-"
+Change = Callable[[dict[str, Any]], object]
+
+
+def operation(shop: dict[str, Any], place: tuple[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = shop["paths"][place[0]][place[1]]
+    return found
+
+
+def put(place: tuple[str, str], **keywords: Any) -> Change:
+    """Sets keywords of an operation; _ stands for -, and None removes."""
+
+    def change(shop: dict[str, Any]) -> None:
+        for name, value in keywords.items():
+            key = name.replace("_", "-") if name.startswith("x_") else name
+            if value is None:
+                operation(shop, place).pop(key)
+            else:
+                operation(shop, place)[key] = value
+
+    return change
+
+
+def args(**more: str) -> Change:
+    """Adds compensation args, or replaces them."""
+    return lambda shop: operation(shop, POST)[PREFIX + "args"].update(more)
+
+
+def probe_args(**more: str) -> Change:
+    """Replaces what the probe is asked with."""
+    return lambda shop: operation(shop, POST)[PREFIX + "probe"]["args"].update(more)
+
+
+def probe_with(name: str) -> Change:
+    """Replaces the tool that probes."""
+    return lambda shop: operation(shop, POST)[PREFIX + "probe"].update(operationId=name)
+
+
+def in_body(place: tuple[str, str], **keywords: Any) -> Change:
+    """Sets keywords of the schema of a body."""
+
+    def change(shop: dict[str, Any]) -> None:
+        body = operation(shop, place)["requestBody"]["content"]["application/json"]["schema"]
+        body.update(keywords)
+
+    return change
+
+
+def without_reference(shop: dict[str, Any]) -> None:
+    """The order can only be cancelled by the id in its answer, and nothing finds it otherwise."""
+    operation(shop, POST)[PREFIX + "args"].pop("client_reference")
+    operation(shop, POST).pop(PREFIX + "probe")
+
+
+def by_article(shop: dict[str, Any]) -> None:
+    """The cancel finds an order by the article, which others order too, and there is no key."""
+    operation(shop, POST)[PREFIX + "args"]["client_reference"] = "$request.body#/article_id"
+    operation(shop, POST).pop(PREFIX + "probe")
+    operation(shop, POST)["parameters"] = []
+
+
+FAULTS: list[tuple[str, Change, str]] = [
+    ("ORC001", lambda s: s["info"].pop("title"), "/info"),
+    ("ORC001", lambda s: s.update(openapi="3.2.0"), ""),
+    ("ORC001", put(GET, x_orchet_tool="yes"), f"{AT_GET}/x-orchet-tool"),
+    ("ORC002", put(POST, x_orchet_compensation_timeout="soon"), f"{AT_POST}/{PREFIX}timeout"),
+    ("ORC002", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
+    ("ORC010", put(GET, operationId=None), AT_GET),
+    ("ORC010", put(GET, operationId="find it"), f"{AT_GET}/operationId"),
+    ("ORC011", put(GET, operationId="shop_cancel_order"), f"{AT_CANCEL}/operationId"),
+    ("ORC012", put(GET, summary=None), AT_GET),
+    ("ORC013", put(GET, description="Order."), f"{AT_GET}/description"),
+    ("ORC014", put(GET, summary="Calls the orders endpoint."), f"{AT_GET}/summary"),
+    ("ORC014", put(GET, summary="Finds by clientReference."), f"{AT_GET}/summary"),
+    ("ORC015", put(GET, description="Finds an order of the shop."), f"{AT_GET}/description"),
+    (
+        "ORC021",
+        in_body(CANCEL, properties={"order_id": {"type": "string", "description": "x"}}),
+        f"{AT_CANCEL}/requestBody",
+    ),
+    (
+        "ORC022",
+        in_body(CANCEL, properties={"order_id": {"type": "string", "maxLength": 9}}),
+        f"{AT_CANCEL}/requestBody",
+    ),
+    (
+        "ORC023",
+        lambda s: operation(s, POST)["requestBody"].pop("required"),
+        f"{AT_POST}/requestBody",
+    ),
+    ("ORC024", put(GET, responses={"204": {"description": "x"}}), f"{AT_GET}/responses"),
+    ("ORC030", put(GET, x_orchet_intent_tag=["a"]), f"{AT_GET}/x-orchet-intent-tag"),
+    ("ORC031", put(POST, x_orchet_requires_confirmation=None), AT_POST),
+    (
+        "ORC032",
+        put(POST, x_orchet_requires_confirmation="fancy"),
+        f"{AT_POST}/x-orchet-requires-confirmation",
+    ),
+    ("ORC033", put(POST, x_orchet_pii_required=["passport"]), f"{AT_POST}/x-orchet-pii-required/0"),
+    ("ORC034", put(GET, security=[{"key": []}]), f"{AT_GET}/security/0/key"),
+    ("ORC035", lambda s: s.update(servers=[{"url": "/v1"}]), "/servers"),
+    ("ORC035", lambda s: s.pop("servers"), AT_GET),
+    ("ORC040", put(POST, x_orchet_cancels=None), AT_POST),
+    ("ORC041", put(POST, x_orchet_cancels="shop_undo"), f"{AT_POST}/x-orchet-cancels"),
+    ("ORC041", put(CANCEL, x_orchet_tool=False), f"{AT_POST}/x-orchet-cancels"),
+    ("ORC042", put(POST, x_orchet_cancels="shop_find_order"), f"{AT_POST}/x-orchet-cancels"),
+    (
+        "ORC042",
+        put(CANCEL, x_orchet_cancel_for="shop_find_order"),
+        f"{AT_CANCEL}/x-orchet-cancel-for",
+    ),
+    ("ORC043", put(CANCEL, x_orchet_requires_confirmation=None), AT_CANCEL),
+    (
+        "ORC043",
+        put(CANCEL, x_orchet_requires_confirmation="structured-order"),
+        f"{AT_CANCEL}/x-orchet-requires-confirmation",
+    ),
+    (
+        "ORC044",
+        in_body(CANCEL, required=["reason"], properties={"reason": {"type": "string"}}),
+        f"{AT_POST}/{PREFIX}args",
+    ),
+    ("ORC044", put(POST, **{PREFIX.replace("-", "_") + "args": {}}), f"{AT_POST}/{PREFIX}args"),
+    ("ORC045", args(colour="red"), f"{AT_POST}/{PREFIX}args"),
+    ("ORC046", args(order_id="$response.body#/id"), f"{AT_POST}/{PREFIX}args"),
+    ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
+    ("ORC047", without_reference, f"{AT_POST}/{PREFIX}args"),
+    ("ORC048", probe_args(client_reference="$response.body#/order_id"), f"{AT_POST}/{PREFIX}probe"),
+    ("ORC049", probe_with("shop_cancel_order"), f"{AT_POST}/{PREFIX}probe"),
+    ("ORC050", put(POST, parameters=[]), AT_POST),
+    ("ORC051", put(GET, x_orchet_compensation_timeout=3), f"{AT_GET}/{PREFIX}timeout"),
+    ("ORC052", by_article, f"{AT_POST}/{PREFIX}args"),
+]
+
+
+def test_a_good_document_has_no_findings(shop: dict[str, Any]) -> None:
+    """The document that every other test breaks is clean."""
+    assert lint({"shop": shop}) == []
+
+
+@pytest.mark.parametrize(("code", "change", "pointer"), FAULTS)
+def test_each_fault_is_found_where_it_stands(
+    shop: dict[str, Any], code: str, change: Change, pointer: str
+) -> None:
+    """One change to a good document is reported under its code, at its place, with a mend."""
+    change(shop)
+
+    found = [f for f in lint({"shop": shop}) if f.code == code]
+
+    assert pointer in [f.pointer for f in found]
+    assert all(f.message and f.mend and f.document == "shop" for f in found)
+
+
+def test_a_body_that_is_no_object_is_found(shop: dict[str, Any]) -> None:
+    """ORC020: a list has no named inputs."""
+    schema = {"type": "array", "maxItems": 3, "items": {"type": "string"}, "description": "Ids."}
+    media_type = operation(shop, CANCEL)["requestBody"]["content"]["application/json"]
+    media_type["schema"] = schema
+
+    assert "ORC020" in {f.code for f in lint({"shop": shop})}
+
+
+def test_every_rule_has_a_fault_that_shows_it() -> None:
+    """No rule is without a test, and codes are unique."""
+    codes = [rule.code for rule in RULES]
+    shown = {code for code, _, _ in FAULTS} | {"ORC020"}
+
+    assert len(set(codes)) == len(codes)
+    assert {*codes, "ORC001", "ORC011"} == shown
+
+
+def test_operations_that_are_no_tools_are_not_examined(shop: dict[str, Any]) -> None:
+    """The rest of a company's API is none of our business."""
+    shop["paths"]["/internal"] = {"delete": {"responses": {"204": {"description": "Gone."}}}}
+
+    assert lint({"shop": shop}) == []
+
+
+def test_card_types_of_its_own_can_be_declared_by_the_document(shop: dict[str, Any]) -> None:
+    """A custom type is listed at the root."""
+    operation(shop, POST)["x-orchet-requires-confirmation"] = "gift-wrap"
+    shop["x-orchet-card-types"] = ["gift-wrap"]
+
+    assert lint({"shop": shop}) == []
+
+
+def test_a_neighbours_dialect_declares_confirmation(shop: dict[str, Any]) -> None:
+    """x-openai-isConsequential says what x-orchet-requires-confirmation would."""
+    operation(shop, POST).pop("x-orchet-requires-confirmation")
+    operation(shop, POST)["x-openai-isConsequential"] = True
+
+    assert lint({"shop": shop}) == []
+
+
+def test_one_name_in_two_documents_is_found(shop: dict[str, Any]) -> None:
+    """The finding stands on the second and names the first."""
+    found = lint({"a": shop, "b": copy.deepcopy(shop)})
+
+    assert {(f.document, f.code) for f in found} == {("b", "ORC011")}
+    assert all("of a," in f.message for f in found)
+
+
+def test_findings_are_in_order_of_place(shop: dict[str, Any]) -> None:
+    """By document, then pointer, then code; the same every time."""
+    operation(shop, POST).pop("summary")
+    operation(shop, POST).pop("description")
+    operation(shop, CANCEL).pop("summary")
+
+    found = lint({"z": shop, "a": {"openapi": "1"}})
+
+    assert found == sorted(found, key=lambda f: (f.document, f.pointer, f.code, f.message))
+    assert found[0].document == "a"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s.update(paths=[]),
+        lambda s: s.update(paths={"/x": None}),
+        lambda s: s.update(security="key"),
+        lambda s: s.update(security=[{}, "key"]),
+        lambda s: s.update(servers={}),
+        lambda s: s.update(components=[]),
+        lambda s: operation(s, POST).update(parameters=[{"$ref": "#/nowhere"}]),
+        lambda s: operation(s, POST).update(requestBody=[]),
+        lambda s: operation(s, POST).update(responses=None),
+        lambda s: operation(s, POST).update({"x-orchet-pii-required": 1}),
+        lambda s: operation(s, POST).update({PREFIX + "probe": []}),
+        lambda s: operation(s, POST).update({PREFIX + "args": []}),
+        lambda s: operation(s, POST).update({"x-orchet-cancels": 7}),
+    ],
+)
+def test_a_broken_document_is_reported_and_not_raised(shop: dict[str, Any], change: Change) -> None:
+    """Whatever is of the wrong shape becomes an error finding."""
+    change(shop)
+
+    assert has_errors(lint({"shop": shop}))
+
+
+def test_only_errors_are_errors() -> None:
+    """Warnings and notes do not fail a check."""
+
+    def finding(severity: Any) -> Finding:
+        return Finding(
+            code="ORC0", severity=severity, document="d", pointer="", message="m", mend="x"
+        )
+
+    assert has_errors([finding("note"), finding("error")])
+    assert not has_errors([finding("note"), finding("warning")])
