@@ -44,6 +44,9 @@ class ConfirmationCard(Record):
     tool: str
     lines: tuple[CardLine, ...] = ()
     arguments: JsonObject = Field(default_factory=dict)
+    personal: tuple[str, ...] = Field(
+        default=(), description="names of the arguments that may only hold handles"
+    )
     price: Money | None = None
     undo: str = Field(default="", description="whether and how it can be undone")
     digest: str

@@ -1,7 +1,7 @@
 """Every error of the product, in one tree.
 
 OrchestratorError
-├── UsageError              the caller asked for something that cannot be: bad flag, bad amount, bad id
+├── UsageError              the caller asked for something that cannot be: a bad flag, amount or id
 ├── SpecError               a document or catalog is at fault
 │   ├── DocumentUnreadable  no such file, or not JSON or YAML
 │   ├── DocumentInvalid     read, but not an OpenAPI document we can compile

@@ -137,9 +137,7 @@ class Question(Record):
 
 def receipts_of(ledger: Ledger) -> tuple[Receipt, ...]:
     """A receipt for each obligation that stands, in the order they were written."""
-    return tuple(
-        _receipt(o) for o in ledger.obligations if o.state is ObligationState.COMMITTED
-    )
+    return tuple(_receipt(o) for o in ledger.obligations if o.state is ObligationState.COMMITTED)
 
 
 def spend_of(ledger: Ledger) -> Spend:
@@ -182,4 +180,3 @@ def final_status(*, failed: bool, cancelled: bool, ledger: Ledger) -> MissionSta
     if states & {ObligationState.CANCELLED, ObligationState.ACCEPTED}:
         return MissionStatus.ROLLED_BACK
     return MissionStatus.FAILED
-

@@ -1,5 +1,6 @@
 """What a call came to, decided from its status or transport error: DESIGN's table of outcomes."""
 
+from datetime import datetime
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -27,6 +28,8 @@ class ToolOutcome(Record):
     """What the answer says it cost."""
     headers: dict[str, str] = Field(default_factory=dict)
     """The answer's headers that the tool's compensation expressions read, names in lower case."""
+    answered_at: datetime | None = None
+    """When the answer arrived, by the clock of the worker that received it."""
     retry_after_s: float | None = None
     """How long the provider asked to wait before the next attempt."""
 

@@ -6,8 +6,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 class Record(BaseModel):
     """An immutable value.
 
-    Unknown fields are ignored on reading, so that a worker of the last release can read what a newer
-    one wrote; new fields need defaults for the same reason.
+    Unknown fields are ignored on reading, so that a worker of the last release can read what a
+    newer one wrote; new fields need defaults for the same reason.
     """
 
     model_config = ConfigDict(frozen=True, ser_json_timedelta="float")

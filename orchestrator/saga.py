@@ -108,7 +108,7 @@ class Obligation(Record):
         )
 
     def given_up(self, *, at: datetime, note: str) -> "Obligation":
-        """This obligation after the last attempt to undo it: as its contract says, parked or let go."""
+        """This obligation after the last attempt to undo it: parked, or let go by its contract."""
         parked = self.moved(ObligationState.PARKED, at=at, note=note)
         if self.on_failure == "park":
             return parked
@@ -169,7 +169,7 @@ class Ledger(Record):
 
 
 class UndoOutcome(Record):
-    """What one attempt to undo an obligation came to; a failed attempt that may be repeated raises."""
+    """What one attempt to undo an obligation came to; one that may be repeated raises instead."""
 
     state: Literal["cancelled", "void", "parked"]
     note: str = ""
@@ -185,7 +185,9 @@ class RollbackReport(Record):
 
     mission_id: str
     ledger: Ledger = Field(default_factory=Ledger)
-    settled: bool = Field(default=False, description="every obligation was tried; some may be parked")
+    settled: bool = Field(
+        default=False, description="every obligation was tried; some may be parked"
+    )
 
     @property
     def parked(self) -> tuple[Obligation, ...]:

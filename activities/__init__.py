@@ -1,0 +1,55 @@
+"""The activities: everything missions do outside their histories, one class per concern."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from temporalio.client import Client
+
+from activities.catalogs import CatalogActivities
+from activities.planning import PlanningActivities
+from activities.rollback import RollbackActivities
+from activities.tools import ToolActivities
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.http import ToolClient
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.planning.decision import AgentProfile
+from orchestrator.planning.planner import Planner
+from orchestrator.routing.router import Router
+
+
+def all_activities(
+    *,
+    catalog: Catalog,
+    catalogs: CatalogStore,
+    routers: Callable[[Catalog], Router],
+    planner: Planner,
+    agents: Sequence[AgentProfile],
+    tools: ToolClient,
+    client: Client,
+) -> list[Callable[..., Any]]:
+    """Every activity that `orchestrator.contracts` names, bound to what it works with.
+
+    Args:
+        catalog: what new missions are pinned to.
+        catalogs: where catalogs of running missions are kept.
+        routers: the router of a catalog, kept between calls.
+        planner: decides legs and steps.
+        agents: profiles that legs are given to.
+        tools: calls providers.
+        client: the Temporal server that the missions run on, for reading their legs.
+    """
+    opened = CatalogActivities(catalog, catalogs)
+    thought = PlanningActivities(catalogs, routers, planner, agents)
+    called = ToolActivities(catalogs, tools)
+    undone = RollbackActivities(catalogs, tools, client)
+    return [
+        opened.pin_catalog,
+        thought.split_goal,
+        thought.select_tools,
+        thought.plan_step,
+        thought.discover_tools,
+        called.prepare_call,
+        called.invoke_tool,
+        undone.collect_legs,
+        undone.undo_obligation,
+    ]

@@ -1,0 +1,43 @@
+"""Where our errors become Temporal's, and where long work tells the server that it is alive."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from orchestrator.errors import CatalogNotFound, OrchestratorError, ServiceUnavailable
+
+_BEAT_S = 1.5
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Raise an OrchestratorError as an ApplicationError of its type.
+
+    Retryable are only those that another worker, or the same one later, may not meet.
+    """
+    try:
+        yield
+    except OrchestratorError as error:
+        retryable = isinstance(error, CatalogNotFound | ServiceUnavailable)
+        raise ApplicationError(
+            str(error), type=type(error).__name__, non_retryable=not retryable
+        ) from error
+
+
+@asynccontextmanager
+async def heartbeats() -> AsyncIterator[None]:
+    """Heartbeat while the body runs, so that the server notices within seconds when we die."""
+
+    async def beat() -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(_BEAT_S)
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()

@@ -1,0 +1,95 @@
+"""Thinking: split the goal, select tools, plan a step, discover more; recorded, never replayed."""
+
+import functools
+from collections.abc import Callable, Sequence
+
+from temporalio import activity
+
+from activities.boundary import heartbeats, translated_errors
+from orchestrator import contracts
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.discovery import DiscoveryIndex
+from orchestrator.contracts import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
+from orchestrator.planning.decision import AgentProfile, GoalBrief, MissionPlan, StepContext
+from orchestrator.planning.planner import Planner, check_decision, check_plan
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext, Selection
+
+
+class PlanningActivities:
+    """Routers and a planner over stored catalogs."""
+
+    def __init__(
+        self,
+        catalogs: CatalogStore,
+        routers: Callable[[Catalog], Router],
+        planner: Planner,
+        agents: Sequence[AgentProfile],
+    ) -> None:
+        """Take what the thinking is done with."""
+        self._catalogs = catalogs
+        self._routers = routers
+        self._planner = planner
+        self._agents = tuple(agents)
+        self._indexes = functools.lru_cache(maxsize=8)(DiscoveryIndex)
+
+    @activity.defn(name=contracts.SPLIT_GOAL)
+    async def split_goal(self, brief: GoalBrief) -> MissionPlan:
+        """The legs of a goal, checked."""
+        async with heartbeats():
+            with translated_errors():
+                catalog = self._catalogs.get(brief.catalog_digest)
+                plan = await self._planner.split_goal(brief, catalog, self._agents)
+                check_plan(plan)
+                return plan
+
+    @activity.defn(name=contracts.SELECT_TOOLS)
+    async def select_tools(self, context: StepContext) -> Selection:
+        """The tools of this step; a router that fails forwards them all and says so."""
+        with translated_errors():
+            catalog = self._catalogs.get(context.catalog_digest)
+            selection = self._routers(catalog).route(
+                context.leg_goal, _route_context(context), now=context.now
+            )
+            return _with_discovered(selection, context, catalog)
+
+    @activity.defn(name=contracts.PLAN_STEP)
+    async def plan_step(self, step: PlanStepInput) -> PlanStepOutput:
+        """What to do next, checked against what the planner was shown."""
+        async with heartbeats():
+            with translated_errors():
+                catalog = self._catalogs.get(step.context.catalog_digest)
+                decision = await self._planner.plan_step(step.context, step.selection, catalog)
+                check_decision(decision, step.selection, step.context, catalog)
+                return PlanStepOutput(decision=decision)
+
+    @activity.defn(name=contracts.DISCOVER_TOOLS)
+    async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
+        """Tools of the whole catalog that fit the query."""
+        with translated_errors():
+            index = self._indexes(self._catalogs.get(wanted.catalog_digest))
+            matches = index.search(wanted.query, limit=wanted.limit)
+            return DiscoverOutput(tools=tuple(match.name for match in matches))
+
+
+def _route_context(context: StepContext) -> RouteContext:
+    known = set(context.inputs)
+    for fact in context.facts:
+        known |= set(fact.body) if isinstance(fact.body, dict) else set()
+    return RouteContext(
+        goal=context.mission_goal,
+        known=tuple(sorted(known)),
+        last_error=context.last_error,
+        domains=context.agent.domains,
+    )
+
+
+def _with_discovered(selection: Selection, context: StepContext, catalog: Catalog) -> Selection:
+    """Discovered tools join every later step of the leg."""
+    extra = tuple(
+        name for name in context.discovered if name not in selection.tools and name in catalog.tools
+    )
+    if not extra:
+        return selection
+    return selection.model_copy(update={"tools": (*selection.tools, *extra)})

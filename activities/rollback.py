@@ -1,0 +1,203 @@
+"""Undoing: read what every leg left, and take one obligation back at its provider."""
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from activities.boundary import heartbeats, translated_errors
+from orchestrator import contracts
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.http import ToolClient
+from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.expressions import fill_template
+from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
+from orchestrator.contracts import CollectLegsInput, CollectLegsOutput, UndoInput
+from orchestrator.errors import OrchestratorError, TransportFailed
+from orchestrator.mission import LegResult
+from orchestrator.outcome import ToolOutcome
+from orchestrator.record import JsonObject
+from orchestrator.saga import Obligation, ObligationState, UndoOutcome
+
+_GONE = frozenset({404, 410})
+
+
+class RollbackActivities:
+    """Reads legs from the server and calls cancel tools at providers."""
+
+    def __init__(self, catalogs: CatalogStore, tools: ToolClient, client: Client) -> None:
+        """Take where catalogs are kept, what calls providers, and the server."""
+        self._catalogs = catalogs
+        self._tools = tools
+        self._client = client
+
+    @activity.defn(name=contracts.COLLECT_LEGS)
+    async def collect_legs(self, wanted: CollectLegsInput) -> CollectLegsOutput:
+        """Every leg that was started, however it ended; a terminated one is read like any other.
+
+        Raises:
+            ApplicationError: a leg is still running; retried until none is.
+        """
+        async with heartbeats():
+            mission = self._client.get_workflow_handle(wanted.mission_id)
+            started = await mission.query(contracts.LEGS_QUERY, result_type=list[str])
+            legs = [await self._leg(wanted.mission_id, leg_id) for leg_id in started]
+            return CollectLegsOutput(legs=tuple(leg for leg in legs if leg is not None))
+
+    async def _leg(self, mission_id: str, leg_id: str) -> LegResult | None:
+        handle = self._client.get_workflow_handle(contracts.leg_workflow_id(mission_id, leg_id))
+        try:
+            description = await handle.describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None  # it was about to be started when the mission stopped
+            raise
+        if description.status is WorkflowExecutionStatus.RUNNING:
+            # A leg that outlived its mission would go on booking behind the rollback.
+            await handle.cancel()
+            raise ApplicationError(
+                f"the leg {leg_id} has not stopped yet", type=contracts.LEGS_RUNNING
+            )
+        leg: LegResult = await handle.query(contracts.RESULT_QUERY, result_type=LegResult)
+        return leg
+
+    @activity.defn(name=contracts.UNDO_OBLIGATION)
+    async def undo_obligation(self, undo: UndoInput) -> UndoOutcome:
+        """Take back one obligation; repeating it after a crash is safe, for the cancel has a key.
+
+        Raises:
+            ApplicationError: the provider did not give a clear answer; retried.
+        """
+        obligation = undo.obligation
+        async with heartbeats():
+            with translated_errors():
+                catalog = self._catalogs.get(obligation.catalog_digest)
+                tool = catalog.tool(obligation.tool)
+            try:
+                return await _Undo(self._tools, catalog, tool, obligation).run()
+            except TransportFailed as error:
+                raise ApplicationError(str(error), type=type(error).__name__) from error
+            except OrchestratorError as error:
+                # A credential or a contract at fault: trying again in a second mends nothing.
+                return UndoOutcome(state="parked", note=str(error))
+
+
+class _Undo:
+    """One attempt to undo one obligation."""
+
+    def __init__(
+        self, tools: ToolClient, catalog: Catalog, tool: Tool, obligation: Obligation
+    ) -> None:
+        self._tools = tools
+        self._catalog = catalog
+        self._tool = tool
+        self._obligation = obligation
+
+    async def run(self) -> UndoOutcome:
+        contract = self._tool.compensation
+        if contract is None:
+            return _parked(f"no tool is declared that undoes {self._tool.name}")
+        if self._obligation.state is ObligationState.COMMITTED:
+            return await self._cancel(contract, self._obligation)
+        return await self._clear_up(contract)
+
+    async def _clear_up(self, contract: Compensation) -> UndoOutcome:
+        """Undo a call whose outcome is unknown and that can no longer arrive.
+
+        First ask (the probe), then cancel by what the request said, and only then repeat the call
+        under its own key: that one may make the very booking that it asks for, but it always tells.
+        """
+        if contract.probe is not None:
+            found = await self._probe(contract.probe)
+            if found is not None:
+                return await self._undo_if_found(contract, found)
+        cancel = self._catalog.tool(contract.cancel.tool)
+        if not check_arguments(self._catalog, cancel, self._filled(contract)):
+            return await self._cancel(contract, self._obligation)
+        if self._obligation.idempotency_key is not None:
+            return await self._undo_if_found(contract, await self._repeat())
+        return _parked("whether it took effect is unknown, and nothing in its contract can tell")
+
+    async def _undo_if_found(self, contract: Compensation, found: ToolOutcome) -> UndoOutcome:
+        if found.kind == "rejected":
+            return UndoOutcome(state="void", note="the provider does not hold it")
+        known = self._obligation.model_copy(
+            update={
+                "state": ObligationState.COMMITTED,
+                "response": found.body,
+                "response_headers": found.headers,
+            }
+        )
+        return await self._cancel(contract, known)
+
+    async def _probe(self, probe: ToolCallTemplate) -> ToolOutcome | None:
+        """The answer of the probe; None when the request does not say enough to ask."""
+        arguments = self._filled_template(probe, self._obligation)
+        tool = self._catalog.tool(probe.tool)
+        if check_arguments(self._catalog, tool, arguments):
+            return None
+        outcome = await self._call(tool, arguments, key=None, call_id=self._call_id("probe"))
+        if outcome.kind == "rejected" and outcome.status not in _GONE:
+            return None
+        return outcome
+
+    async def _repeat(self) -> ToolOutcome:
+        return await self._call(
+            self._tool,
+            self._obligation.arguments,
+            key=self._obligation.idempotency_key,
+            call_id=self._obligation.obligation_id,
+        )
+
+    async def _cancel(self, contract: Compensation, obligation: Obligation) -> UndoOutcome:
+        key = contracts.cancel_key(obligation.obligation_id)
+        tool = self._catalog.tool(contract.cancel.tool)
+        arguments = self._filled_template(contract.cancel, obligation)
+        outcome = await self._call(tool, arguments, key=key, call_id=key)
+        if outcome.kind == "succeeded":
+            return UndoOutcome(state="cancelled", note=_refund_note(outcome), refund=outcome.price)
+        if outcome.status in _GONE and obligation.state is not ObligationState.COMMITTED:
+            return UndoOutcome(state="void", note="the provider does not hold it")
+        return _parked(f"{tool.name} was refused: {outcome.reason or outcome.status}")
+
+    async def _call(
+        self, tool: Tool, arguments: JsonObject, *, key: str | None, call_id: str
+    ) -> ToolOutcome:
+        outcome = await self._tools.call(
+            self._catalog,
+            tool,
+            arguments,
+            call_id=call_id,
+            idempotency_key=key if tool.idempotency_header else None,
+            timeout_s=self._obligation.cancel_timeout.total_seconds(),
+        )
+        if outcome.kind == "unknown":
+            raise ApplicationError(
+                outcome.reason or f"HTTP {outcome.status}", type=contracts.PROVIDER_BUSY
+            )
+        return outcome
+
+    def _filled(self, contract: Compensation) -> JsonObject:
+        return self._filled_template(contract.cancel, self._obligation)
+
+    def _filled_template(self, template: ToolCallTemplate, obligation: Obligation) -> JsonObject:
+        return fill_template(
+            template,
+            tool=self._tool,
+            arguments=obligation.arguments,
+            idempotency_key=obligation.idempotency_key,
+            response_body=obligation.response,
+            response_headers=obligation.response_headers,
+        )
+
+    def _call_id(self, suffix: str) -> str:
+        return f"{self._obligation.obligation_id}.{suffix}"
+
+
+def _parked(note: str) -> UndoOutcome:
+    return UndoOutcome(state="parked", note=note)
+
+
+def _refund_note(outcome: ToolOutcome) -> str:
+    return f"refunded {outcome.price}" if outcome.price is not None else ""

@@ -1,0 +1,184 @@
+"""Calling tools: check and complete a call, and send it once it is allowed."""
+
+from datetime import UTC, datetime, timedelta
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.boundary import heartbeats, translated_errors
+from orchestrator import contracts
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.http import ToolClient
+from orchestrator.cards import build_card, draft_obligation, quoted_item, quoted_price, title_of
+from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.confirm import call_digest
+from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
+from orchestrator.errors import (
+    ArgumentsInvalid,
+    EgressRefused,
+    GrantMissing,
+    OrchestratorError,
+    PiiMissing,
+    SecretMissing,
+    TransportFailed,
+)
+from orchestrator.outcome import ToolOutcome
+from orchestrator.planning.observation import trim_body
+
+NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing)
+"""Errors of an attempt that ended before the wire."""
+
+
+class ToolActivities:
+    """A tool client over stored catalogs."""
+
+    def __init__(self, catalogs: CatalogStore, tools: ToolClient) -> None:
+        """Take where catalogs are kept and what calls providers."""
+        self._catalogs = catalogs
+        self._tools = tools
+
+    @activity.defn(name=contracts.PREPARE_CALL)
+    async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
+        """Fill what the orchestrator fills, check the arguments, draw up card and obligation."""
+        with translated_errors():
+            catalog = self._catalogs.get(wanted.catalog_digest)
+            tool = catalog.tool(wanted.tool)
+        arguments = dict(wanted.arguments)
+        for name in tool.reference_inputs:
+            arguments.setdefault(name, wanted.call_id)
+        problems = check_arguments(catalog, tool, arguments)
+        if problems:
+            return PreparedCall(problems=problems)
+        item = quoted_item(arguments, wanted.observations)
+        return PreparedCall(
+            call=ToolCall(
+                call_id=wanted.call_id,
+                mission_id=wanted.mission_id,
+                leg_id=wanted.leg_id,
+                tool=tool.name,
+                catalog_digest=wanted.catalog_digest,
+                arguments=arguments,
+                card_type=tool.card_type,
+                timeout_s=wanted.policy.call_timeout.total_seconds(),
+            ),
+            title=title_of(tool),
+            side_effect=tool.is_side_effect,
+            spends=tool.spends,
+            repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
+            price=quoted_price(arguments, item) if tool.spends else None,
+            card=build_card(
+                tool,
+                arguments,
+                call_id=wanted.call_id,
+                mission_id=wanted.mission_id,
+                leg_id=wanted.leg_id,
+                catalog_digest=wanted.catalog_digest,
+                item=item,
+                expires_at=wanted.now + wanted.policy.confirmation_expiry,
+            )
+            if tool.needs_confirmation
+            else None,
+            obligation=draft_obligation(
+                tool,
+                arguments,
+                call_id=wanted.call_id,
+                mission_id=wanted.mission_id,
+                leg_id=wanted.leg_id,
+                catalog_digest=wanted.catalog_digest,
+                now=wanted.now,
+            )
+            if tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+            else None,
+        )
+
+    @activity.defn(name=contracts.INVOKE_TOOL)
+    async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
+        """Send one call.
+
+        The process may die anywhere in here: before the wire nothing happened; after it the same
+        call goes out again with the same key, and the provider answers what it answered before. A
+        side effect that takes no key is scheduled with a single attempt.
+
+        Raises:
+            ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
+                when the call is not exactly the one that was approved.
+        """
+        with translated_errors():
+            catalog = self._catalogs.get(call.catalog_digest)
+            tool = catalog.tool(call.tool)
+            check_grant(tool, call)
+        async with heartbeats():
+            try:
+                outcome = await self._tools.call(
+                    catalog,
+                    tool,
+                    call.arguments,
+                    call_id=call.call_id,
+                    idempotency_key=call.call_id if tool.idempotency_header else None,
+                    timeout_s=_time_left(call),
+                )
+            except NOTHING_SENT as error:
+                return _not_sent(error, earlier_attempts=activity.info().attempt > 1)
+            except TransportFailed as error:
+                raise ApplicationError(str(error), type=type(error).__name__) from error
+        return _settled(outcome)
+
+
+def check_grant(tool: Tool, call: ToolCall) -> None:
+    """Refuse a call that needs an approval and does not carry one for exactly this call.
+
+    Raises:
+        GrantMissing: no grant, or one whose digest is not that of what is about to be sent.
+    """
+    if not tool.needs_confirmation:
+        return
+    digest = call_digest(
+        tool=tool.name,
+        catalog_digest=call.catalog_digest,
+        arguments=call.arguments,
+        card_type=tool.card_type or "",
+        call_id=call.call_id,
+    )
+    if call.grant is None:
+        raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
+    if call.grant.digest != digest:
+        raise GrantMissing(
+            call.call_id, f"the grant for {tool.name} is for another call or other arguments"
+        )
+
+
+def _time_left(call: ToolCall) -> float:
+    """Seconds this attempt may take: a side effect never leaves after its deadline.
+
+    Rollback acts once the deadline has passed; a request sent later would land behind its cancel.
+    """
+    if call.deadline is None:
+        return call.timeout_s
+    left = call.deadline - datetime.now(UTC)
+    if left <= timedelta(0):
+        raise ApplicationError(
+            f"{call.tool}: its deadline has passed; nothing was sent",
+            type="DeadlinePassed",
+            non_retryable=True,
+        )
+    return min(call.timeout_s, left.total_seconds())
+
+
+def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:
+    """An attempt that ended before the wire settles the call only if no earlier one got further."""
+    return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=str(error))
+
+
+def _settled(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome to keep; an unclear one is raised, so that Temporal tries again."""
+    if outcome.kind != "unknown":
+        return outcome.model_copy(
+            update={"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}
+        )
+    delay = None if outcome.retry_after_s is None else timedelta(seconds=outcome.retry_after_s)
+    raise ApplicationError(
+        outcome.reason or f"HTTP {outcome.status}",
+        type=contracts.PROVIDER_BUSY,
+        next_retry_delay=delay,
+    )

@@ -1,0 +1,51 @@
+"""Where output goes: people get rich text, scripts get one JSON document and nothing else."""
+
+import asyncio
+import getpass
+import json
+from collections.abc import Coroutine, Sequence
+from typing import Annotated, Any, TypeVar
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console
+
+T = TypeVar("T")
+
+_SDK_SETTLES_S = 0.1
+
+console = Console()
+progress = Console(stderr=True)
+"""Progress goes to standard error, so that standard output can be piped."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+
+def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
+    """One JSON document on standard output."""
+    if isinstance(value, BaseModel):
+        document: Any = value.model_dump(mode="json")
+    elif isinstance(value, dict):
+        document = value
+    else:
+        document = [item.model_dump(mode="json") for item in value]
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a command's coroutine."""
+
+    async def settled() -> T:
+        try:
+            return await work
+        finally:
+            # A thread of the SDK that still finishes a call while the interpreter shuts down can
+            # abort the process, and so change our exit code (temporalio/sdk-python issue 300).
+            await asyncio.sleep(_SDK_SETTLES_S)
+
+    return asyncio.run(settled())
+
+
+def whoami() -> str:
+    """Who decides, when no name is given: the account this command runs under."""
+    return getpass.getuser()

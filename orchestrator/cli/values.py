@@ -1,0 +1,57 @@
+"""Values as they are written on a command line: K=V pairs and amounts."""
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+
+from pydantic import JsonValue, ValidationError
+
+from orchestrator.budget import Money
+from orchestrator.errors import UsageError
+from orchestrator.record import JsonObject
+
+
+def read_pairs(pairs: Sequence[str]) -> JsonObject:
+    """`["guests=2", "city=Rome"]` as {"guests": 2, "city": "Rome"}: JSON where it reads as such.
+
+    Raises:
+        UsageError: a pair has no `=` or no name.
+    """
+    values: JsonObject = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"{pair!r} is not NAME=VALUE, e.g. guests=2")
+        values[name.strip()] = _value(text)
+    return values
+
+
+def _value(text: str) -> JsonValue:
+    try:
+        value: JsonValue = json.loads(text, parse_constant=_no_number)
+    except ValueError:
+        return text
+    return value
+
+
+def _no_number(name: str) -> None:
+    """NaN and Infinity are words here: JSON has no such numbers."""
+    raise ValueError(name)
+
+
+def read_money(amount: str, currency: str) -> Money:
+    """An amount and a currency code.
+
+    Raises:
+        UsageError: not a number, negative, or not a three-letter code.
+    """
+    try:
+        return Money(amount=Decimal(amount), currency=currency.upper())
+    except InvalidOperation:
+        raise UsageError(f"{amount!r} is not a number; write: --budget 900 EUR") from None
+    except ValidationError as error:
+        where = error.errors()[0]["loc"][-1]
+        wrong = amount if where == "amount" else currency
+        raise UsageError(
+            f"{wrong!r} is not a valid {where}; write an amount and a currency: --budget 900 EUR"
+        ) from None

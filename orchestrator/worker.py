@@ -1,0 +1,116 @@
+"""The composition root: everything a worker needs, wired; and the worker process itself."""
+
+import asyncio
+import functools
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import (
+    AddSearchAttributesRequest,
+    ListSearchAttributesRequest,
+)
+from temporalio.client import Client
+from temporalio.worker import Worker
+
+from activities import all_activities
+from orchestrator import contracts
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.pii import FilePiiVault
+from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.planning.chaining import ChainingPlanner
+from orchestrator.planning.decision import AgentProfile
+from orchestrator.planning.planner import Planner
+from orchestrator.routing.router import Router
+from orchestrator.settings import Settings, load_agents
+from workflows import ALL_WORKFLOWS
+
+_STICKY = timedelta(seconds=3)
+"""How long a workflow task waits for the worker that has its history cached, before any other may
+have it: short, so that missions go on soon after a worker dies."""
+
+
+def default_tools(settings: Settings) -> ToolClient:
+    """A tool client with credentials from the environment and the vault of the state directory."""
+    return ToolClient(
+        secrets=EnvironmentSecrets(),
+        pii=FilePiiVault(settings.state_dir / "pii"),
+        server_variables=settings.server_variables,
+    )
+
+
+def build(
+    client: Client,
+    settings: Settings,
+    *,
+    catalog: Catalog | None = None,
+    catalogs: CatalogStore | None = None,
+    routers: Callable[[Catalog], Router] | None = None,
+    planner: Planner | None = None,
+    agents: Sequence[AgentProfile] | None = None,
+    tools: ToolClient | None = None,
+) -> list[Worker]:
+    """One worker per task queue: the settings' own, and each that an agent profile names.
+
+    Everything is an argument with a real default; tests pass their own.
+    """
+    catalog = catalog or Catalog.load(*settings.specs)
+    catalogs = catalogs or CatalogStore(settings.state_dir / "catalogs")
+    routers = routers or functools.lru_cache(maxsize=8)(Router)
+    agents = load_agents(settings.agents) if agents is None else agents
+    activities = all_activities(
+        catalog=catalog,
+        catalogs=catalogs,
+        routers=routers,
+        planner=planner or ChainingPlanner(routers),
+        agents=agents,
+        tools=tools or default_tools(settings),
+        client=client,
+    )
+    queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
+    return [
+        Worker(
+            client,
+            task_queue=queue,
+            workflows=ALL_WORKFLOWS,
+            activities=activities,
+            sticky_queue_schedule_to_start_timeout=_STICKY,
+            graceful_shutdown_timeout=timedelta(seconds=5),
+        )
+        for queue in queues
+    ]
+
+
+async def register_search_attributes(client: Client) -> None:
+    """Make the server know the search attributes that workflows set; those it knows are left."""
+    known = await client.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace=client.namespace)
+    )
+    missing: Mapping[str, IndexedValueType.ValueType] = {
+        name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+        for name in contracts.SEARCH_ATTRIBUTES
+        if name not in known.custom_attributes
+    }
+    if missing:
+        await client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing)
+        )
+
+
+async def run_worker(client: Client, settings: Settings, *, ready: Callable[[], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `ready` is called once when polling has begun."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signum, stop.set)
+    await register_search_attributes(client)
+    async with AsyncExitStack() as stack:
+        tools = await stack.enter_async_context(default_tools(settings))
+        for worker in build(client, settings, tools=tools):
+            await stack.enter_async_context(worker)
+        ready()
+        await stop.wait()

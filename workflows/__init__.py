@@ -1,0 +1,9 @@
+"""The durable part: missions, legs and rollbacks, replayed from their histories for ever."""
+
+from workflows.leg import LegWorkflow
+from workflows.mission import MissionWorkflow
+from workflows.rollback import RollbackWorkflow
+
+ALL_WORKFLOWS = (MissionWorkflow, LegWorkflow, RollbackWorkflow)
+
+__all__ = ["ALL_WORKFLOWS", "LegWorkflow", "MissionWorkflow", "RollbackWorkflow"]

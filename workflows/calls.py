@@ -1,0 +1,189 @@
+"""The only door from workflows to activities: a typed function each, with its time and retries."""
+
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator import contracts
+    from orchestrator.contracts import (
+        CatalogPin,
+        CollectLegsInput,
+        CollectLegsOutput,
+        DiscoverInput,
+        DiscoverOutput,
+        PlanStepInput,
+        PlanStepOutput,
+        PreparedCall,
+        PrepareInput,
+        ToolCall,
+        UndoInput,
+    )
+    from orchestrator.mission import LegResult
+    from orchestrator.outcome import ToolOutcome
+    from orchestrator.planning.decision import GoalBrief, MissionPlan, StepContext, StepDecision
+    from orchestrator.routing.selection import Selection
+    from orchestrator.saga import Obligation, UndoOutcome
+
+_THINK = timedelta(seconds=15)
+"""For work inside a worker, without a provider: generous, and short enough that a dead worker is
+noticed soon."""
+_RETRY_THINK = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200),
+    maximum_interval=timedelta(seconds=10),
+    maximum_attempts=12,
+)
+_HEARTBEAT = timedelta(seconds=6)
+
+
+async def pin_catalog() -> CatalogPin:
+    """The catalog of the worker that answers; the mission keeps it to its end."""
+    answer: CatalogPin = await workflow.execute_activity(
+        contracts.PIN_CATALOG,
+        result_type=CatalogPin,
+        start_to_close_timeout=_THINK,
+        retry_policy=_RETRY_THINK,
+        summary="pin the catalog",
+    )
+    return answer
+
+
+async def split_goal(brief: GoalBrief) -> MissionPlan:
+    """The legs of a goal."""
+    answer: MissionPlan = await workflow.execute_activity(
+        contracts.SPLIT_GOAL,
+        brief,
+        result_type=MissionPlan,
+        start_to_close_timeout=timedelta(seconds=120),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=_RETRY_THINK,
+        summary="split the goal into legs",
+    )
+    return answer
+
+
+async def select_tools(context: StepContext) -> Selection:
+    """The tools that this step may use."""
+    answer: Selection = await workflow.execute_activity(
+        contracts.SELECT_TOOLS,
+        context,
+        result_type=Selection,
+        start_to_close_timeout=_THINK,
+        retry_policy=_RETRY_THINK,
+        summary=f"step {context.step}: select tools",
+    )
+    return answer
+
+
+async def plan_step(context: StepContext, selection: Selection) -> StepDecision:
+    """What to do next, out of the selected tools; a model may take its time."""
+    output: PlanStepOutput = await workflow.execute_activity(
+        contracts.PLAN_STEP,
+        PlanStepInput(context=context, selection=selection),
+        result_type=PlanStepOutput,
+        start_to_close_timeout=timedelta(seconds=120),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=_RETRY_THINK,
+        summary=f"step {context.step}: plan, {len(selection.tools)} of "
+        f"{selection.catalog_size} tools",
+    )
+    return output.decision
+
+
+async def discover_tools(query: str, catalog_digest: str) -> tuple[str, ...]:
+    """Names of tools that were not forwarded and fit the query."""
+    output: DiscoverOutput = await workflow.execute_activity(
+        contracts.DISCOVER_TOOLS,
+        DiscoverInput(query=query, catalog_digest=catalog_digest),
+        result_type=DiscoverOutput,
+        start_to_close_timeout=_THINK,
+        retry_policy=_RETRY_THINK,
+        summary=f"discover {query!r}",
+    )
+    return output.tools
+
+
+async def prepare_call(wanted: PrepareInput) -> PreparedCall:
+    """The wanted call checked, completed and with its card; nothing is sent."""
+    answer: PreparedCall = await workflow.execute_activity(
+        contracts.PREPARE_CALL,
+        wanted,
+        result_type=PreparedCall,
+        start_to_close_timeout=_THINK,
+        retry_policy=_RETRY_THINK,
+        summary=f"prepare {wanted.tool}",
+    )
+    return answer
+
+
+def longest_call(call: ToolCall, attempts: int) -> timedelta:
+    """How long a call may take with all its attempts and the pauses between them."""
+    attempt = timedelta(seconds=call.timeout_s) + contracts.INVOKE_MARGIN
+    return attempts * (attempt + timedelta(seconds=4))
+
+
+async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
+    """Run one tool call; what cannot be cleared up within its attempts is an unknown outcome.
+
+    Cancelling the workflow does not cancel the call: callers shield it, for a call that was sent
+    must be waited for to know what it left behind.
+    """
+    try:
+        answer: ToolOutcome = await workflow.execute_activity(
+            contracts.INVOKE_TOOL,
+            call,
+            result_type=ToolOutcome,
+            start_to_close_timeout=timedelta(seconds=call.timeout_s) + contracts.INVOKE_MARGIN,
+            schedule_to_close_timeout=longest_call(call, attempts),
+            heartbeat_timeout=_HEARTBEAT,
+            retry_policy=RetryPolicy(
+                initial_interval=timedelta(milliseconds=500),
+                maximum_interval=timedelta(seconds=4),
+                maximum_attempts=attempts,
+            ),
+            summary=call.tool,
+        )
+        return answer
+    except ActivityError as error:
+        return ToolOutcome(kind="unknown", reason=str(error.cause or error))
+
+
+async def collect_legs(mission_id: str) -> tuple[LegResult, ...]:
+    """Every leg of the mission as it ended; waits as long as one is still running."""
+    output: CollectLegsOutput = await workflow.execute_activity(
+        contracts.COLLECT_LEGS,
+        CollectLegsInput(mission_id=mission_id),
+        result_type=CollectLegsOutput,
+        start_to_close_timeout=timedelta(seconds=60),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
+        ),
+        summary="collect the ledgers of all legs",
+    )
+    return output.legs
+
+
+async def undo_obligation(obligation: Obligation) -> UndoOutcome:
+    """Undo one obligation, with the time and attempts that its contract gives.
+
+    Raises:
+        ActivityError: all attempts are spent.
+    """
+    answer: UndoOutcome = await workflow.execute_activity(
+        contracts.UNDO_OBLIGATION,
+        UndoInput(obligation=obligation),
+        result_type=UndoOutcome,
+        # An undo is at most a probe and a cancel, each within the contract's time.
+        start_to_close_timeout=2 * obligation.cancel_timeout + contracts.INVOKE_MARGIN,
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=500),
+            maximum_interval=timedelta(seconds=60),
+            maximum_attempts=obligation.cancel_max_attempts,
+        ),
+        summary=f"undo {obligation.tool} with {obligation.cancel_tool or 'nothing declared'}",
+    )
+    return answer

@@ -1,0 +1,33 @@
+"""Waiting in a workflow: what must not be abandoned, and how long until a moment."""
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from temporalio import workflow
+
+T = TypeVar("T")
+
+
+async def finish_despite_cancel(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
+    """The result of `work`, and whether a cancel request arrived while it ran.
+
+    The caller records the result first and then raises `asyncio.CancelledError` itself: a booking
+    that was sent is in the ledger before its leg stops.
+    """
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
+            cancelled = True
+    return task.result(), cancelled
+
+
+def until(moment: datetime) -> timedelta:
+    """How long until a moment; never zero, which would not wait at all."""
+    return max(moment - workflow.now(), timedelta(milliseconds=1))
