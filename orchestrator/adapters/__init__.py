@@ -1,0 +1,1 @@
+"""One outside system per module: HTTP providers, secrets, personal data, stored catalogs."""

@@ -1,0 +1,285 @@
+"""One operation's contract, checked by openapi-core: each request before it leaves, each answer."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from jsonschema.exceptions import ValidationError as SchemaViolation
+from jsonschema_path import SchemaPath
+from openapi_core import (
+    V30RequestValidator,
+    V30ResponseValidator,
+    V31RequestValidator,
+    V31ResponseValidator,
+)
+from openapi_core.datatypes import RequestParameters
+from openapi_core.deserializing.media_types.exceptions import MediaTypeDeserializeError
+from openapi_core.exceptions import OpenAPIError
+from openapi_core.templating.datatypes import TemplateResult
+from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
+from openapi_core.templating.paths.datatypes import PathOperationServer
+from openapi_core.templating.paths.finders import BasePathFinder
+from openapi_core.templating.responses.exceptions import ResponseNotFound
+from openapi_core.validation.request.exceptions import (
+    MissingParameterError,
+    MissingRequestBodyError,
+    ParameterValidationError,
+)
+from openapi_core.validation.response.exceptions import (
+    HeaderValidationError,
+    MissingData,
+    MissingHeaderError,
+)
+from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
+from pydantic import JsonValue
+
+from orchestrator.adapters.parameters import json_text
+from orchestrator.adapters.placement import Placement
+from orchestrator.catalog.arguments import unreadable_schema
+from orchestrator.catalog.inputs import is_json
+from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.violations import SCHEMA_FAULTS, describe_violations
+from orchestrator.record import JsonObject
+
+_IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
+"""OpenAPI: parameters of these names are ignored."""
+_JSON = "application/json"
+_KEPT = ("name", "in", "required")
+_RESOLVED = 512
+"""References whose targets are remembered, per operation."""
+_SHOWN = 8
+"""Breaches that are named; an answer may break its schema in thousands of places."""
+
+
+@dataclass
+class _AskedRequest:
+    """A request as openapi-core looks at one: its parameters are values, its body is JSON."""
+
+    parameters: RequestParameters
+    body: bytes | None
+    host_url: str = ""
+    path: str = ""
+    method: str = ""
+    content_type: str = _JSON
+
+
+@dataclass
+class _GivenResponse:
+    """An answer as openapi-core looks at one."""
+
+    status_code: int
+    headers: Mapping[str, str]
+    content_type: str
+    data: bytes
+
+
+class OperationContract:
+    """What one operation allows in a request and promises in an answer.
+
+    openapi-core is asked about the request's values, each as JSON, not about their wire text: its
+    own readers of styles and forms take a comma inside a list element for a delimiter and know
+    neither nested objects nor several types, and would refuse calls that are right. How values are
+    written is `parameters`' and `request`'s.
+    """
+
+    def __init__(self, operation: Operation, tool: Tool) -> None:
+        pinned = _pinned_document(operation, tool)
+        # No handlers: the default ones fetch references over the network and from the disk.
+        spec = SchemaPath.from_dict(
+            cast("Any", pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
+        )
+        finder = _finder_of(spec, tool)
+        is_30 = str(operation.root.mapping()["openapi"]).startswith("3.0")
+        request_class = V30RequestValidator if is_30 else V31RequestValidator
+        response_class = V30ResponseValidator if is_30 else V31ResponseValidator
+        self._tool = tool
+        self._requests = request_class(spec, path_finder_cls=finder)
+        self._responses = response_class(
+            spec,
+            path_finder_cls=finder,
+            extra_media_type_deserializers=dict.fromkeys(_json_types(operation), json.loads),
+        )
+
+    def request_violations(
+        self, placement: Placement, headers: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """What of a request breaks the contract, in words that quote no value.
+
+        Args:
+            placement: the tool's inputs, real values in them.
+            headers: header parameters that are no inputs, e.g. the idempotency key.
+
+        Raises:
+            DocumentInvalid: the operation's own schema cannot be evaluated.
+        """
+        try:
+            asked = _asked(placement, headers)
+        except ValueError:
+            return ("a number is not finite",)
+        try:
+            errors = list(self._requests.iter_errors(asked))
+            return tuple(dict.fromkeys(text for error in errors for text in _request_words(error)))
+        except (OpenAPIError, *SCHEMA_FAULTS) as fault:
+            raise unreadable_schema(self._tool, fault) from None
+
+    def response_breach(
+        self, status: int, headers: Mapping[str, str], content_type: str, data: bytes
+    ) -> str | None:
+        """What of an answer breaks the contract, in one text; None when it honours it.
+
+        Args:
+            status: as received.
+            headers: names in any case.
+            content_type: the media type without its parameters, in lower case.
+            data: the body, decompressed.
+        """
+        response = _GivenResponse(status, _AnyCase(headers), content_type, data)
+        try:
+            errors = self._responses.iter_errors(_asked(Placement(), {}), response)
+            texts = list(dict.fromkeys(text for e in errors for text in _response_words(e)))
+        except (OpenAPIError, *SCHEMA_FAULTS) as fault:
+            return f"the answer cannot be checked against its schema ({type(fault).__name__})"
+        return _limited(texts) if texts else None
+
+
+def _json_types(operation: Operation) -> Iterator[str]:
+    """Declared media types that are JSON under another name, such as application/problem+json.
+
+    openapi-core knows only some by itself and would take the others' bytes for the value.
+    """
+    responses = operation.node.at("responses")
+    for _, response in responses.items() if responses is not None else ():
+        content = response.at("content")
+        for media_type, _ in content.items() if content is not None else ():
+            if is_json(media_type):
+                yield media_type.partition(";")[0].strip().lower()
+
+
+class _AnyCase(dict[str, str]):
+    """Headers that are found whatever their case; reading them is all that is asked."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        super().__init__({name.lower(): value for name, value in headers.items()})
+
+    def __getitem__(self, name: str) -> str:
+        return super().__getitem__(name.lower())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and super().__contains__(name.lower())
+
+
+def _limited(texts: list[str]) -> str:
+    rest = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return "; ".join(texts[:_SHOWN]) + rest
+
+
+def _pinned_document(operation: Operation, tool: Tool) -> JsonObject:
+    """The document with this one operation, reduced to what openapi-core is to check."""
+    parameters: list[JsonValue] = [
+        _parameter_as_json(parameter.mapping())
+        for parameter in operation.parameters()
+        if _counts(parameter.mapping())
+    ]
+    written: JsonObject = {
+        # OpenAPI 3.1 does not ask for responses: one without them promises nothing.
+        "responses": {"default": {"description": ""}},
+        **operation.node.mapping(),
+        "parameters": parameters,
+        "security": [],
+    }
+    body = operation.node.at("requestBody")
+    if body is not None:
+        written["requestBody"] = _body_as_json(body.mapping(), tool.body_content_type)
+    root = operation.root.mapping()
+    paths = root["paths"] if isinstance(root["paths"], dict) else {}
+    pinned: JsonObject = {**paths, tool.path: {tool.method.lower(): written}}
+    return {**root, "paths": pinned}
+
+
+def _counts(parameter: JsonObject) -> bool:
+    return parameter["in"] != "header" or str(parameter["name"]).lower() not in _IGNORED_HEADERS
+
+
+def _parameter_as_json(parameter: JsonObject) -> JsonObject:
+    content = parameter.get("content")
+    media_types = list(content.values()) if isinstance(content, dict) else []
+    described = media_types[0] if media_types else parameter
+    schema = described.get("schema", {}) if isinstance(described, dict) else {}
+    named: JsonObject = {key: parameter[key] for key in _KEPT if key in parameter}
+    return {**named, "content": {_JSON: {"schema": schema}}}
+
+
+def _body_as_json(body: JsonObject, content_type: str | None) -> JsonObject:
+    content = body.get("content")
+    media_type = content.get(content_type or "") if isinstance(content, dict) else None
+    schema = media_type.get("schema", {}) if isinstance(media_type, dict) else {}
+    return {**body, "content": {_JSON: {"schema": schema}}}
+
+
+def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
+    """Finds the one operation without looking at a URL: which one it is was never in question."""
+    path = spec / "paths" / tool.path
+    found = PathOperationServer(
+        path, path / tool.method.lower(), None, TemplateResult(tool.path, {}), {}
+    )
+
+    class OneOperation(BasePathFinder):
+        def find(self, method: str, name: str) -> PathOperationServer:
+            return found
+
+    return OneOperation
+
+
+def _asked(placement: Placement, headers: Mapping[str, str]) -> _AskedRequest:
+    places: dict[str, dict[str, str]] = {
+        "path": {},
+        "query": {},
+        "header": {name: json_text(value) for name, value in headers.items()},
+        "cookie": {},
+    }
+    for binding, value in placement.parameters:
+        places[binding.location][binding.field] = json_text(value)
+    body = json_text(placement.body).encode() if placement.has_body else None
+    return _AskedRequest(RequestParameters(**places), body)
+
+
+def _request_words(error: Exception) -> Iterator[str]:
+    cause = error.__cause__
+    name = error.name if isinstance(error, ParameterValidationError) else ""
+    if isinstance(error, MissingParameterError | MissingRequestBodyError):
+        yield f"{name or 'the body'} is missing"
+    elif isinstance(cause, InvalidSchemaValue):
+        yield from describe_violations(_under(name, cause.schema_errors))
+    else:
+        yield f"{name or 'the body'} is not of its declared type"
+
+
+def _response_words(error: Exception) -> Iterator[str]:
+    cause = error.__cause__
+    if isinstance(error, ResponseNotFound):
+        yield f"the status {error.http_status} is not declared"
+    elif isinstance(error, MissingData):
+        yield "the body is missing"
+    elif isinstance(error, MissingHeaderError):
+        yield f"the header {error.name} is missing"
+    elif isinstance(cause, MediaTypeNotFound):
+        yield f"the content type {cause.mimetype or 'of nothing'} is not declared"
+    elif isinstance(cause, MediaTypeDeserializeError):
+        yield f"the body is not valid {cause.mimetype}"
+    elif isinstance(cause, InvalidSchemaValue):
+        name = f"header {error.name}" if isinstance(error, HeaderValidationError) else ""
+        yield from describe_violations(_under(name, cause.schema_errors))
+    else:
+        what = f"header {error.name}" if isinstance(error, HeaderValidationError) else "body"
+        yield f"the {what} is not of its declared type"
+
+
+def _under(name: str, errors: Iterable[Exception]) -> Iterator[SchemaViolation]:
+    """The breaches with `name` put before their paths."""
+    for error in errors:
+        if isinstance(error, SchemaViolation):
+            if name:
+                error.path.appendleft(name)
+            yield error

@@ -1,0 +1,46 @@
+"""Files that are either whole or not there, whoever dies while writing them."""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def replace_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Write a file so that a reader sees all of the old content or all of the new.
+
+    Args:
+        path: in a directory that exists.
+        content: all of it.
+        mode: permissions of the new file.
+    """
+    with _written_beside(path, content, mode) as written:
+        os.replace(written, path)
+
+
+def create_file(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
+    """Write a file that must not exist yet; False when another process was first."""
+    with _written_beside(path, content, mode) as written:
+        try:
+            # A hard link, unlike a rename, refuses to take the place of a file.
+            os.link(written, path)
+        except FileExistsError:
+            return False
+        return True
+
+
+@contextlib.contextmanager
+def _written_beside(path: Path, content: bytes, mode: int) -> Iterator[str]:
+    """A complete temporary file in the same directory, removed at the end if it is still there."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        yield name
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)

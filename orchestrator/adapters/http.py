@@ -1,0 +1,392 @@
+"""ToolClient: one attempt of one tool call over HTTP, from checked arguments to its outcome."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+import httpx
+
+from orchestrator.adapters.answer import (
+    Answer,
+    is_in_progress,
+    read_answer,
+    reason_of,
+    retry_after_s,
+)
+from orchestrator.adapters.credentials import Credential, basic_token, resolve_credentials
+from orchestrator.adapters.endpoint import Endpoint, Endpoints
+from orchestrator.adapters.masking import Hidden, Mask, hide_personal, hide_secret
+from orchestrator.adapters.pii import PiiVault
+from orchestrator.adapters.placement import place_arguments
+from orchestrator.adapters.request import build_request
+from orchestrator.adapters.reveal import personal_literals, reveal_arguments
+from orchestrator.adapters.secrets import SecretStore
+from orchestrator.adapters.telemetry import (
+    CallFacts,
+    Telemetry,
+    default_telemetry,
+    tool_call_span,
+    wire_logs_dropped,
+)
+from orchestrator.catalog.arguments import check_arguments, personal_fields
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.money import price_of
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.errors import ArgumentsInvalid, PiiMissing, TransportFailed
+from orchestrator.outcome import ToolOutcome, classify_status
+from orchestrator.pii import handle_for
+from orchestrator.record import JsonObject
+
+_CALL_ID_HEADER = "X-Request-Id"
+_KEEPALIVE_S = 2.0
+"""Shorter than servers wait (uvicorn: 5 s): a request on a connection that the server is closing
+breaks in a way that leaves its outcome unclear."""
+
+
+class ToolClient:
+    """Calls tools over HTTP: one attempt each, for retries are the engine's.
+
+    ```python
+    async with ToolClient(secrets=EnvironmentSecrets(), pii=FilePiiVault(path)) as tools:
+        outcome = await tools.call(catalog, catalog.tool("flight_search_offers"), arguments,
+                                   call_id="m1.travel.3", idempotency_key=None, timeout_s=20)
+    ```
+    """
+
+    def __init__(
+        self,
+        *,
+        secrets: SecretStore,
+        pii: PiiVault,
+        server_variables: Mapping[str, str] = {},
+        max_answer_bytes: int = 1_000_000,
+        http: httpx.AsyncClient | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
+        """Take what the calls need.
+
+        Args:
+            secrets: asked for credentials at each call.
+            pii: asked for personal values at each call.
+            server_variables: values that override the defaults of the documents' server variables.
+            max_answer_bytes: a larger body is not read.
+            http: closed with this client; by default one is made.
+            telemetry: by default what is installed in the process.
+        """
+        self._secrets = secrets
+        self._pii = pii
+        self._max_answer_bytes = max_answer_bytes
+        self._http = http if http is not None else _default_http()
+        self._telemetry = telemetry if telemetry is not None else default_telemetry()
+        self._endpoints = Endpoints(server_variables)
+
+    async def __aenter__(self) -> Self:
+        """This client."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections; no call may follow."""
+        await self._http.aclose()
+
+    async def call(
+        self,
+        catalog: Catalog,
+        tool: Tool,
+        arguments: JsonObject,
+        *,
+        call_id: str,
+        idempotency_key: str | None,
+        timeout_s: float,
+    ) -> ToolOutcome:
+        """Send one request and read its answer.
+
+        Args:
+            catalog: the tool's.
+            tool: what to call.
+            arguments: its inputs; personal fields are handles such as `pii:traveler_id`.
+            call_id: sent as X-Request-Id.
+            idempotency_key: sent in the header that the tool declares for it, if it declares one.
+            timeout_s: hard limit of everything, in seconds: no part of the call outlives it.
+
+        Returns:
+            What it came to. Personal values and credentials that were sent and that the answer
+            repeats are replaced in it by their handles and names.
+
+        Raises:
+            ArgumentsInvalid: nothing was sent; names each fault.
+            PiiMissing: nothing was sent; the vault lacks these fields.
+            SecretMissing: nothing was sent; a credential is not configured.
+            EgressRefused: nothing was sent; no declared server.
+            DocumentInvalid: nothing was sent; the document is at fault.
+            UsageError: nothing was sent; a server variable or the vault is at fault.
+            TransportFailed: no answer; says whether the provider may have acted all the same.
+        """
+        problems = check_arguments(catalog, tool, arguments)
+        if problems:
+            raise ArgumentsInvalid(tool.name, problems)
+        endpoint = self._endpoints.of(catalog, tool)
+        call = _Call(endpoint, call_id, idempotency_key if tool.idempotency_header else None)
+        with (
+            tool_call_span(
+                self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id
+            ) as facts,
+            wire_logs_dropped(),
+        ):
+            return await self._within(catalog, call, arguments, timeout_s, facts)
+
+    async def _within(
+        self,
+        catalog: Catalog,
+        call: "_Call",
+        arguments: JsonObject,
+        timeout_s: float,
+        facts: CallFacts,
+    ) -> ToolOutcome:
+        """The call under its deadline.
+
+        Not httpx's timeouts, which begin anew with every byte that arrives.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                request, mask = await self._prepare(catalog, call, arguments)
+                request.extensions["timeout"] = httpx.Timeout(timeout_s).as_dict()
+                request.extensions["trace"] = call.wire.on_event
+                return await self._exchange(call, request, mask, facts)
+        except TimeoutError:
+            raise TransportFailed(
+                call.endpoint.tool.name,
+                f"no complete answer within {timeout_s:g} s",
+                may_have_arrived=call.wire.may_have_arrived,
+            ) from None
+
+    async def _prepare(
+        self, catalog: Catalog, call: "_Call", arguments: JsonObject
+    ) -> tuple[httpx.Request, Mask]:
+        """The request with its real values, found right, and what hides them afterwards."""
+        tool = call.endpoint.tool
+        values = await self._personal_values(personal_fields(catalog, tool), arguments)
+        credentials: Sequence[tuple[Credential, str]] = ()
+        if call.endpoint.credentials:
+            # In a thread: a store may read a file or ask a server.
+            credentials = await asyncio.to_thread(
+                resolve_credentials, call.endpoint.credentials, self._secrets
+            )
+        literals = personal_literals(tool, arguments)
+        mask = Mask(_hidden([*values.items(), *literals], credentials))
+        placement = place_arguments(
+            tool,
+            reveal_arguments(tool, arguments, values),
+            body_required=call.endpoint.body_required,
+        )
+        violations = call.endpoint.contract.request_violations(placement, call.key_header())
+        if violations:
+            raise ArgumentsInvalid(tool.name, [mask.text(text) for text in violations])
+        headers = {**call.key_header(), _CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
+        request = build_request(call.endpoint, placement, headers=headers, credentials=credentials)
+        return request, mask
+
+    async def _personal_values(
+        self, fields: frozenset[str], arguments: JsonObject
+    ) -> dict[str, str]:
+        text = json.dumps(arguments, ensure_ascii=False)
+        wanted = sorted(field for field in fields if handle_for(field) in text)
+        if not wanted:
+            return {}
+        return await asyncio.to_thread(_read_all, self._pii, wanted)
+
+    async def _exchange(
+        self, call: "_Call", request: httpx.Request, mask: Mask, facts: CallFacts
+    ) -> ToolOutcome:
+        tool = call.endpoint.tool
+        try:
+            response = await self._http.send(
+                request, stream=True, auth=None, follow_redirects=False
+            )
+        except _HTTPX_ERRORS as error:
+            failure = map_transport_error(tool.name, error)
+            raise failure from (error if mask.is_absent_from(error) else None)
+        facts.status = response.status_code
+        try:
+            answer = await self._read(call, response)
+        finally:
+            await response.aclose()
+        return _outcome(call, answer, mask)
+
+    async def _read(self, call: "_Call", response: httpx.Response) -> Answer:
+        """The answer; a body that broke off is missed only where the call may have happened.
+
+        A success without its body is no success yet: the same key brings the body again. What was
+        refused stays refused, with or without the reason.
+        """
+        try:
+            return await read_answer(response, max_bytes=self._max_answer_bytes)
+        except _HTTPX_ERRORS as error:
+            if 300 <= response.status_code < 500:
+                return Answer(response.status_code, response.headers, fault="the body broke off")
+            failure = map_transport_error(call.endpoint.tool.name, error)
+            raise TransportFailed(failure.tool, failure.reason, may_have_arrived=True) from error
+
+
+@dataclass
+class _Wire:
+    """How far a request got, as the transport reports it."""
+
+    seen: bool = False
+    sending: bool = False
+
+    async def on_event(self, name: str, _: Mapping[str, object]) -> None:
+        self.seen = True
+        if name.endswith("send_request_headers.started"):
+            self.sending = True
+
+    @property
+    def may_have_arrived(self) -> bool:
+        """False only when the transport reports its steps and sending was not among them."""
+        return self.sending or not self.seen
+
+
+@dataclass
+class _Call:
+    """One call on its way."""
+
+    endpoint: Endpoint
+    call_id: str
+    idempotency_key: str | None
+    wire: _Wire = field(default_factory=_Wire)
+
+    def key_header(self) -> dict[str, str]:
+        """The idempotency key in the header that the tool declares."""
+        header = self.endpoint.tool.idempotency_header
+        return {header: self.idempotency_key} if header and self.idempotency_key else {}
+
+
+def _default_http() -> httpx.AsyncClient:
+    """A client that goes around a proxy for this machine's own addresses."""
+    direct = {f"all://{host}": None for host in ("127.0.0.1", "localhost", "[::1]")}
+    limits = httpx.Limits(
+        max_connections=200, max_keepalive_connections=50, keepalive_expiry=_KEEPALIVE_S
+    )
+    return httpx.AsyncClient(limits=limits, mounts=direct)
+
+
+def _read_all(pii: PiiVault, fields: Sequence[str]) -> dict[str, str]:
+    """The values of these fields.
+
+    Raises:
+        PiiMissing: names all that are missing, so that they can be stored at once.
+    """
+    values: dict[str, str] = {}
+    missing: list[str] = []
+    for name in fields:
+        try:
+            values[name] = pii.get(name)
+        except PiiMissing:
+            missing.append(name)
+    if missing:
+        raise PiiMissing(missing)
+    return values
+
+
+def _hidden(
+    personal: Sequence[tuple[str, str]], credentials: Sequence[tuple[Credential, str]]
+) -> list[Hidden]:
+    hidden = [hide_personal(name, value) for name, value in personal]
+    for credential, value in credentials:
+        hidden.append(hide_secret(credential.secret.name, value))
+        if credential.scheme == "basic":
+            hidden.append(hide_secret(credential.secret.name, basic_token(value)))
+            hidden.append(hide_secret(credential.secret.name, value.partition(":")[2]))
+    return hidden
+
+
+def _outcome(call: _Call, answer: Answer, mask: Mask) -> ToolOutcome:
+    tool = call.endpoint.tool
+    in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
+    kind = classify_status(answer.status, in_progress=in_progress)
+    # Nobody declares what a gateway in front of the provider says when it is in trouble.
+    breach = answer.fault or (None if kind == "unknown" else _breach(call.endpoint, answer))
+    spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+    return ToolOutcome(
+        kind=kind,
+        status=answer.status,
+        body=mask.json(answer.body),
+        reason=None if kind == "succeeded" else mask.text(reason_of(answer)),
+        contract_breach=mask.text(breach) if breach else None,
+        price=price_of(answer.body) if spends else None,
+        headers=_kept_headers(call.endpoint, answer, mask),
+        retry_after_s=retry_after_s(answer.headers, now=datetime.now(UTC)),
+    )
+
+
+def _breach(endpoint: Endpoint, answer: Answer) -> str | None:
+    return endpoint.contract.response_breach(
+        answer.status, answer.headers, answer.content_type, answer.data
+    )
+
+
+def _kept_headers(endpoint: Endpoint, answer: Answer, mask: Mask) -> dict[str, str]:
+    return {
+        name: mask.text(answer.headers[name])
+        for name in sorted(endpoint.kept_headers)
+        if name in answer.headers
+    }
+
+
+_TRANSPORT_ERRORS: dict[type[Exception], tuple[str, bool]] = {
+    httpx.ConnectTimeout: ("the connection was not made in time", False),
+    httpx.ConnectError: ("the connection was refused or failed", False),
+    httpx.PoolTimeout: ("no connection was free in time", False),
+    httpx.ProxyError: ("the proxy refused the connection", False),
+    httpx.UnsupportedProtocol: ("the address is not one of HTTP", False),
+    httpx.InvalidURL: ("the address is not a URL", False),
+    httpx.CookieConflict: ("two cookies have one name", False),
+    httpx.RequestNotRead: ("the request's body was not read", False),
+    httpx.LocalProtocolError: ("the request is not valid HTTP", True),
+    httpx.ReadTimeout: ("the answer did not come in time", True),
+    httpx.WriteTimeout: ("the request could not be sent in time", True),
+    httpx.ReadError: ("the connection broke before the answer was complete", True),
+    httpx.WriteError: ("the connection broke while sending", True),
+    httpx.CloseError: ("the connection could not be closed", True),
+    httpx.RemoteProtocolError: ("the server broke off or did not speak HTTP", True),
+    httpx.DecodingError: ("the answer could not be decoded", True),
+    httpx.TooManyRedirects: ("the server redirects without end", True),
+    httpx.HTTPStatusError: ("the server answered with an error", True),
+    httpx.StreamConsumed: ("the answer was read twice", True),
+    httpx.StreamClosed: ("the answer was closed before it was read", True),
+    httpx.ResponseNotRead: ("the answer was not read", True),
+    httpx.TimeoutException: ("it took too long", True),
+    httpx.NetworkError: ("the connection failed", True),
+    httpx.ProtocolError: ("the protocol was broken", True),
+    httpx.TransportError: ("the transport failed", True),
+    httpx.RequestError: ("the request failed", True),
+    httpx.HTTPError: ("the exchange failed", True),
+    httpx.StreamError: ("the stream was misused", True),
+}
+"""What happened, and whether the provider may have processed the request. The last ones are bases:
+an exception that httpx adds under one of them is unclear until it gets a line of its own."""
+
+_HTTPX_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError)
+
+
+def map_transport_error(tool: str, error: Exception) -> TransportFailed:
+    """Our error for one of httpx's, by its most specific line in the table."""
+    for kind in type(error).__mro__:
+        found = _TRANSPORT_ERRORS.get(kind)
+        if found is not None:
+            reason, may_have_arrived = found
+            return TransportFailed(tool, reason, may_have_arrived=may_have_arrived)
+    raise TypeError(f"{type(error).__name__} is no exception of httpx") from error

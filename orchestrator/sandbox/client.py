@@ -1,0 +1,77 @@
+"""Asks a running sandbox what happened, and plans its trouble; for tests and the demo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import httpx
+
+from orchestrator.sandbox.faults import RULES, FaultRule
+
+JsonObject = dict[str, Any]
+
+
+class SandboxClient:
+    """The endpoints under /_sandbox; effects, requests and duplicates come as plain JSON.
+
+    Example:
+        async with SandboxClient("http://127.0.0.1:8700") as sandbox:
+            assert await sandbox.live("m-7f3a") == []
+    """
+
+    def __init__(self, base_url: str, *, timeout_s: float = 10.0) -> None:
+        # trust_env: a proxy of the environment must not stand between loopback and us.
+        self._http = httpx.AsyncClient(
+            base_url=f"{base_url.rstrip('/')}/_sandbox", timeout=timeout_s, trust_env=False
+        )
+
+    async def health(self) -> bool:
+        """True when it answers."""
+        return bool((await self._get("/health"))["healthy"])
+
+    async def ledger(self, mission_id: str | None = None) -> list[JsonObject]:
+        """Every effect, oldest first."""
+        return list((await self._get("/ledger", mission_id))["effects"])
+
+    async def requests(self, mission_id: str | None = None) -> list[JsonObject]:
+        """Every request that reached an operation, oldest first."""
+        return list((await self._get("/ledger", mission_id))["requests"])
+
+    async def live(self, mission_id: str | None = None) -> list[JsonObject]:
+        """The obligations that still stand."""
+        return list((await self._get("/live", mission_id))["live"])
+
+    async def duplicates(self, mission_id: str | None = None) -> list[JsonObject]:
+        """The calls that had their effect more than once."""
+        return list((await self._get("/duplicates", mission_id))["duplicates"])
+
+    async def set_faults(self, rules: Sequence[FaultRule], *, seed: int | None = None) -> None:
+        """Replace the planned trouble."""
+        plan = {"seed": seed, "rules": RULES.dump_python(list(rules), mode="json")}
+        (await self._http.put("/faults", json=plan)).raise_for_status()
+
+    async def faults(self) -> JsonObject:
+        """The planned trouble, and how often each rule struck."""
+        return await self._get("/faults")
+
+    async def clear_faults(self) -> None:
+        """No trouble from now on."""
+        (await self._http.delete("/faults")).raise_for_status()
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def _get(self, path: str, mission_id: str | None = None) -> JsonObject:
+        params = {} if mission_id is None else {"mission": mission_id}
+        response = await self._http.get(path, params=params)
+        response.raise_for_status()
+        found: JsonObject = response.json()
+        return found

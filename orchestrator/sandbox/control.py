@@ -1,0 +1,90 @@
+"""The endpoints under /_sandbox: asking the witness, and planning trouble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from orchestrator.sandbox.faults import RULES, FaultPlan
+from orchestrator.sandbox.ledger import Ledger
+from orchestrator.sandbox.problems import Problem, Violation
+
+
+def control_routes(ledger: Ledger, faults: FaultPlan) -> list[Route]:
+    """The routes; each that reads the ledger takes ?mission=ID."""
+    control = _Control(ledger, faults)
+    return [
+        Route("/health", control.health),
+        Route("/ledger", control.ledger),
+        Route("/live", control.live),
+        Route("/duplicates", control.duplicates),
+        Route("/faults", control.faults),
+        Route("/faults", control.set_faults, methods=["PUT"]),
+        Route("/faults", control.clear_faults, methods=["DELETE"]),
+    ]
+
+
+class _Control:
+    def __init__(self, ledger: Ledger, faults: FaultPlan) -> None:
+        self._ledger = ledger
+        self._faults = faults
+
+    async def health(self, request: Request) -> JSONResponse:
+        return JSONResponse({"healthy": True})
+
+    async def ledger(self, request: Request) -> JSONResponse:
+        mission_id = _mission(request)
+        effects = [effect.to_json() for effect in self._ledger.effects(mission_id)]
+        requests = [record.to_json() for record in self._ledger.requests(mission_id)]
+        return JSONResponse({"effects": effects, "requests": requests})
+
+    async def live(self, request: Request) -> JSONResponse:
+        live = [effect.to_json() for effect in self._ledger.live(_mission(request))]
+        return JSONResponse({"live": live})
+
+    async def duplicates(self, request: Request) -> JSONResponse:
+        found = [twice.to_json() for twice in self._ledger.duplicates(_mission(request))]
+        return JSONResponse({"duplicates": found})
+
+    async def faults(self, request: Request) -> JSONResponse:
+        return JSONResponse(self._faults.to_json())
+
+    async def set_faults(self, request: Request) -> Response:
+        sent = await _json(request)
+        plan = sent if isinstance(sent, dict) else {"rules": sent}
+        try:
+            rules = RULES.validate_python(plan.get("rules", []))
+            seed = None if plan.get("seed") is None else int(plan["seed"])
+        except (ValidationError, ValueError, TypeError) as exc:
+            return _bad_rules(exc).to_response()
+        self._faults.replace(rules, seed=seed)
+        return JSONResponse(self._faults.to_json())
+
+    async def clear_faults(self, request: Request) -> JSONResponse:
+        self._faults.clear()
+        return JSONResponse(self._faults.to_json())
+
+
+def _mission(request: Request) -> str | None:
+    return request.query_params.get("mission") or None
+
+
+async def _json(request: Request) -> Any:
+    try:
+        return await request.json()
+    except ValueError:
+        return None
+
+
+def _bad_rules(error: Exception) -> Problem:
+    if not isinstance(error, ValidationError):
+        return Problem(422, f"These are no fault rules: {error}")
+    violations = [
+        Violation(".".join(str(part) for part in line["loc"]) or "body", line["msg"])
+        for line in error.errors()
+    ]
+    return Problem(422, "These are no fault rules.", violations=violations)

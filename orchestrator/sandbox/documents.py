@@ -1,0 +1,392 @@
+"""The sandbox's own reading of OpenAPI documents: operations, what they need, what they answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import yaml
+from jsonschema.exceptions import ValidationError as SchemaError
+from openapi_core import OpenAPI
+from openapi_core.exceptions import SpecError
+from referencing.exceptions import Unresolvable
+
+from orchestrator.sandbox.schemas import Schema, SchemaBook
+
+JsonObject = dict[str, Any]
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+SUFFIXES = (".yaml", ".yml", ".json")
+_PARAMETER = re.compile(r"\{([^{}]+)\}")
+_RESPONSE_BODY = re.compile(r"^\$response\.body#/([^/]+)$")
+
+
+class DocumentError(ValueError):
+    """A document that cannot be served: what is wrong, and in which one."""
+
+
+class _TextDates(yaml.SafeLoader):
+    """A safe loader that leaves dates as text: JSON has none."""
+
+
+_TextDates.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:timestamp"]
+    for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+class Kind(StrEnum):
+    """What a call of an operation does to the world."""
+
+    READ = "read"
+    CREATE = "create"
+    UPDATE = "update"
+    CANCEL = "cancel"
+
+
+class Parameter(NamedTuple):
+    """One declared parameter; location is path, query, header or cookie."""
+
+    name: str
+    location: str
+    required: bool
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a document, with its references followed."""
+
+    operation_id: str
+    method: str
+    path: str
+    raw: Mapping[str, Any]
+    parameters: tuple[Parameter, ...]
+    book: SchemaBook
+
+    @cached_property
+    def path_pattern(self) -> re.Pattern[str]:
+        """The path as a regular expression with one group per parameter, in order."""
+        literals = _PARAMETER.split(self.path)[::2]
+        return re.compile("([^/]+)".join(re.escape(text) for text in literals))
+
+    @cached_property
+    def path_names(self) -> list[str]:
+        """The names of the path's parameters, in order."""
+        return _PARAMETER.findall(self.path)
+
+    @cached_property
+    def success_status(self) -> int:
+        """The lowest declared 2xx status; 200 where none is declared."""
+        declared = [code for code in map(str, self.raw.get("responses", {})) if code.isdigit()]
+        return min((int(code) for code in declared if code.startswith("2")), default=200)
+
+    @cached_property
+    def answer_schema(self) -> Schema | None:
+        """The JSON schema of the success answer; None when it has no JSON body."""
+        for code, response in self.raw.get("responses", {}).items():
+            if str(code) in (str(self.success_status), "2XX", "default"):
+                return _json_schema(self.book, self.book.follow(response).get("content", {}))
+        return None
+
+    @cached_property
+    def body_schema(self) -> Schema | None:
+        """The JSON schema of the request body; None when it takes no JSON."""
+        body = self.book.follow(self.raw.get("requestBody", {}))
+        return _json_schema(self.book, body.get("content", {}))
+
+    @cached_property
+    def input_names(self) -> frozenset[str]:
+        """Names of path and query parameters and of body properties."""
+        own = {p.name for p in self.parameters if p.location in ("path", "query")}
+        return frozenset(own | set(self.book.properties(self.body_schema or {})))
+
+    def refusal(self, *statuses: int) -> int:
+        """The first of these statuses that the operation declares; the first when none is."""
+        declared = {str(code) for code in self.raw.get("responses", {})}
+        return next((status for status in statuses if str(status) in declared), statuses[0])
+
+    @property
+    def cancels(self) -> str | None:
+        """The operation that undoes this one, when it declares one."""
+        return self.raw.get("x-orchet-cancels")
+
+    @property
+    def cancel_for(self) -> str | None:
+        """The operation that this one undoes, when it declares one."""
+        return self.raw.get("x-orchet-cancel-for")
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What a call does; see `_kind_of_post` for the only judgement in it."""
+        if self.cancel_for or self.method == "delete":
+            return Kind.CANCEL
+        if self.cancels or (self.is_writing and self.success_status == 201):
+            return Kind.CREATE
+        if self.method in ("put", "patch"):
+            return Kind.UPDATE
+        return self._kind_of_post() if self.method == "post" else Kind.READ
+
+    @property
+    def is_writing(self) -> bool:
+        """True for the methods that may change something."""
+        return self.method in ("post", "put", "patch", "delete")
+
+    def _kind_of_post(self) -> Kind:
+        # A search is often a POST. The contract says which it is; where it is silent, only an
+        # answer that is a list is taken for one: a witness rather sees an effect too many.
+        is_confirmed = self.raw.get("x-orchet-requires-confirmation", self.list_name is None)
+        return Kind.READ if is_confirmed is False else Kind.UPDATE
+
+    @cached_property
+    def list_name(self) -> str | None:
+        """Where the answer holds its items: a property name, "" for the answer itself, or None."""
+        schema = self.book.resolve(self.answer_schema or {})
+        if self._is_object_list(schema):
+            return ""
+        properties = self.book.properties(schema)
+        # An answer that names itself is one thing that has parts, not a list of things.
+        if id_names(properties):
+            return None
+        lists = (name for name, value in properties.items() if self._is_object_list(value))
+        return next(lists, None)
+
+    @cached_property
+    def item_schema(self) -> Schema | None:
+        """The schema of one item of the answer's list; None when the answer holds no list."""
+        if self.list_name is None:
+            return None
+        schema = self.book.resolve(self.answer_schema or {})
+        found = schema if self.list_name == "" else self.book.properties(schema)[self.list_name]
+        return self.book.resolve(self.book.resolve(found)["items"])
+
+    def _is_object_list(self, schema: Schema) -> bool:
+        resolved = self.book.resolve(schema)
+        if self.book.type_of(resolved) != "array" or "items" not in resolved:
+            return False
+        return self.book.type_of(self.book.resolve(resolved["items"])) == "object"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A served document: its prefix, its operations and what its ids name."""
+
+    name: str
+    raw: Mapping[str, Any]
+    book: SchemaBook = field(repr=False)
+    operations: tuple[Operation, ...] = field(repr=False)
+
+    @cached_property
+    def prefix(self) -> str:
+        """Path under which it is served, "/flights": its server's path, else its name."""
+        servers = self.raw.get("servers") or [{}]
+        text = re.sub(r"\{[^{}]*\}", "x", str(servers[0].get("url", "")))
+        return urlsplit(text).path.rstrip("/") or f"/{self.name}"
+
+    def match(self, method: str, path: str) -> tuple[Operation, dict[str, str]] | None:
+        """The operation that answers, with the raw values of its path parameters."""
+        for operation, values in self._matches(path):
+            if operation.method == method.lower():
+                return operation, values
+        return None
+
+    def methods(self, path: str) -> list[str]:
+        """The methods that this path answers, upper case; empty for an unknown path."""
+        return [operation.method.upper() for operation, _ in self._matches(path)]
+
+    def _matches(self, path: str) -> Iterator[tuple[Operation, dict[str, str]]]:
+        for operation in sorted(self.operations, key=lambda o: len(o.path_names)):
+            found = operation.path_pattern.fullmatch(path)
+            if found:
+                yield operation, dict(zip(operation.path_names, found.groups(), strict=True))
+
+    def operation(self, operation_id: str) -> Operation | None:
+        """The operation of that id; None when the document has no such one."""
+        return next((o for o in self.operations if o.operation_id == operation_id), None)
+
+    @cached_property
+    def input_names(self) -> frozenset[str]:
+        """What callers can say in any operation: unsaid, nobody knows it."""
+        return frozenset(name for o in self.operations for name in o.input_names)
+
+    @cached_property
+    def resource_ids(self) -> dict[str, str]:
+        """For each creating operation, the property of its answer that names what it made."""
+        # A POST that is not known to create may still turn out to.
+        creates = [
+            o
+            for o in self.operations
+            if o.kind is Kind.CREATE or (o.kind is Kind.UPDATE and o.method == "post")
+        ]
+        named = {o.operation_id: self._resource_id(o) for o in creates}
+        return {operation_id: name for operation_id, name in named.items() if name}
+
+    def listed_resource(self, operation: Operation) -> str | None:
+        """The id property of the resources that this operation lists; None when it lists none."""
+        names = self.book.properties(operation.item_schema or {})
+        made = list(self.resource_ids.values())
+        return next((name for name in names if name in made), None)
+
+    def offered_ids(self, operation: Operation) -> list[str]:
+        """The properties by which items of this list can be named in later calls."""
+        if operation.kind is not Kind.READ or self.listed_resource(operation):
+            return []
+        return id_names(self.book.properties(operation.item_schema or {}))
+
+    @cached_property
+    def known_ids(self) -> frozenset[str]:
+        """Every property whose values this document hands out: nobody else can make one up."""
+        offered = [name for operation in self.operations for name in self.offered_ids(operation)]
+        # What the caller's own vault fills in was never ours to give.
+        private = {n for o in self.operations for n in o.raw.get("x-orchet-pii-required", [])}
+        return frozenset([*self.resource_ids.values(), *offered]) - private
+
+    def cancel_inputs(self, operation: Operation) -> dict[str, str]:
+        """Inputs of a create's cancel that take the id of what it made, and the id's property."""
+        named = self.resource_ids.get(operation.operation_id)
+        if named is None:
+            return {}
+        mapped = operation.raw.get("x-orchet-compensation-args", {})
+        fed = {name: _RESPONSE_BODY.match(str(value)) for name, value in mapped.items()}
+        inputs = {name: named for name, found in fed.items() if found and found[1] == named}
+        return inputs or {named: named}
+
+    def _resource_id(self, operation: Operation) -> str | None:
+        answers = list(self.book.properties(operation.answer_schema or {}))
+        for expression in operation.raw.get("x-orchet-compensation-args", {}).values():
+            found = _RESPONSE_BODY.match(str(expression))
+            if found and found[1] in answers:
+                return found[1]
+        cancel = self.operation(operation.cancels or "")
+        undone_by = cancel.input_names if cancel else frozenset[str]()
+        own = [name for name in id_names(answers) if name not in operation.input_names]
+        shared = [name for name in own if name in undone_by]
+        return next(iter([*shared, *own, *id_names(answers)]), None)
+
+
+def is_id(value: Any) -> bool:
+    """True for a value that can name a thing: a text or a whole number."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
+    """Documents by name (the file's stem), from files and from folders of files.
+
+    Raises:
+        DocumentError: no document is there, one does not parse or is no valid OpenAPI, or two
+            share a name.
+    """
+    found: dict[str, JsonObject] = {}
+    for file in _files(paths):
+        if file.stem in found:
+            raise DocumentError(f"two documents are named {file.stem!r}; rename {file}")
+        found[file.stem] = _read(file)
+    if not found:
+        raise DocumentError("no OpenAPI document found: name a folder of .yaml or .json files")
+    return found
+
+
+def read_document(name: str, raw: Mapping[str, Any]) -> Document:
+    """One document, ready to be served.
+
+    Raises:
+        DocumentError: it has no paths, or a reference that finds nothing.
+    """
+    if not isinstance(raw.get("paths"), Mapping):
+        raise DocumentError(f"document {name!r} has no paths, so there is nothing to serve")
+    book = SchemaBook(raw)
+    try:
+        document = Document(name, raw, book, tuple(_operations(book, raw)))
+        # Read everything now: a broken reference is better found before the first request.
+        _ = document.known_ids, [operation.kind for operation in document.operations]
+    except LookupError as exc:
+        raise DocumentError(f"document {name!r}: {exc}") from exc
+    return document
+
+
+def _operations(book: SchemaBook, raw: Mapping[str, Any]) -> Iterator[Operation]:
+    for path, unread in raw["paths"].items():
+        item = book.follow(unread)
+        for method in METHODS:
+            if method in item:
+                yield _operation(book, path, method, item)
+
+
+def _operation(book: SchemaBook, path: str, method: str, item: Mapping[str, Any]) -> Operation:
+    raw = item[method]
+    operation_id = raw.get("operationId") or f"{method}_{re.sub(r'[^a-z0-9]+', '_', path.lower())}"
+    declared = [*item.get("parameters", []), *raw.get("parameters", [])]
+    parameters = [_parameter(book, book.follow(p)) for p in declared]
+    # The operation's own declaration replaces the path's: the last one of a name wins.
+    unique = {(p.name, p.location): p for p in parameters}
+    return Operation(operation_id, method, path, raw, tuple(unique.values()), book)
+
+
+def _parameter(book: SchemaBook, raw: Mapping[str, Any]) -> Parameter:
+    schema = raw.get("schema") or _json_schema(book, raw.get("content", {})) or {}
+    required = bool(raw.get("required", raw["in"] == "path"))
+    return Parameter(raw["name"], raw["in"], required, book.resolve(schema))
+
+
+def _json_schema(book: SchemaBook, content: Mapping[str, Any]) -> Schema | None:
+    for media_type, value in content.items():
+        kind = media_type.split(";")[0].strip().lower()
+        if kind == "application/json" or kind.endswith("+json") or kind == "*/*":
+            return book.resolve(value.get("schema", {}))
+    return None
+
+
+def id_names(names: Iterable[str]) -> list[str]:
+    """Those of the names that usually hold an id."""
+    return [name for name in names if name == "id" or name.endswith("_id")]
+
+
+def _files(paths: Iterable[Path | str]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        if path.is_dir():
+            yield from sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+        elif path.is_file():
+            yield path
+        else:
+            raise DocumentError(f"there is no file or folder {path}")
+
+
+def _read(file: Path) -> JsonObject:
+    try:
+        loaded = yaml.load(file.read_text(encoding="utf-8"), Loader=_TextDates)
+    except UnicodeDecodeError as exc:
+        raise DocumentError(f"{file} is not text in UTF-8") from exc
+    except yaml.YAMLError as exc:
+        raise DocumentError(f"{file} does not parse: {_yaml_reason(exc)}") from exc
+    if not isinstance(loaded, dict) or "openapi" not in loaded:
+        raise DocumentError(f"{file} is not an OpenAPI document: it has no openapi field")
+    # Round trip through JSON: status codes written as numbers become the text that OpenAPI means.
+    document: JsonObject = json.loads(json.dumps(loaded))
+    _check(file, document)
+    return document
+
+
+def _yaml_reason(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        return f"line {error.problem_mark.line + 1}: {error.problem}"
+    return " ".join(str(error).split())
+
+
+def _check(file: Path, document: JsonObject) -> None:
+    try:
+        OpenAPI.from_dict(document)
+    except SchemaError as exc:
+        where = "/".join(str(part) for part in exc.absolute_path) or "the document"
+        raise DocumentError(f"{file}: {where}: {exc.message}") from exc
+    except Unresolvable as exc:
+        raise DocumentError(f"{file}: reference {exc.ref!r} finds nothing") from exc
+    except SpecError as exc:
+        version = document["openapi"]
+        raise DocumentError(f"{file}: openapi {version} is not a version we know") from exc

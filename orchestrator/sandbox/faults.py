@@ -1,0 +1,133 @@
+"""Planned trouble: which requests get an error, a delay or no answer at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+FaultKind = Literal[
+    "status_before",
+    "status_after",
+    "drop_before",
+    "drop_after",
+    "latency",
+    "duplicate",
+    "refuse_cancel",
+    "rate_limit",
+]
+
+
+class FaultRule(BaseModel):
+    """One kind of trouble for one operation.
+
+    - `status_before`: answers `status` and does nothing.
+    - `status_after`: does it, then answers `status`.
+    - `drop_before`: closes the connection and does nothing.
+    - `drop_after`: does it, then closes the connection without an answer.
+    - `latency`: waits `delay_s` seconds first; joins with the other kinds.
+    - `duplicate`: the provider gets the request twice; the caller hears of the first.
+    - `refuse_cancel`: answers 409 and does nothing; under "*" it meets cancels only.
+    - `rate_limit`: answers 429 with Retry-After and does nothing.
+
+    Attributes:
+        operation_id: the operation it meets; "*" meets all.
+        kind: what happens.
+        probability: in [0, 1], of each request that it meets.
+        times: how often it may happen; None for ever.
+        status: for the status kinds.
+        delay_s: seconds, for latency.
+        retry_after_s: whole seconds, sent as Retry-After with rate_limit and, when set, with
+            the status kinds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    operation_id: str = "*"
+    kind: FaultKind
+    probability: Annotated[float, Field(ge=0, le=1)] = 1.0
+    times: Annotated[int, Field(ge=1)] | None = None
+    status: Annotated[int, Field(ge=400, le=599)] = 503
+    delay_s: Annotated[float, Field(ge=0)] = 1.0
+    retry_after_s: Annotated[int, Field(ge=0)] | None = None
+
+
+RULES = TypeAdapter(list[FaultRule])
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What happens to one request: a delay in seconds, and at most one other rule."""
+
+    delay_s: float = 0.0
+    rule: FaultRule | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The kinds that struck, for the record; None for an undisturbed request."""
+        kinds = ["latency"] if self.delay_s else []
+        return "+".join([*kinds, *([self.rule.kind] if self.rule else [])]) or None
+
+
+class FaultPlan:
+    """Decides the trouble of each request; the same seed and requests meet the same trouble.
+
+    Example:
+        >>> plan = FaultPlan(rules=[FaultRule(operation_id="pay", kind="drop_after", times=1)])
+        >>> plan.draw("pay").name, plan.draw("pay").name
+        ('drop_after', None)
+    """
+
+    def __init__(self, seed: int = 0, rules: Sequence[FaultRule] = ()) -> None:
+        self._seed = seed
+        self.replace(rules)
+
+    def replace(self, rules: Sequence[FaultRule], *, seed: int | None = None) -> None:
+        """Start over with these rules; the seed stays unless one is given."""
+        self._seed = self._seed if seed is None else seed
+        self._rules = list(rules)
+        self._fired = [0] * len(self._rules)
+        # One stream each: what one rule meets does not shift the chances of another.
+        self._chances = [Random(f"{self._seed}:{index}") for index in range(len(self._rules))]
+
+    def clear(self) -> None:
+        """No trouble from now on."""
+        self.replace(())
+
+    def draw(self, operation_id: str, *, is_cancel: bool = False) -> Trouble:
+        """The trouble of the next request; of several rules the first that strikes wins."""
+        delay_s, struck = 0.0, None
+        for index, rule in enumerate(self._rules):
+            if rule.kind != "latency" and struck is not None:
+                continue
+            if not _meets(rule, operation_id, is_cancel) or not self._strikes(index):
+                continue
+            if rule.kind == "latency":
+                delay_s += rule.delay_s
+            else:
+                struck = rule
+        return Trouble(delay_s, struck)
+
+    def to_json(self) -> dict[str, Any]:
+        """The seed, and the rules with how often each one struck."""
+        pairs = zip(self._rules, self._fired, strict=True)
+        rules = [{**rule.model_dump(), "fired": fired} for rule, fired in pairs]
+        return {"seed": self._seed, "rules": rules}
+
+    def _strikes(self, index: int) -> bool:
+        rule = self._rules[index]
+        if rule.times is not None and self._fired[index] >= rule.times:
+            return False
+        if self._chances[index].random() >= rule.probability:
+            return False
+        self._fired[index] += 1
+        return True
+
+
+def _meets(rule: FaultRule, operation_id: str, is_cancel: bool) -> bool:
+    if rule.operation_id == "*":
+        return is_cancel or rule.kind != "refuse_cancel"
+    return rule.operation_id == operation_id

@@ -1,0 +1,69 @@
+"""Amounts of money in answers: where they stand, and how to write one in the shape asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, NamedTuple
+
+DEFAULT_CURRENCY = "EUR"
+# The order is the order of trust: what is due in all comes before what one part costs.
+MONEY_NAMES = ("total_price", "total_amount", "total", "price", "amount", "charge", "fare", "cost")
+_CENT = Decimal("0.01")
+
+
+class Money(NamedTuple):
+    """An exact amount with two decimals, and its ISO 4217 currency."""
+
+    amount: Decimal
+    currency: str = DEFAULT_CURRENCY
+
+    def times(self, count: int) -> Money:
+        """The amount that many times."""
+        return Money(self.amount * count, self.currency)
+
+    def to_json(self) -> dict[str, Any]:
+        """The pair {amount, currency}; the amount is a number with at most two decimals."""
+        return {"amount": float(self.amount), "currency": self.currency}
+
+
+def money(amount: Any, currency: str | None = None) -> Money:
+    """An amount rounded to cents, half up.
+
+    Raises:
+        decimal.InvalidOperation: amount is no number.
+    """
+    exact = Decimal(str(amount)).quantize(_CENT, rounding=ROUND_HALF_UP)
+    return Money(exact, currency or DEFAULT_CURRENCY)
+
+
+def total(parts: Iterable[Money]) -> Money:
+    """The sum, in the currency of the first part; zero EUR for no parts."""
+    listed = list(parts)
+    if not listed:
+        return money(0)
+    return Money(sum((part.amount for part in listed), Decimal("0.00")), listed[0].currency)
+
+
+def find_money(body: Any) -> Money | None:
+    """The amount that an object is about: {amount, currency} or a number, under a usual name."""
+    if not isinstance(body, Mapping):
+        return None
+    for name in MONEY_NAMES:
+        found = _read(body.get(name), body.get("currency"))
+        if found:
+            return found
+    others = (_read(value, None) for value in body.values() if isinstance(value, Mapping))
+    return next((found for found in others if found), None)
+
+
+def _read(value: Any, currency: Any) -> Money | None:
+    if isinstance(value, Mapping) and _is_number(value.get("amount")):
+        return money(value["amount"], value.get("currency") or currency)
+    if _is_number(value):
+        return money(value, currency if isinstance(currency, str) else None)
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

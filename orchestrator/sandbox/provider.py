@@ -1,0 +1,475 @@
+"""The generic provider: finds, makes, changes and cancels things as one document describes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+from orchestrator.sandbox import filters
+from orchestrator.sandbox.calls import Answer, Call
+from orchestrator.sandbox.documents import Document, Kind, Operation, is_id
+from orchestrator.sandbox.ledger import Cause, EffectKind, EffectStatus, Ledger
+from orchestrator.sandbox.money import MONEY_NAMES, Money, find_money
+from orchestrator.sandbox.playbook import Draft, Playbook
+from orchestrator.sandbox.problems import Problem
+from orchestrator.sandbox.schemas import Schema
+from orchestrator.sandbox.store import GivenAnswer, Resource, Store
+from orchestrator.sandbox.synthesis import Scene, Synthesizer
+
+JsonObject = dict[str, Any]
+
+_DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
+# Facts of a thing that are not facts of what is made from it.
+_OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at")
+_TROUBLE = ("cancel", "refund", "void", "reject", "fail", "error")
+_COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
+
+
+class Provider:
+    """Answers the calls of one document; the caller holds the transaction."""
+
+    def __init__(
+        self, document: Document, ledger: Ledger, *, playbook: Playbook, seed: int = 0
+    ) -> None:
+        self._document = document
+        self._ledger = ledger
+        self._store = Store(ledger.database, document.name)
+        self._playbook = playbook
+        self._seed = seed
+        self._make = Synthesizer(document.book, playbook.words)
+
+    def answer(self, call: Call) -> Answer:
+        """Do what the call asks, once per idempotency key.
+
+        Raises:
+            Problem: the call is refused, and nothing was done.
+        """
+        operation, key = call.operation, call.cause.idempotency_key
+        if key is None or operation.kind is Kind.READ:
+            return Answer(operation.success_status, self._perform(call))
+        given = self._store.answer(operation.operation_id, key)
+        if given is None:
+            body = self._perform(call)
+            given = GivenAnswer(call.fingerprint, operation.success_status, body)
+            self._store.keep_answer(operation.operation_id, key, given)
+            return Answer(given.status, body)
+        if given.fingerprint != call.fingerprint:
+            detail = f"Idempotency-Key {key!r} came before with another request."
+            raise Problem(operation.refusal(422, 409), detail)
+        return Answer(given.status, given.body, replayed=True)
+
+    def _perform(self, call: Call) -> Any:
+        match call.operation.kind:
+            case Kind.CREATE:
+                return self._create(call)
+            case Kind.UPDATE:
+                return self._update(call)
+            case Kind.CANCEL:
+                return self._cancel(call)
+            case Kind.READ:
+                return self._read(call)
+
+    # Making things
+
+    def _create(self, call: Call) -> JsonObject:
+        operation = call.operation
+        named = self._document.resource_ids.get(operation.operation_id, "id")
+        parents = self._parents(call)
+        again = self._again(call, named)
+        if again is None:
+            self._refuse_known_reference(call, named)
+        identity = call.arguments[named] if again else self._fresh_id(call, named)
+        resource_id = str(identity)
+        body = self._new_body(call, named, identity, parents)
+        inherited = {k: v for k, v in parents.items() if k not in _OWN_FACTS}
+        facts = {**inherited, **call.arguments, named: identity, **body}
+        reference = again.client_reference if again else call.cause.client_reference
+        self._store.keep(
+            Resource(named, resource_id, operation.operation_id, reference, facts),
+        )
+        self._store.forget_cancellations(resource_id)
+        for name in self._document.known_ids & set(body) - {named, *call.arguments}:
+            # An upload also makes a file: what a create hands out can be named later.
+            self._remember(name, [body])
+        self._record(call, "create", "live", named, resource_id, call.cause, find_money(body))
+        return body
+
+    def _new_body(
+        self, call: Call, named: str, identity: str | int, parents: Mapping[str, Any]
+    ) -> JsonObject:
+        schema = call.operation.answer_schema
+        if schema is None:
+            return {}
+        hints = {**call.arguments, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
+        hints |= self._due(schema, hints, parents)
+        hints |= {named: identity, **self._state(schema, is_undone=False)}
+        hints |= self._verb_state(call.operation)
+        if call.cause.client_reference:
+            hints["client_reference"] = call.cause.client_reference
+        inputs = self._document.input_names
+
+        def omit(name: str) -> bool:
+            unsaid = name in inputs and name not in hints
+            return unsaid or name.startswith(_TROUBLE)
+
+        draft = self._draft(call, parents)
+        draft.body = self._make.object(schema, replace(self._scene(call, hints), omit=omit))
+        self._behave(draft)
+        return draft.body
+
+    def _again(self, call: Call, named: str) -> Resource | None:
+        """The thing this call changes into something binding, when it names one of its own."""
+        value = call.arguments.get(named)
+        return self._store.resource(named, str(value)) if is_id(value) else None
+
+    def _refuse_known_reference(self, call: Call, named: str) -> None:
+        reference = call.cause.client_reference
+        known = self._store.resource_by_reference(reference, named) if reference else None
+        if known:
+            detail = f"client_reference {reference!r} already names {named} {known.resource_id}."
+            raise Problem(call.operation.refusal(409, 422), detail)
+
+    def _fresh_id(self, call: Call, named: str) -> str | int:
+        schema = self._document.book.properties(call.operation.answer_schema or {}).get(named, {})
+        number = self._store.count()
+        while True:
+            rng = Random(f"{self._seed}:{call.operation.operation_id}:{number}")
+            made = self._make.identifier(schema or {"type": "string"}, rng, name=named)
+            if self._store.resource(named, str(made)) is None:
+                return made
+            number += 1
+
+    def _due(
+        self, schema: Schema, hints: Mapping[str, Any], parents: Mapping[str, Any]
+    ) -> JsonObject:
+        """The price that was offered, under the name and in the shape of this answer."""
+        offered = find_money(parents)
+        if offered is None:
+            return {}
+        properties = self._document.book.properties(schema)
+        wanted = {k: v for k, v in properties.items() if k in MONEY_NAMES and k not in hints}
+        return {name: self._written(inner, offered) for name, inner in wanted.items()}
+
+    def _written(self, schema: Schema, amount: Money) -> Any:
+        is_object = self._document.book.type_of(self._document.book.resolve(schema)) == "object"
+        return amount.to_json() if is_object else float(amount.amount)
+
+    # Changing things
+
+    def _update(self, call: Call) -> JsonObject:
+        resource = self._named_resource(call)
+        if resource is None:
+            return self._create(call)
+        state = self._verb_state(call.operation)
+        facts = {**resource.facts, **call.arguments, **state}
+        draft = self._draft(call, resource.facts)
+        draft.body = self._projected(call, call.operation.answer_schema, facts)
+        self._behave(draft)
+        self._store.keep(replace(resource, facts={**facts, **draft.body}))
+        named, resource_id = resource.named, resource.resource_id
+        self._record(call, "update", "live", named, resource_id, call.cause, None)
+        return draft.body
+
+    def _named_resource(self, call: Call) -> Resource | None:
+        for name in self._document.resource_ids.values():
+            if name in call.arguments:
+                found = self._store.resource(name, str(call.arguments[name]))
+                if found is None:
+                    raise self._unknown(call, name, call.arguments[name])
+                return found
+        return None
+
+    def _verb_state(self, operation: Operation) -> JsonObject:
+        """The state an operation is named for: expense_approve_report gives "approved"."""
+        states = self._document.book.resolve(
+            self._document.book.properties(operation.answer_schema or {}).get("status", {})
+        ).get("enum", [])
+        stems = [word[:5] for word in operation.operation_id.split("_") if len(word) > 3]
+        reached = (state for stem in stems for state in states if str(state).startswith(stem))
+        state = next(reached, None)
+        return {"status": state} if state else {}
+
+    # Undoing things
+
+    def _cancel(self, call: Call) -> JsonObject:
+        operation = call.operation
+        resource = self._to_cancel(call)
+        earlier = self._store.cancellation(operation.operation_id, resource.resource_id)
+        if earlier is not None:
+            answered: JsonObject = earlier
+            return answered
+        draft = self._draft(call, resource.facts)
+        draft.body = self._cancelled_body(call, resource)
+        self._behave(draft)
+        self._close(call, resource, draft.body)
+        return draft.body
+
+    def _close(self, call: Call, resource: Resource, body: JsonObject) -> None:
+        resource_id, named = resource.resource_id, resource.named
+        made_by = self._document.operation(resource.operation)
+        state = self._state_after(call, resource, made_by) if made_by else {}
+        self._store.keep(replace(resource, facts={**resource.facts, **state}))
+        self._store.keep_cancellation(call.operation.operation_id, resource_id, body)
+        undone: list[str | None] = [o.operation_id for o in self._makers(call.operation)]
+        # A cancel without a pair, such as a DELETE, ends whatever the resource stands for.
+        for operation_id in undone or [None]:
+            self._ledger.mark_cancelled(
+                provider=self._document.name, resource_id=resource_id, operation=operation_id
+            )
+        cause = replace(call.cause, client_reference=resource.client_reference)
+        refund = find_money(resource.facts)
+        self._record(call, "cancel", "cancelled", named, resource_id, cause, refund)
+
+    def _state_after(self, call: Call, resource: Resource, said_by: Operation) -> JsonObject:
+        """Undone, unless the cancel takes back only what was later done to the thing."""
+        makers = [operation.operation_id for operation in self._makers(call.operation)]
+        is_whole = not makers or resource.operation in makers
+        return self._state(said_by.answer_schema or {}, is_undone=is_whole)
+
+    def _cancelled_body(self, call: Call, resource: Resource) -> JsonObject:
+        schema = call.operation.answer_schema
+        if schema is None:
+            return {}
+        hints = {**resource.facts, "cancelled_at": call.at}
+        hints |= self._state_after(call, resource, call.operation)
+        paid = find_money(resource.facts)
+        if paid:
+            hints |= {"refund": paid.to_json(), "refund_amount": float(paid.amount)}
+        unknown = {"reason", "client_reference", "refund", "refund_amount"} - set(hints)
+        scene = replace(self._scene(call, hints), omit=lambda name: name in unknown)
+        return self._make.object(schema, scene)
+
+    def _to_cancel(self, call: Call) -> Resource:
+        ids: dict[str, str] = {}
+        for maker in self._makers(call.operation):
+            ids |= self._document.cancel_inputs(maker)
+        ids = ids or {name: name for name in self._document.resource_ids.values()}
+        for name, named in ids.items():
+            if name in call.arguments:
+                found = self._store.resource(named, str(call.arguments[name]))
+                if found is None:
+                    raise self._unknown(call, name, call.arguments[name])
+                return found
+        return self._by_reference(call, next(iter(ids.values()), None))
+
+    def _makers(self, cancel: Operation) -> list[Operation]:
+        """The operations that this one undoes, by either end of the pair."""
+        operations = self._document.operations
+        by_cancel = [o for o in operations if o.operation_id == cancel.cancel_for]
+        by_maker = [o for o in operations if o.cancels == cancel.operation_id]
+        return [*by_cancel, *(o for o in by_maker if o not in by_cancel)]
+
+    # Finding things
+
+    def _read(self, call: Call) -> Any:
+        if call.operation.list_name is not None:
+            return self._list(call)
+        schema = call.operation.answer_schema
+        if schema is None:
+            return {}
+        facts = self._found(call)
+        draft = self._draft(call, facts)
+        draft.body = self._projected(call, schema, {**call.arguments, **facts})
+        self._behave(draft)
+        return draft.body
+
+    def _found(self, call: Call) -> Mapping[str, Any]:
+        if "client_reference" in call.arguments:
+            answered = self._document.book.properties(call.operation.answer_schema or {})
+            made = self._document.resource_ids.values()
+            return self._by_reference(call, next((n for n in answered if n in made), None)).facts
+        return self._parents(call)
+
+    def _list(self, call: Call) -> Any:
+        operation = call.operation
+        parents = self._parents(call)
+        draft = self._draft(call, parents)
+        named = self._document.listed_resource(operation)
+        offered = self._document.offered_ids(operation)
+        standing = self._standing(call, [named] if named else offered)
+        if named:
+            draft.items = [*self._stored(call, named), *standing]
+        else:
+            draft.items = standing or self._offers(call, parents)
+        self._behave(draft)
+        if not named:
+            draft.items.sort(key=_price)
+        draft.items = filters.keep(draft.items, call.arguments, ranks=self._ranks(operation))
+        draft.items = draft.items[: self._most(operation)]
+        for name in offered:
+            self._remember(name, draft.items)
+        return self._list_body(call, draft)
+
+    def _stored(self, call: Call, named: str) -> list[JsonObject]:
+        newest_first = reversed(self._store.resources(named))
+        schema = call.operation.item_schema or {}
+        items = [self._projected(call, schema, resource.facts) for resource in newest_first]
+        return filters.match(items, call.arguments, is_span=_asks_for_span(call.operation))
+
+    def _standing(self, call: Call, names: list[str]) -> list[JsonObject]:
+        things = [thing for name in names for thing in self._playbook.standing.get(name, ())]
+        schema = call.operation.item_schema or {}
+        items = [self._projected(call, schema, thing) for thing in things]
+        return filters.match(items, call.arguments, is_span=_asks_for_span(call.operation))
+
+    def _offers(self, call: Call, parents: Mapping[str, Any]) -> list[JsonObject]:
+        if any(self._playbook.standing.get(n) for n in self._document.offered_ids(call.operation)):
+            return []
+        schema = call.operation.item_schema or {}
+        rng = self._rng(call)
+        shuffled = {k: rng.sample(v, len(v)) for k, v in self._playbook.words.items()}
+        said = {**parents, **call.arguments}
+        offers = []
+        for number in range(rng.randint(3, 5)):
+            # In turn, so that no two items of one answer share a name.
+            words = {name: choices[number % len(choices)] for name, choices in shuffled.items()}
+            offers.append(self._offer(call, schema, {**words, **said}, f"{rng.random()}"))
+        return offers
+
+    def _offer(self, call: Call, schema: Schema, hints: Mapping[str, Any], salt: str) -> JsonObject:
+        scene = replace(self._scene(call, hints), rng=Random(salt))
+        return self._make.object(schema, scene)
+
+    def _remember(self, name: str, items: list[JsonObject]) -> None:
+        for item in items:
+            if is_id(item.get(name)):
+                self._store.remember_offer(name, str(item[name]), item)
+
+    def _list_body(self, call: Call, draft: Draft) -> Any:
+        name = call.operation.list_name
+        if not name:
+            return draft.items
+        schema = call.operation.answer_schema or {}
+        counts = dict.fromkeys(_COUNTS, len(draft.items))
+        hints = {**call.arguments, **counts, **draft.body, name: draft.items}
+        scene = replace(self._scene(call, hints), omit=lambda other: "cursor" in other)
+        return {**self._make.object(schema, scene), **draft.body, name: draft.items}
+
+    def _most(self, operation: Operation) -> int | None:
+        answer = self._document.book.resolve(operation.answer_schema or {})
+        found = self._document.book.properties(answer).get(operation.list_name or "", answer)
+        most: int | None = self._document.book.resolve(found).get("maxItems")
+        return most
+
+    def _ranks(self, operation: Operation) -> dict[str, Any]:
+        properties = self._document.book.properties(operation.item_schema or {})
+        resolved = {name: self._document.book.resolve(inner) for name, inner in properties.items()}
+        return {name: inner["enum"] for name, inner in resolved.items() if "enum" in inner}
+
+    # Shared by all of them
+
+    def _parents(self, call: Call) -> JsonObject:
+        """The facts of everything that the arguments name by an id of this document."""
+        facts: JsonObject = {}
+        for name, value in call.arguments.items():
+            if name in self._document.known_ids and is_id(value):
+                facts |= self._facts(call, name, str(value))
+        return facts
+
+    def _facts(self, call: Call, name: str, value: str) -> JsonObject:
+        resource = self._store.resource(name, value)
+        if resource:
+            return resource.facts
+        known = self._store.offer(name, value) or self._playbook.standing_thing(name, value)
+        if known is None:
+            raise self._unknown(call, name, value)
+        return known
+
+    def _by_reference(self, call: Call, named: str | None) -> Resource:
+        reference = call.arguments.get("client_reference")
+        found = self._store.resource_by_reference(str(reference), named) if reference else None
+        if found is None:
+            raise self._unknown(call, "client_reference", reference)
+        return found
+
+    def _unknown(self, call: Call, name: str, value: Any) -> Problem:
+        return Problem(call.operation.refusal(404, 422), f"There is no {name} {value!r}.")
+
+    def _state(self, schema: Schema, *, is_undone: bool) -> JsonObject:
+        properties = self._document.book.properties(schema)
+        status = properties.get("status", {})
+        state = self._make.status(status, is_undone=is_undone) if status else None
+        return {"status": state} if state else {}
+
+    def _projected(self, call: Call, schema: Schema | None, facts: Mapping[str, Any]) -> JsonObject:
+        """What is known, in the shape of a schema; an optional property nobody set stays out."""
+        if schema is None:
+            return {}
+        inputs = self._document.input_names
+        made = self._document.known_ids & set(facts)
+
+        def omit(name: str) -> bool:
+            unsaid = bool(made) and name in inputs
+            return name not in facts and (unsaid or name.startswith(_TROUBLE))
+
+        # Seeded by what is described, so that two looks at one thing see the same.
+        identity = ":".join(str(facts[name]) for name in sorted(made)) or call.fingerprint
+        scene = self._scene(call, facts)
+        return self._make.object(
+            schema, replace(scene, rng=Random(f"{self._seed}:{identity}"), omit=omit)
+        )
+
+    def _draft(self, call: Call, parents: Mapping[str, Any]) -> Draft:
+        return Draft(call=call, parents=parents, rng=self._rng(call))
+
+    def _behave(self, draft: Draft) -> None:
+        operation_id = draft.call.operation.operation_id
+        behaviour = self._playbook.behaviour(operation_id, self._document.name)
+        if behaviour:
+            behaviour(draft)
+
+    def _scene(self, call: Call, hints: Mapping[str, Any]) -> Scene:
+        return Scene(self._rng(call), call.now, _day(hints, call.now), hints)
+
+    def _rng(self, call: Call) -> Random:
+        """Chance that depends on what is asked for, not on how its answer is narrowed."""
+        asked = {k: v for k, v in call.arguments.items() if not filters.is_filter(k)}
+        text = json.dumps(asked, sort_keys=True)
+        return Random(f"{self._seed}:{call.operation.operation_id}:{text}")
+
+    def _record(
+        self,
+        call: Call,
+        kind: EffectKind,
+        status: EffectStatus,
+        named: str,
+        resource_id: str,
+        cause: Cause,
+        amount: Money | None,
+    ) -> None:
+        self._ledger.record_effect(
+            at=call.at,
+            provider=self._document.name,
+            operation=call.operation.operation_id,
+            kind=kind,
+            resource_type=named.removesuffix("_id"),
+            resource_id=resource_id,
+            cause=cause,
+            money=amount,
+            status=status,
+        )
+
+
+def _price(item: JsonObject) -> float:
+    found = find_money(item)
+    return float(found.amount) if found else 0.0
+
+
+def _asks_for_span(operation: Operation) -> bool:
+    return {"start_date", "end_date"} <= operation.input_names
+
+
+def _day(hints: Mapping[str, Any], now: datetime) -> datetime:
+    """The first date that the request speaks of, else today."""
+    for value in hints.values():
+        found = _DATE.match(value) if isinstance(value, str) else None
+        if found:
+            with suppress(ValueError):  # digits in a free text need not be a date
+                return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+    return now

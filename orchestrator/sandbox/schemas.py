@@ -1,0 +1,127 @@
+"""JSON schemas of one document: following references, joining allOf, checking a value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jsonschema.protocols import Validator
+from openapi_schema_validator import (
+    OAS30Validator,
+    OAS31Validator,
+    oas30_format_checker,
+    oas31_format_checker,
+)
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+Schema = Mapping[str, Any]
+
+_BASE = "urn:sandbox:document"
+
+
+class SchemaBook:
+    """Looks up and checks the schemas of one document (OpenAPI 3.0 or 3.1)."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._is_30 = str(document.get("openapi", "")).startswith("3.0")
+        resource = DRAFT202012.create_resource(_absolute(document))
+        # Crawled once: an uncrawled registry is crawled anew by every check.
+        self._registry: Registry[Any] = Registry().with_resource(_BASE, resource).crawl()
+        self._validators: dict[int, tuple[Schema, Validator]] = {}
+
+    def follow(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The object that a chain of references ends at; a node without one is itself.
+
+        Raises:
+            LookupError: the reference leaves the document or finds nothing.
+        """
+        while "$ref" in node:
+            node = self._lookup(str(node["$ref"]))
+        return node
+
+    def resolve(self, schema: Schema) -> Schema:
+        """The schema with its own reference and allOf folded in; children stay as they are."""
+        if "$ref" not in schema and "allOf" not in schema:
+            return schema
+        beside = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
+        parts = [self._lookup(str(schema["$ref"]))] if "$ref" in schema else []
+        parts = [*parts, *schema.get("allOf", [])]
+        joined: dict[str, Any] = {}
+        for part in [*(self.resolve(part) for part in parts), beside]:
+            joined = _join(joined, part)
+        return joined
+
+    def properties(self, schema: Schema) -> dict[str, Schema]:
+        """The properties of an object schema, those of its first alternative included."""
+        resolved = self.resolve(schema)
+        own = dict(resolved.get("properties", {}))
+        alternative = self.alternative(resolved)
+        return {**self.properties(alternative), **own} if alternative else own
+
+    def alternative(self, schema: Schema) -> Schema | None:
+        """The first oneOf or anyOf branch; None when the schema has none."""
+        branches = schema.get("oneOf") or schema.get("anyOf")
+        return self.resolve(branches[0]) if branches else None
+
+    def type_of(self, schema: Schema) -> str | None:
+        """The JSON type that values take, null aside; None when the schema leaves it open."""
+        declared = schema.get("type")
+        if isinstance(declared, list):
+            return next((str(name) for name in declared if name != "null"), "null")
+        if declared is not None:
+            return str(declared)
+        if "properties" in schema:
+            return "object"
+        return "array" if "items" in schema else None
+
+    def is_valid(self, schema: Schema, value: Any) -> bool:
+        """True when the value conforms, formats included."""
+        key = id(schema)
+        if key not in self._validators:
+            # The schema is kept beside its validator: a freed id may be given to another one.
+            self._validators[key] = (schema, self._validator(schema))
+        return self._validators[key][1].is_valid(value)
+
+    def _validator(self, schema: Schema) -> Validator:
+        absolute = _absolute(schema)
+        checks = oas30_format_checker if self._is_30 else oas31_format_checker
+        kind = OAS30Validator if self._is_30 else OAS31Validator
+        made: Validator = kind(absolute, registry=self._registry, format_checker=checks)
+        return made
+
+    def _lookup(self, reference: str) -> Mapping[str, Any]:
+        if not reference.startswith("#/"):
+            raise LookupError(f"reference {reference!r} leaves the document; inline what it names")
+        node: Any = self._document
+        for part in reference[2:].split("/"):
+            name = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(node, Mapping) or name not in node:
+                raise LookupError(f"reference {reference!r} finds nothing")
+            node = node[name]
+        found: Mapping[str, Any] = node
+        return found
+
+
+def _join(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both schemas as one; of what both say, properties and required add up, else second wins."""
+    joined = {**first, **second}
+    if "properties" in first and "properties" in second:
+        joined["properties"] = {**first["properties"], **second["properties"]}
+    if "required" in first and "required" in second:
+        joined["required"] = [*first["required"], *second["required"]]
+    return joined
+
+
+def _absolute(node: Any) -> Any:
+    """The node with local references made absolute, so that a part of it can be checked alone."""
+    if isinstance(node, Mapping):
+        return {key: _absolute_entry(key, value) for key, value in node.items()}
+    return [_absolute(value) for value in node] if isinstance(node, list) else node
+
+
+def _absolute_entry(key: str, value: Any) -> Any:
+    if key == "$ref" and isinstance(value, str) and value.startswith("#"):
+        return _BASE + value
+    return _absolute(value)

@@ -1,0 +1,253 @@
+"""One document as an ASGI app: checks a request, lets trouble strike, does it, answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from datetime import datetime
+from typing import Any
+
+from starlette.datastructures import Headers, QueryParams
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from orchestrator.sandbox.calls import Answer, Call, timestamp
+from orchestrator.sandbox.credentials import check_credentials
+from orchestrator.sandbox.documents import Document, Kind, Operation
+from orchestrator.sandbox.faults import FaultPlan, FaultRule, Trouble
+from orchestrator.sandbox.ledger import Cause, Ledger
+from orchestrator.sandbox.problems import Problem
+from orchestrator.sandbox.provider import Provider
+from orchestrator.sandbox.synthesis import UnsupportedSchema
+from orchestrator.sandbox.validation import RequestValidator, incoming
+
+DROP = "sandbox.drop"
+
+
+class Service:
+    """Serves one document; requests are handled one at a time, so none sees half an effect."""
+
+    def __init__(
+        self,
+        document: Document,
+        provider: Provider,
+        *,
+        ledger: Ledger,
+        faults: FaultPlan,
+        clock: Callable[[], datetime],
+        tokens: Collection[str],
+    ) -> None:
+        self._document = document
+        self._provider = provider
+        self._validator = RequestValidator(document)
+        self._ledger = ledger
+        self._faults = faults
+        self._clock = clock
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or close its connection."""
+        request = Request(scope, receive)
+        body = await request.body()
+        path = scope["path"][len(scope.get("root_path", "")) :] or "/"
+        found = self._document.match(request.method, path)
+        if found is None:
+            await self._not_found(request.method, path).to_response()(scope, receive, send)
+            return
+        response = await self._handle(found[0], request, path, body)
+        if response is None:
+            await _drop(scope, receive)
+        else:
+            await response(scope, receive, send)
+
+    async def _handle(
+        self, operation: Operation, request: Request, path: str, body: bytes
+    ) -> Response | None:
+        """The response, or None when the connection is to be closed without one."""
+        trouble = self._faults.draw(operation.operation_id, is_cancel=operation.kind is Kind.CANCEL)
+        if trouble.delay_s:
+            await asyncio.sleep(trouble.delay_s)
+        visit = _Visit(self, operation, request, path, body, trouble)
+        refusal = _refusal_before(operation, trouble.rule)
+        if refusal:
+            return visit.refuse(refusal)
+        if trouble.rule and trouble.rule.kind == "drop_before":
+            visit.record(None)
+            return None
+        response = visit.perform()
+        if trouble.rule and trouble.rule.kind == "duplicate":
+            visit.perform()
+        return response
+
+    def _not_found(self, method: str, path: str) -> Problem:
+        methods = self._document.methods(path)
+        if not methods:
+            return Problem(404, f"{self._document.name} has no path {path}.")
+        allow = ", ".join(sorted(set(methods)))
+        return Problem(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
+
+    def read(self, operation: Operation, request: Request, path: str, body: bytes) -> Call:
+        """The validated call.
+
+        Raises:
+            Problem: credentials are missing, or the request does not follow the document.
+        """
+        headers, query = request.headers, request.query_params
+        check_credentials(
+            self._document, operation, headers=headers, query=query, tokens=self._tokens
+        )
+        arguments = self._arguments(operation, request.method, path, query, headers, body)
+        cause = cause_of(headers, arguments)
+        return Call(operation, arguments, cause, self._clock())
+
+    def _arguments(
+        self,
+        operation: Operation,
+        method: str,
+        path: str,
+        query: QueryParams,
+        headers: Headers,
+        body: bytes,
+    ) -> dict[str, Any]:
+        asked = incoming(method=method, path=path, query=str(query), headers=headers, body=body)
+        return self._validator.arguments(operation, asked)
+
+    def perform(self, call: Call, trouble: Trouble) -> Answer:
+        """Do it, and record it with its effect in one transaction.
+
+        Raises:
+            Problem: the provider refuses, or no answer can be made up from the schema.
+        """
+        try:
+            with self._ledger.database.transaction():
+                answer = self._provider.answer(call)
+                seen = _status_seen(trouble.rule, answer.status)
+                self.record(call.operation, call.cause, seen, trouble, replayed=answer.replayed)
+        except UnsupportedSchema as exc:
+            raise Problem(501, f"{call.operation.operation_id}: {exc}") from exc
+        return answer
+
+    def record(
+        self,
+        operation: Operation,
+        cause: Cause,
+        status: int | None,
+        trouble: Trouble,
+        *,
+        replayed: bool = False,
+    ) -> None:
+        """Write down that a request arrived, and what the caller saw of its answer."""
+        self._ledger.record_request(
+            at=timestamp(self._clock()),
+            provider=self._document.name,
+            operation=operation.operation_id,
+            cause=cause,
+            status=status,
+            fault=trouble.name,
+            replayed=replayed,
+        )
+
+
+class _Visit:
+    """One request on its way through a service."""
+
+    def __init__(
+        self,
+        service: Service,
+        operation: Operation,
+        request: Request,
+        path: str,
+        body: bytes,
+        trouble: Trouble,
+    ) -> None:
+        self._service = service
+        self._operation = operation
+        self._request = request
+        self._path = path
+        self._body = body
+        self._trouble = trouble
+
+    def perform(self) -> Response | None:
+        """Do what is asked, and answer as the trouble lets it."""
+        rule = self._trouble.rule
+        try:
+            call = self._service.read(self._operation, self._request, self._path, self._body)
+            answer = self._service.perform(call, self._trouble)
+        except Problem as problem:
+            if rule is None or rule.kind == "duplicate":
+                return self.refuse(problem)
+            self.record(_status_seen(rule, problem.status))
+        else:
+            if rule is None or rule.kind == "duplicate":
+                return _response(answer)
+        return _failed(rule).to_response() if rule.kind == "status_after" else None
+
+    def refuse(self, problem: Problem) -> Response:
+        """Answer with the problem, on record."""
+        self.record(problem.status)
+        return problem.to_response()
+
+    def record(self, status: int | None) -> None:
+        """Put the request on record; status is None when no answer leaves."""
+        cause = cause_of(self._request.headers, {})
+        self._service.record(self._operation, cause, status, self._trouble)
+
+
+def cause_of(headers: Headers, arguments: dict[str, Any]) -> Cause:
+    """Who asks, from the headers and from the reference among the arguments."""
+    reference = arguments.get("client_reference")
+    return Cause(
+        idempotency_key=headers.get("idempotency-key") or None,
+        request_id=headers.get("x-request-id") or None,
+        client_reference=reference if isinstance(reference, str) else None,
+    )
+
+
+def _refusal_before(operation: Operation, rule: FaultRule | None) -> Problem | None:
+    if rule is None:
+        return None
+    if rule.kind == "status_before":
+        return _failed(rule)
+    if rule.kind == "refuse_cancel":
+        return Problem(409, f"{operation.operation_id}: it can no longer be cancelled.")
+    if rule.kind == "rate_limit":
+        wait = 1 if rule.retry_after_s is None else rule.retry_after_s
+        return Problem(
+            429, f"Too many requests; try again in {wait} s.", headers={"Retry-After": str(wait)}
+        )
+    return None
+
+
+def _failed(rule: FaultRule) -> Problem:
+    wait = rule.retry_after_s
+    headers = {} if wait is None else {"Retry-After": str(wait)}
+    return Problem(rule.status, "The provider failed on purpose.", headers=headers)
+
+
+def _status_seen(rule: FaultRule | None, status: int) -> int | None:
+    if rule and rule.kind == "drop_after":
+        return None
+    return rule.status if rule and rule.kind == "status_after" else status
+
+
+def _response(answer: Answer) -> Response:
+    headers = {"Idempotent-Replayed": "true"} if answer.replayed else None
+    if answer.status == 204:
+        return Response(status_code=204, headers=headers)
+    return JSONResponse(answer.body, status_code=answer.status, headers=headers)
+
+
+async def _drop(scope: Scope, receive: Receive) -> None:
+    """Close the connection under the caller.
+
+    Raises:
+        ConnectionAbortedError: the app runs without a server whose connection could be closed.
+    """
+    drop = scope.get("state", {}).get(DROP)
+    if drop is None:
+        raise ConnectionAbortedError("dropped on purpose")
+    drop()
+    # Until the server has noticed, returning without an answer would make it send a 500.
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,154 @@
+"""What the providers remember: resources, offers they made, cancellations, answers given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from sqlite3 import Row
+from typing import Any
+
+from orchestrator.sandbox.database import Database
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something that a create made; `named` is the property that holds its id.
+
+    Its facts are all that is known of it, its answer included.
+    """
+
+    named: str
+    resource_id: str
+    operation: str
+    client_reference: str | None
+    facts: JsonObject
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """The answer that a key was given, and the fingerprint of the request that came with it."""
+
+    fingerprint: str
+    status: int
+    body: Any
+
+
+class Store:
+    """The memory of one provider; every method runs in the caller's transaction."""
+
+    def __init__(self, database: Database, provider: str) -> None:
+        self._database = database
+        self._provider = provider
+
+    def resource(self, property_name: str, resource_id: str) -> Resource | None:
+        """The resource of that id; None when there is none."""
+        row = self._database.row(
+            "SELECT * FROM resources WHERE provider = ? AND property = ? AND resource_id = ?",
+            *(self._provider, property_name, resource_id),
+        )
+        return _resource(row) if row else None
+
+    def resource_by_reference(
+        self, client_reference: str, property_name: str | None = None
+    ) -> Resource | None:
+        """The resource that the caller gave this reference, of one kind or of any."""
+        row = self._database.row(
+            "SELECT * FROM resources WHERE provider = ? AND client_reference = ?"
+            " AND (? IS NULL OR property = ?) ORDER BY seq",
+            *(self._provider, client_reference, property_name, property_name),
+        )
+        return _resource(row) if row else None
+
+    def resources(self, property_name: str) -> list[Resource]:
+        """All resources that this property names, oldest first."""
+        rows = self._database.rows(
+            "SELECT * FROM resources WHERE provider = ? AND property = ? ORDER BY seq",
+            *(self._provider, property_name),
+        )
+        return [_resource(row) for row in rows]
+
+    def count(self) -> int:
+        """How many resources were made so far, which numbers the next one."""
+        row = self._database.row(
+            "SELECT COUNT(*) AS n FROM resources WHERE provider = ?", self._provider
+        )
+        return int(row["n"]) if row else 0
+
+    def keep(self, resource: Resource) -> None:
+        """Store a new resource, or the new facts of a known one."""
+        self._database.write(
+            "INSERT INTO resources (provider, property, resource_id, operation, client_reference,"
+            " facts) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (provider, property, resource_id)"
+            " DO UPDATE SET facts = excluded.facts",
+            *(self._provider, resource.named, resource.resource_id, resource.operation),
+            *(resource.client_reference, json.dumps(resource.facts)),
+        )
+
+    def offer(self, property_name: str, offer_id: str) -> JsonObject | None:
+        """What a list once said of this id; None when none ever gave it."""
+        row = self._database.row(
+            "SELECT facts FROM offers WHERE provider = ? AND property = ? AND offer_id = ?",
+            *(self._provider, property_name, offer_id),
+        )
+        return json.loads(row["facts"]) if row else None
+
+    def remember_offer(self, property_name: str, offer_id: str, facts: Mapping[str, Any]) -> None:
+        """Keep what a list says of this id; the newest word counts."""
+        self._database.write(
+            "INSERT OR REPLACE INTO offers VALUES (?, ?, ?, ?)",
+            *(self._provider, property_name, offer_id, json.dumps(facts)),
+        )
+
+    def cancellation(self, operation: str, resource_id: str) -> Any:
+        """The answer that a cancel gave; None when it never ran for this resource."""
+        row = self._database.row(
+            "SELECT body FROM cancellations WHERE provider = ? AND operation = ?"
+            " AND resource_id = ?",
+            *(self._provider, operation, resource_id),
+        )
+        return json.loads(row["body"]) if row else None
+
+    def keep_cancellation(self, operation: str, resource_id: str, body: Any) -> None:
+        """Store the answer of a cancel, which later cancels repeat."""
+        self._database.write(
+            "INSERT OR REPLACE INTO cancellations VALUES (?, ?, ?, ?)",
+            *(self._provider, operation, resource_id, json.dumps(body)),
+        )
+
+    def forget_cancellations(self, resource_id: str) -> None:
+        """A resource that came back to life can be cancelled anew."""
+        self._database.write(
+            "DELETE FROM cancellations WHERE provider = ? AND resource_id = ?",
+            *(self._provider, resource_id),
+        )
+
+    def answer(self, operation: str, idempotency_key: str) -> GivenAnswer | None:
+        """The answer this key was given; None for a new key."""
+        row = self._database.row(
+            "SELECT * FROM answers WHERE provider = ? AND operation = ? AND idempotency_key = ?",
+            *(self._provider, operation, idempotency_key),
+        )
+        if row is None:
+            return None
+        return GivenAnswer(row["fingerprint"], row["status"], json.loads(row["body"]))
+
+    def keep_answer(self, operation: str, idempotency_key: str, given: GivenAnswer) -> None:
+        """Store the answer of a key, in the transaction of its effect."""
+        self._database.write(
+            "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)",
+            *(self._provider, operation, idempotency_key),
+            *(given.fingerprint, given.status, json.dumps(given.body)),
+        )
+
+
+def _resource(row: Row) -> Resource:
+    return Resource(
+        named=row["property"],
+        resource_id=row["resource_id"],
+        operation=row["operation"],
+        client_reference=row["client_reference"],
+        facts=json.loads(row["facts"]),
+    )

@@ -1,0 +1,291 @@
+"""What comes back: outcomes read from real responses."""
+
+import gzip
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+
+from orchestrator.budget import Money
+
+BOOKING = {"offer_id": "o1", "traveler_id": "pii:traveler_id"}
+
+
+def _json(body: Any, status: int = 200, **headers: str) -> Response:
+    return JSONResponse(body, status, headers=headers)
+
+
+def _problem(status: int, body: Any, **headers: str) -> Response:
+    return Response(
+        json.dumps(body), status, headers=headers, media_type="application/problem+json"
+    )
+
+
+async def test_a_success_brings_body_price_and_the_headers_that_undoing_reads(
+    call: Any, provider: Any
+) -> None:
+    """Only the header that a compensation expression names is kept, in lower case."""
+    body = {"booking_id": "B1", "price": {"amount": 181.4, "currency": "EUR"}}
+    provider.answer = _json(body, 201, Location="/bookings/B1", **{"X-Other": "1"})
+
+    outcome = await call("booking_create", BOOKING)
+
+    assert (outcome.kind, outcome.status, outcome.reason) == ("succeeded", 201, None)
+    assert outcome.body == body
+    assert outcome.price == Money(amount=Decimal("181.4"), currency="EUR")
+    assert outcome.headers == {"location": "/bookings/B1"}
+    assert outcome.contract_breach is None
+
+
+async def test_reading_and_cancelling_cost_nothing(call: Any, provider: Any) -> None:
+    """A price in a search result or in a cancel's answer is not money spent."""
+    provider.answer = _json({"ok": True, "price": {"amount": 5, "currency": "EUR"}})
+
+    assert (await call("item_get", {"item_id": "1"})).price is None
+    assert (await call("booking_cancel", {"booking_id": "B1"})).price is None
+
+
+async def test_a_success_that_breaks_its_schema_still_happened(call: Any, provider: Any) -> None:
+    """The breach is reported beside the success, in words."""
+    provider.answer = _json({"price": {"amount": "many"}}, 201)
+
+    outcome = await call("booking_create", BOOKING)
+
+    assert outcome.kind == "succeeded"
+    assert outcome.contract_breach == "booking_id is missing; price.amount must be a number"
+
+
+async def test_an_undeclared_status_and_type_are_breaches(call: Any, provider: Any) -> None:
+    """A 202 where 201 is promised, text where JSON is."""
+    provider.answer = _json({}, 202)
+    assert (await call("booking_create", BOOKING)).contract_breach == (
+        "the status 202 is not declared"
+    )
+
+    provider.answer = PlainTextResponse("fine")
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert outcome.body == "fine"
+    assert outcome.contract_breach == "the content type text/plain is not declared"
+
+
+async def test_an_answer_without_content_has_no_body(call: Any, provider: Any) -> None:
+    """204 gives None."""
+    provider.answer = Response(status_code=204)
+
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert (outcome.kind, outcome.body) == ("succeeded", None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"ok": NaN}',
+        b'{"ok": 1e999}',
+        b'{"ok":',
+        b"[" * 50_000,
+        b"[" * 200 + b"]" * 200,
+        b"\xff\xfe\x00",
+    ],
+    ids=["nan", "infinite", "cut", "unclosed", "deep", "no text"],
+)
+async def test_what_claims_to_be_json_and_is_not_is_kept_as_text(
+    call: Any, provider: Any, text: bytes
+) -> None:
+    """The success stands, the breach says what is wrong, nothing raises."""
+    provider.answer = Response(text, media_type="application/json")
+
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert outcome.kind == "succeeded"
+    assert isinstance(outcome.body, str)
+    assert len(outcome.body) <= 2000
+    assert outcome.contract_breach == "the body is not valid application/json"
+
+
+async def test_lone_surrogates_do_not_break_later_writers(call: Any, provider: Any) -> None:
+    """JSON may escape half a character; the outcome can be written as UTF-8 all the same."""
+    provider.answer = Response(rb'{"ok": "a\ud800b"}', media_type="application/json")
+
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert outcome.body == {"ok": "a?b"}
+    assert outcome.model_dump_json()
+
+
+async def test_a_body_over_the_limit_is_not_read(
+    call_at: Callable[..., Any], provider: Any
+) -> None:
+    """The status decides the outcome; the breach says why there is no body."""
+    call = call_at(provider.port, max_answer_bytes=1000)
+    provider.answer = _json({"ok": "x" * 1000})
+
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert (outcome.kind, outcome.body) == ("succeeded", None)
+    assert outcome.contract_breach == "the answer is larger than 1000 bytes"
+
+
+async def test_compressed_answers_are_read(call: Any, provider: Any) -> None:
+    """The gzip that we ask for is understood."""
+    provider.answer = Response(
+        gzip.compress(b'{"ok": 1}'),
+        headers={"content-encoding": "gzip"},
+        media_type="application/json",
+    )
+
+    assert (await call("item_get", {"item_id": "1"})).body == {"ok": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "breach"),
+    [
+        (gzip.compress(b" " * 50_000_000), "gzip", "the answer is larger than 1000000 bytes"),
+        (b"not gzip", "gzip", "the answer is not valid gzip"),
+        (gzip.compress(b'{"ok": 1}' * 99)[:-20], "gzip", "the answer is not valid gzip: it br"),
+        (b"{}", "br", "the answer came in the encoding 'br', which was not asked for"),
+    ],
+    ids=["bomb", "broken", "cut", "unknown"],
+)
+async def test_bad_compression_is_a_breach(
+    call: Any, provider: Any, content: bytes, encoding: str, breach: str
+) -> None:
+    """Small bodies that unpack to huge ones, and broken ones, cost no memory and no outcome."""
+    provider.answer = Response(
+        content, headers={"content-encoding": encoding}, media_type="application/json"
+    )
+
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert (outcome.kind, outcome.body) == ("succeeded", None)
+    assert outcome.contract_breach is not None
+    assert outcome.contract_breach.startswith(breach)
+
+
+async def test_a_problem_document_becomes_the_reason(call: Any, provider: Any) -> None:
+    """Title, detail and the fields at fault, as one line."""
+    provider.answer = _problem(
+        422,
+        {
+            "title": "Unprocessable",
+            "detail": "Two fields are wrong.",
+            "errors": [
+                {"field": "offer_id", "reason": "expired"},
+                {"pointer": "/x", "detail": "y"},
+            ],
+        },
+    )
+
+    outcome = await call("booking_create", BOOKING)
+
+    assert outcome.kind == "rejected"
+    assert outcome.reason == (
+        f"{outcome.reason.split(':')[0]}: "
+        "Unprocessable: Two fields are wrong.; offer_id: expired; /x: y"
+    )
+    assert outcome.reason.startswith("HTTP 422 ")
+    assert outcome.contract_breach is None
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"message": "no seats"}, "no seats"),
+        ({"error": "gone"}, "gone"),
+        ({"error": {"message": "late", "code": 3}}, "late"),
+        ({"errors": {"city": ["unknown", "empty"]}}, "city: unknown, empty"),
+        ({"detail": [{"loc": ["body", "age"], "msg": "too low"}]}, "body.age: too low"),
+        (["a"], ""),
+    ],
+)
+async def test_other_error_shapes_are_read_too(
+    call: Any, provider: Any, body: Any, said: str
+) -> None:
+    """Providers that do not speak problem+json still give a planner something to act on."""
+    provider.answer = _json(body, 404)
+
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert outcome.reason == ("HTTP 404 Not Found: " + said if said else "HTTP 404 Not Found")
+
+
+async def test_a_page_of_html_is_no_reason(call: Any, provider: Any) -> None:
+    """A proxy's error page is not put before a planner."""
+    provider.answer = Response("<h1>oops</h1>", 502, media_type="text/html")
+
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert (outcome.kind, outcome.reason) == ("unknown", "HTTP 502 Bad Gateway")
+    assert outcome.contract_breach is None
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(408, "unknown"), (425, "unknown"), (429, "unknown"), (500, "unknown"), (400, "rejected")],
+)
+async def test_the_status_decides_the_outcome(
+    call: Any, provider: Any, status: int, kind: str
+) -> None:
+    """Statuses that do not say whether the request was processed are unknown."""
+    provider.answer = _json({}, status)
+
+    assert (await call("item_get", {"item_id": "1"})).kind == kind
+
+
+async def test_a_conflict_with_a_running_request_of_the_same_key_is_unknown(
+    call: Any, provider: Any
+) -> None:
+    """The words of the idempotency-key draft, or a Retry-After, mark it; other 409s refuse."""
+    provider.answer = _problem(409, {"title": "A request is outstanding for this Idempotency-Key"})
+    assert (await call("booking_create", BOOKING)).kind == "unknown"
+
+    provider.answer = _problem(409, {"title": "Conflict"}, **{"Retry-After": "2"})
+    assert (await call("booking_create", BOOKING)).kind == "unknown"
+
+    provider.answer = _problem(409, {"title": "Sold out", "detail": "Maintenance in progress."})
+    assert (await call("booking_create", BOOKING)).kind == "rejected"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7.0),
+        (
+            {
+                "Retry-After": "Thu, 03 Dec 2026 10:01:30 GMT",
+                "Date": "Thu, 03 Dec 2026 10:00:00 GMT",
+            },
+            90.0,
+        ),
+        ({"Retry-After": "Thu, 03 Dec 2020 10:01:30 GMT"}, 0.0),
+        ({"Retry-After": "soon"}, None),
+        ({}, None),
+    ],
+)
+async def test_the_wait_that_is_asked_for_is_told(
+    call: Any, provider: Any, headers: dict[str, str], seconds: float | None
+) -> None:
+    """Retry-After in seconds, or as a date beside the answer's own."""
+    provider.answer = Response(b"", 503)
+    provider.answer.raw_headers += [(k.encode(), v.encode()) for k, v in headers.items()]
+
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert outcome.retry_after_s == seconds
+
+
+async def test_redirects_are_not_followed(call: Any, provider: Any) -> None:
+    """A 3xx is a refusal that names the host it pointed to; nothing else is asked."""
+    provider.answer = RedirectResponse("http://elsewhere.example/x?secret=1")
+
+    outcome = await call("item_get", {"item_id": "1"})
+
+    assert outcome.kind == "rejected"
+    assert outcome.reason == (
+        "HTTP 307 Temporary Redirect: redirects are not followed (it pointed to elsewhere.example)"
+    )
+    assert len(provider.seen) == 1

@@ -1,0 +1,209 @@
+"""What leaves: the bytes that a provider really receives."""
+
+import json
+from collections.abc import Callable
+from http.cookies import SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl
+
+import pytest
+
+from orchestrator.errors import ArgumentsInvalid, EgressRefused, SecretMissing
+from orchestrator.testing import MemorySecrets
+
+
+async def test_path_values_cannot_reach_another_path(call: Any, provider: Any) -> None:
+    """A slash, a question mark or a percent sign in a value stays part of its segment."""
+    await call("item_get", {"item_id": "a/b?c#d%2Fé 1"})
+
+    assert provider.seen[0].target == "/shop/items/a%2Fb%3Fc%23d%252F%C3%A9%201"
+
+
+@pytest.mark.parametrize("value", ["", ".", ".."])
+async def test_path_values_that_change_the_path_are_refused(
+    call: Any, provider: Any, value: str
+) -> None:
+    """An empty or dotted segment would lead to another operation; nothing is sent."""
+    with pytest.raises(ArgumentsInvalid, match="item_id cannot be part of a path"):
+        await call("item_get", {"item_id": value})
+
+    assert provider.seen == []
+
+
+async def test_arguments_too_long_for_a_url_are_refused(call: Any, provider: Any) -> None:
+    """What no server would read is not sent."""
+    with pytest.raises(ArgumentsInvalid, match="too long for a URL"):
+        await call("item_get", {"item_id": "x" * 70_000})
+
+    assert provider.seen == []
+
+
+async def test_numbers_that_json_cannot_write_are_refused(call: Any, provider: Any) -> None:
+    """Infinity is no JSON, so no body could carry it."""
+    with pytest.raises(ArgumentsInvalid, match="not finite"):
+        await call("form_send", {"size": {"w": float("inf")}})
+
+    assert provider.seen == []
+
+
+async def test_query_parameters_keep_their_structure(call: Any, provider: Any) -> None:
+    """Lists repeat, deep objects use brackets, and content parameters are JSON."""
+    await call(
+        "item_get",
+        {
+            "item_id": "1",
+            "color": ["blue, dark", "a&b"],
+            "filter": {"size": 3},
+            "where": {"a": [1]},
+            "old": "",
+        },
+    )
+
+    _, _, query = provider.seen[0].target.partition("?")
+    assert parse_qsl(query, keep_blank_values=True) == [
+        ("color", "blue, dark"),
+        ("color", "a&b"),
+        ("filter[size]", "3"),
+        ("old", ""),
+        ("where", '{"a":[1]}'),
+    ]
+
+
+async def test_headers_and_cookies_arrive_as_given(call: Any, provider: Any) -> None:
+    """Header parameters are sent in UTF-8, cookie parameters in the Cookie header."""
+    await call("item_get", {"item_id": "1", "X-Tenant": "Zürich", "session": "abc"})
+
+    headers = provider.seen[0].headers
+    assert headers["x-tenant"].encode("latin-1").decode() == "Zürich"
+    assert headers["cookie"] == "session=abc"
+
+
+async def test_a_header_value_cannot_begin_another_header(call: Any, provider: Any) -> None:
+    """A line break in a header parameter is refused before anything is sent."""
+    with pytest.raises(ArgumentsInvalid, match="X-Tenant holds characters"):
+        await call("item_get", {"item_id": "1", "X-Tenant": "a\r\nX-Admin: 1"})
+
+    assert provider.seen == []
+
+
+async def test_every_call_carries_its_id_and_says_what_it_reads(call: Any, provider: Any) -> None:
+    """X-Request-Id attributes effects of tools that take no key; Accept asks for JSON."""
+    await call("item_get", {"item_id": "1"})
+
+    headers = provider.seen[0].headers
+    assert headers["x-request-id"] == "m1.leg.1"
+    assert headers["accept"].startswith("application/json")
+    assert "idempotency-key" not in headers
+
+
+async def test_the_key_goes_where_the_tool_declares_it(call: Any, provider: Any) -> None:
+    """The idempotency key is sent in the declared header, and the body is JSON."""
+    await call("booking_create", {"offer_id": "o1", "traveler_id": "pii:traveler_id"}, key="m1.k")
+
+    seen = provider.seen[0]
+    assert seen.headers["idempotency-key"] == "m1.k"
+    assert seen.headers["content-type"] == "application/json"
+    assert json.loads(seen.body) == {"offer_id": "o1", "traveler_id": "T-100942"}
+
+
+async def test_a_required_key_that_is_not_given_stops_the_call(call: Any, provider: Any) -> None:
+    """A side effect is never sent without the key that its contract requires."""
+    with pytest.raises(ArgumentsInvalid, match="Idempotency-Key is missing"):
+        await call("booking_create", {"offer_id": "o1", "traveler_id": "pii:traveler_id"}, key=None)
+
+    assert provider.seen == []
+
+
+async def test_forms_are_urlencoded_by_their_encoding(call: Any, provider: Any) -> None:
+    """Lists repeat, plain objects are JSON, styled objects follow their style."""
+    await call(
+        "form_send",
+        {"name": "é&=", "tags": ["x", "y"], "size": {"w": 1}, "place": {"city": "Oslo"}},
+    )
+
+    seen = provider.seen[0]
+    assert seen.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert parse_qs(seen.body.decode()) == {
+        "name": ["é&="],
+        "tags": ["x", "y"],
+        "size": ['{"w":1}'],
+        "place[city]": ["Oslo"],
+    }
+
+
+async def test_files_are_sent_as_parts(call: Any, provider: Any) -> None:
+    """A binary field is a file part, numbers are text, objects are JSON parts."""
+    await call("file_upload", {"file": "line\n", "pages": 2, "meta": {"a": 1}})
+
+    body = provider.seen[0].body.decode()
+    assert provider.seen[0].headers["content-type"].startswith("multipart/form-data; boundary=")
+    assert 'name="file"; filename="file"' in body
+    assert "application/octet-stream\r\n\r\nline\n\r\n" in body
+    assert 'name="pages"\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n2\r\n' in body
+    assert 'application/json\r\n\r\n{"a":1}\r\n' in body
+
+
+async def test_credentials_are_attached_where_the_scheme_says(call: Any, provider: Any) -> None:
+    """ApiKey in header, query and cookie; bearer and basic in Authorization."""
+    for scheme in ("key_header", "key_query", "key_cookie", "bearer", "basic"):
+        await call(f"secured_{scheme}")
+
+    header, query, cookie, bearer, basic = provider.seen
+    assert header.headers["x-api-key"] == "k-header-secret"
+    assert query.target.endswith("?key=k%20query%26secret")
+    assert SimpleCookie(cookie.headers["cookie"])["sid"].value == "k-cookie-secret"
+    assert bearer.headers["authorization"] == "Bearer bearer-t0ken-value"
+    assert basic.headers["authorization"] == "Basic dXNlcjpwYXNzLXcwcmQtbG9uZw=="
+
+
+async def test_a_missing_credential_stops_the_call(
+    call_at: Callable[..., Any], provider: Any
+) -> None:
+    """The error names the secret; nothing is sent without it."""
+    call = call_at(provider.port, secrets=MemorySecrets())
+
+    with pytest.raises(SecretMissing, match="shop_bearer"):
+        await call("secured_bearer")
+
+    assert provider.seen == []
+
+
+async def test_cookies_of_one_answer_do_not_travel_to_the_next_call(
+    call: Any, provider: Any
+) -> None:
+    """What a provider sets for one mission is not sent for another."""
+    provider.answer.set_cookie("tracked", "yes")
+    await call("item_get", {"item_id": "1"})
+    await call("item_get", {"item_id": "1"})
+
+    assert "cookie" not in provider.seen[1].headers
+
+
+async def test_a_server_variable_cannot_lead_elsewhere(
+    call_at: Callable[..., Any], provider: Any
+) -> None:
+    """A configured value that would end the host early is refused."""
+    call = call_at(provider.port, server_variables={"host": "evil.example/x", "port": "80"})
+
+    with pytest.raises(Exception, match="is no part of a URL"):
+        await call("item_get", {"item_id": "1"})
+
+
+async def test_only_declared_hosts_are_called(call_at: Callable[..., Any], provider: Any) -> None:
+    """A tool whose server is not one of its document's is refused before a connection is made."""
+    call = call_at(provider.port)
+    tool = call.catalog.tool("item_get").model_copy(
+        update={"server": f"http://localhost:{provider.port}/shop"}
+    )
+
+    with pytest.raises(EgressRefused, match="localhost"):
+        await call.client.call(
+            call.catalog,
+            tool,
+            {"item_id": "1"},
+            call_id="c",
+            idempotency_key=None,
+            timeout_s=1,
+        )
+
+    assert provider.seen == []

@@ -1,0 +1,122 @@
+"""Reading documents, and saying what is wrong with one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator.sandbox import DocumentError, load_documents
+from orchestrator.sandbox.documents import Kind, read_document
+
+
+def test_folder_and_file_are_read_by_stem(shop: dict[str, Any], tmp_path: Path) -> None:
+    """YAML and JSON are the same document; other files are passed over."""
+    (tmp_path / "b.yaml").write_text(yaml.safe_dump(shop), encoding="utf-8")
+    (tmp_path / "a.json").write_text(json.dumps(shop), encoding="utf-8")
+    (tmp_path / "README.md").write_text("words", encoding="utf-8")
+
+    found = load_documents([tmp_path])
+
+    assert list(found) == ["a", "b"]
+    assert found["a"] == found["b"]
+
+
+def test_dates_stay_text(shop: dict[str, Any], tmp_path: Path) -> None:
+    """YAML would make a date of an unquoted example; JSON has none."""
+    file = tmp_path / "shop.yaml"
+    text = yaml.safe_dump(shop).replace("title: Shop", "title: Shop\n  description: 2026-12-03")
+    file.write_text(text, encoding="utf-8")
+
+    assert load_documents([file])["shop"]["info"]["description"] == "2026-12-03"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("openapi: 3.1.0\ninfo: {title: x", "does not parse: line 2"),
+        ("title: x", "has no openapi field"),
+        ("openapi: 2.0.0", "not a version we know"),
+        ("openapi: 3.1.0\ninfo: {title: x}\npaths: {}", "'version' is a required property"),
+        (
+            "openapi: 3.1.0\ninfo: {title: x, version: '1'}\n"
+            "paths: {/a: {$ref: '#/components/pathItems/A'}}",
+            "finds nothing",
+        ),
+    ],
+)
+def test_bad_file_is_refused_in_one_line(text: str, reason: str, tmp_path: Path) -> None:
+    """The error names the file and what is wrong with it."""
+    file = tmp_path / "bad.yaml"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(DocumentError) as caught:
+        load_documents([file])
+
+    assert str(file) in str(caught.value)
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_document_is_refused(tmp_path: Path) -> None:
+    """An empty folder serves nothing, and says so."""
+    with pytest.raises(DocumentError, match="no OpenAPI document"):
+        load_documents([tmp_path])
+
+
+def test_two_files_of_one_name_are_refused(shop: dict[str, Any], tmp_path: Path) -> None:
+    """A name stands for one document."""
+    for name in ("shop.yaml", "shop.json"):
+        (tmp_path / name).write_text(json.dumps(shop), encoding="utf-8")
+
+    with pytest.raises(DocumentError, match="two documents are named 'shop'"):
+        load_documents([tmp_path])
+
+
+def test_document_without_paths_is_refused() -> None:
+    """There is nothing to serve."""
+    with pytest.raises(DocumentError, match="no paths"):
+        read_document("empty", {"openapi": "3.1.0"})
+
+
+def test_kinds_follow_the_contract(shop: dict[str, Any]) -> None:
+    """What each operation of the shop does to the world."""
+    kinds = {o.operation_id: o.kind for o in read_document("shop", shop).operations}
+
+    assert kinds == {
+        "book_search": Kind.READ,
+        "order_list": Kind.READ,
+        "order_place": Kind.CREATE,
+        "order_get": Kind.READ,
+        "order_drop": Kind.CANCEL,
+        "order_approve": Kind.UPDATE,
+        "order_ship": Kind.CREATE,
+        "order_recall": Kind.CANCEL,
+        "order_find": Kind.READ,
+        "order_cancel": Kind.CANCEL,
+        "voucher_create": Kind.CREATE,
+    }
+
+
+def test_literal_path_goes_before_a_parameter(shop: dict[str, Any]) -> None:
+    """/orders/find is not the order named "find"."""
+    document = read_document("shop", shop)
+
+    found = document.match("GET", "/orders/find")
+    named = document.match("GET", "/orders/ord_1")
+
+    assert found is not None
+    assert found[0].operation_id == "order_find"
+    assert named is not None
+    assert (named[0].operation_id, named[1]) == ("order_get", {"order_id": "ord_1"})
+
+
+def test_ids_that_a_vault_fills_in_are_not_ours(shop: dict[str, Any]) -> None:
+    """An id that a list also shows is free when the contract calls it personal."""
+    before = read_document("shop", shop).known_ids
+    shop["paths"]["/orders"]["post"]["x-orchet-pii-required"] = ["book_id"]
+    after = read_document("shop", shop).known_ids
+
+    assert before == {"book_id", "order_id", "voucher_id"}
+    assert after == {"order_id", "voucher_id"}

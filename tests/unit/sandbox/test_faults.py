@@ -1,0 +1,91 @@
+"""The plan of trouble, without a request."""
+
+import pytest
+from pydantic import ValidationError
+
+from orchestrator.sandbox import FaultPlan, FaultRule
+
+
+def kinds(plan: FaultPlan, operations: list[str]) -> list[str | None]:
+    return [plan.draw(operation).name for operation in operations]
+
+
+def test_times_limits_how_often_a_rule_strikes() -> None:
+    """A rule with times=2 strikes the first two requests that it meets."""
+    plan = FaultPlan(rules=[FaultRule(operation_id="a", kind="drop_before", times=2)])
+
+    assert kinds(plan, ["a", "b", "a", "a"]) == ["drop_before", None, "drop_before", None]
+    assert plan.to_json()["rules"][0]["fired"] == 2
+
+
+def test_same_seed_and_requests_meet_the_same_trouble() -> None:
+    """Chance is seeded; another seed draws otherwise."""
+    rule = FaultRule(kind="status_before", probability=0.5)
+    first, second, other = (kinds(FaultPlan(seed, [rule]), ["a"] * 40) for seed in (1, 1, 2))
+
+    assert first == second
+    assert first != other
+    assert {None, "status_before"} == set(first)
+
+
+def test_one_rule_does_not_shift_the_chances_of_another() -> None:
+    """Requests for other operations leave the order of strikes as it was."""
+    rules = [
+        FaultRule(operation_id="a", kind="drop_before", probability=0.5),
+        FaultRule(operation_id="b", kind="drop_after", probability=0.5),
+    ]
+    alone = kinds(FaultPlan(3, rules), ["b"] * 20)
+    mixed = kinds(FaultPlan(3, rules), ["a", "b"] * 20)
+
+    assert mixed[1::2] == alone
+
+
+def test_first_rule_that_strikes_wins_and_latency_joins_it() -> None:
+    """Delays add up beside one other kind."""
+    plan = FaultPlan(
+        rules=[
+            FaultRule(kind="latency", delay_s=0.5),
+            FaultRule(kind="rate_limit", times=1),
+            FaultRule(kind="drop_before"),
+            FaultRule(kind="latency", delay_s=0.25),
+        ]
+    )
+
+    trouble = plan.draw("a")
+
+    assert (trouble.delay_s, trouble.name) == (0.75, "latency+rate_limit")
+    assert plan.draw("a").name == "latency+drop_before"
+
+
+def test_replacing_rules_forgets_what_fired() -> None:
+    """Set again, a spent rule strikes again."""
+    rule = FaultRule(kind="drop_before", times=1)
+    plan = FaultPlan(rules=[rule])
+    kinds(plan, ["a", "a"])
+    plan.replace([rule])
+
+    assert kinds(plan, ["a", "a"]) == ["drop_before", None]
+
+
+def test_cleared_plan_is_quiet() -> None:
+    """No rule is left."""
+    plan = FaultPlan(rules=[FaultRule(kind="drop_before")])
+    plan.clear()
+
+    assert kinds(plan, ["a"]) == [None]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "explode"},
+        {"kind": "latency", "probability": 1.5},
+        {"kind": "status_after", "status": 200},
+        {"kind": "drop_after", "times": 0},
+        {"kind": "drop_after", "operation": "a"},
+    ],
+)
+def test_impossible_rule_is_refused(fields: dict[str, object]) -> None:
+    """A rule that could not mean anything is no rule."""
+    with pytest.raises(ValidationError):
+        FaultRule.model_validate(fields)

@@ -1,0 +1,397 @@
+"""The generic provider, over HTTP in this process."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestrator.sandbox import Ledger
+
+KEY = "m1.leg.1"
+
+
+async def place(http: httpx.AsyncClient, book_id: str, **more: Any) -> httpx.Response:
+    key = more.pop("key", KEY)
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return await http.post("/shop/orders", json={"book_id": book_id, **more}, headers=headers)
+
+
+async def search(http: httpx.AsyncClient, **params: Any) -> list[dict[str, Any]]:
+    answer = await http.get("/shop/books", params=params)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["books"]
+    return found
+
+
+async def test_same_search_gives_same_offers(http: httpx.AsyncClient) -> None:
+    """Offers depend on the request and on nothing else."""
+    assert await search(http, author="Eco") == await search(http, author="Eco")
+
+
+async def test_same_search_gives_same_offers_in_another_sandbox(
+    open_app: Callable[..., Any], http: httpx.AsyncClient
+) -> None:
+    """A new ledger changes no offer."""
+    with Ledger() as other:
+        async with open_app(ledger=other) as second:
+            assert await search(http, author="Eco") == await search(second, author="Eco")
+
+
+async def test_another_search_or_seed_gives_other_offers(
+    open_app: Callable[..., Any], http: httpx.AsyncClient
+) -> None:
+    """No id of one search is an id of another."""
+    async with open_app(seed=1) as reseeded:
+        ids = [
+            {book["book_id"] for book in await search(client, author=author)}
+            for client, author in ((http, "Eco"), (http, "Levi"), (reseeded, "Eco"))
+        ]
+
+    assert len(set.union(*ids)) == sum(len(found) for found in ids)
+
+
+async def test_offers_echo_the_request(http: httpx.AsyncClient) -> None:
+    """An item has the author that was asked for."""
+    assert {book["author"] for book in await search(http, author="Eco")} == {"Eco"}
+
+
+async def test_max_price_narrows_the_same_offers(http: httpx.AsyncClient) -> None:
+    """A bound leaves offers out and changes none."""
+    books = await search(http, author="Eco")
+    bound = books[1]["price"]["amount"]
+
+    cheap = await search(http, author="Eco", max_price=bound)
+
+    assert cheap == books[:2]
+
+
+async def test_limit_cuts_the_list_and_total_counts_it(http: httpx.AsyncClient) -> None:
+    """A limit of one leaves the cheapest offer."""
+    books = await search(http, author="Eco")
+
+    answer = await http.get("/shop/books", params={"author": "Eco", "limit": 1})
+
+    assert answer.json() == {"books": books[:1], "total": 1}
+
+
+async def test_create_copies_the_offer(http: httpx.AsyncClient) -> None:
+    """The price that was offered is the price that is due."""
+    book = (await search(http, author="Eco"))[2]
+
+    answer = await place(http, book["book_id"], client_reference="r1")
+
+    assert answer.status_code == 201
+    order = answer.json()
+    assert order["price"] == book["price"]
+    assert order["author"] == "Eco"
+    assert order["order_id"].startswith("ord_")
+    assert (order["status"], order["client_reference"]) == ("placed", "r1")
+    assert order["created_at"] == "2026-11-20T12:00:00Z"
+    assert order["copies"] == 1, "the default of the request counts as said"
+    assert "note" not in order, "what the request left out stays out"
+
+
+async def test_create_refuses_an_id_that_no_search_gave(
+    http: httpx.AsyncClient, ledger: Ledger
+) -> None:
+    """A made up id is refused and leaves no effect."""
+    answer = await place(http, "B-000000")
+
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert "book_id" in answer.json()["detail"]
+    assert ledger.effects() == []
+
+
+async def test_repeated_key_gives_the_first_answer(
+    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+) -> None:
+    """Two calls with one key have one effect."""
+    first = await place(http, book_id)
+    second = await place(http, book_id)
+
+    assert second.json() == first.json()
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert "Idempotent-Replayed" not in first.headers
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert len(ledger.live()) == 1
+    assert ledger.duplicates() == []
+
+
+async def test_repeated_key_with_another_body_is_refused(
+    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+) -> None:
+    """A key stands for one request."""
+    await place(http, book_id)
+
+    answer = await place(http, book_id, copies=2)
+
+    assert answer.status_code == 422
+    assert KEY in answer.json()["detail"]
+    assert len(ledger.live()) == 1
+
+
+async def test_refused_call_does_not_use_up_its_key(http: httpx.AsyncClient, book_id: str) -> None:
+    """After a mended request the same key works."""
+    refused = await place(http, "B-000000")
+    mended = await place(http, book_id)
+
+    assert (refused.status_code, mended.status_code) == (404, 201)
+
+
+async def test_calls_without_a_key_each_take_effect(
+    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+) -> None:
+    """Nothing protects a call that brings no key."""
+    ids = {(await place(http, book_id, key=None)).json()["order_id"] for _ in range(3)}
+
+    assert len(ids) == 3
+    assert len(ledger.live()) == 3
+
+
+async def test_client_reference_names_one_order(http: httpx.AsyncClient, book_id: str) -> None:
+    """A reference that is taken is refused: a cancel by it must mean one thing."""
+    await place(http, book_id, client_reference="r1", key="a")
+
+    answer = await place(http, book_id, client_reference="r1", key="b")
+
+    assert answer.status_code == 409
+
+
+async def test_order_is_found_by_id_and_by_reference(http: httpx.AsyncClient, book_id: str) -> None:
+    """Both looks see what the create answered."""
+    order = (await place(http, book_id, client_reference="r1")).json()
+
+    by_id = await http.get(f"/shop/orders/{order['order_id']}")
+    by_reference = await http.get("/shop/orders/find", params={"client_reference": "r1"})
+
+    assert by_id.json() == order
+    assert by_reference.json() == order
+
+
+async def test_unknown_id_and_reference_are_not_found(http: httpx.AsyncClient) -> None:
+    """404 is how a probe learns that a call had no effect."""
+    by_id = await http.get("/shop/orders/ord_x")
+    by_reference = await http.get("/shop/orders/find", params={"client_reference": "r1"})
+
+    assert (by_id.status_code, by_reference.status_code) == (404, 404)
+
+
+async def test_list_shows_newest_first_and_filters(http: httpx.AsyncClient, book_id: str) -> None:
+    """A filter named for a property keeps what has that value."""
+    first = (await place(http, book_id, key="a")).json()
+    second = (await place(http, book_id, key="b")).json()
+    await http.post("/shop/cancellations", json={"order_id": first["order_id"]})
+
+    every = (await http.get("/shop/orders")).json()
+    standing = (await http.get("/shop/orders", params={"order_status": "placed"})).json()
+
+    assert [order["order_id"] for order in every] == [second["order_id"], first["order_id"]]
+    assert standing == [second]
+
+
+async def test_cancel_by_reference(http: httpx.AsyncClient, book_id: str, ledger: Ledger) -> None:
+    """Who never heard the answer can cancel by the reference it sent."""
+    order = (await place(http, book_id, client_reference="r1")).json()
+
+    answer = await http.post("/shop/cancellations", json={"client_reference": "r1"})
+
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "order_id": order["order_id"],
+        "status": "cancelled",
+        "refund": order["price"],
+    }
+    assert ledger.live() == []
+    assert (await http.get(f"/shop/orders/{order['order_id']}")).json()["status"] == "cancelled"
+
+
+async def test_second_cancel_repeats_the_first(
+    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+) -> None:
+    """However a thing is cancelled again, there is one cancellation."""
+    order_id = (await place(http, book_id, client_reference="r1")).json()["order_id"]
+    ways = [
+        ({"order_id": order_id}, "c1"),
+        ({"order_id": order_id}, "c1"),
+        ({"order_id": order_id}, "c2"),
+        ({"client_reference": "r1"}, "c3"),
+    ]
+    answers = [
+        await http.post("/shop/cancellations", json=body, headers={"Idempotency-Key": key})
+        for body, key in ways
+    ]
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.text for answer in answers}) == 1
+    effects = [(effect.kind, effect.status) for effect in ledger.effects()]
+    assert effects == [("create", "cancelled"), ("cancel", "cancelled")]
+
+
+async def test_cancel_of_nothing_is_not_found(http: httpx.AsyncClient) -> None:
+    """Neither an unknown id nor an unknown reference is cancelled."""
+    bodies = [{"order_id": "ord_x"}, {"client_reference": "r1"}]
+    statuses = [(await http.post("/shop/cancellations", json=body)).status_code for body in bodies]
+
+    assert statuses == [404, 404]
+
+
+async def test_delete_closes_the_obligation(
+    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+) -> None:
+    """A DELETE cancels without a contract, once, and answers without a body."""
+    order_id = (await place(http, book_id)).json()["order_id"]
+
+    answers = [await http.delete(f"/shop/orders/{order_id}") for _ in range(2)]
+
+    assert [(answer.status_code, answer.content) for answer in answers] == [(204, b"")] * 2
+    assert ledger.live() == []
+    assert [effect.kind for effect in ledger.effects()] == ["create", "cancel"]
+
+
+async def test_update_changes_the_thing_and_makes_no_obligation(
+    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+) -> None:
+    """An approval reaches the state it is named for."""
+    order = (await place(http, book_id)).json()
+
+    approved = await http.put(f"/shop/orders/{order['order_id']}/approval")
+
+    assert approved.json() == {**order, "status": "approved"}
+    assert (await http.get(f"/shop/orders/{order['order_id']}")).json() == approved.json()
+    assert [effect.kind for effect in ledger.effects()] == ["create", "update"]
+    assert len(ledger.live()) == 1
+
+
+async def test_obligation_on_a_known_thing_is_undone_alone_and_anew(
+    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+) -> None:
+    """Shipping an order is an obligation of its own: each recall ends it, and the order stands."""
+    order_id = (await place(http, book_id)).json()["order_id"]
+    standing = []
+    for _ in range(2):
+        shipped = await http.post(f"/shop/orders/{order_id}/shipping")
+        recalled = await http.delete(f"/shop/orders/{order_id}/shipping")
+        standing.append([effect.operation for effect in ledger.live()])
+
+    assert (shipped.status_code, recalled.status_code) == (201, 200)
+    assert shipped.json()["order_id"] == order_id
+    assert (shipped.json()["status"], recalled.json()["status"]) == ("shipped", "placed")
+    assert (await http.get(f"/shop/orders/{order_id}")).json()["status"] == "placed"
+    assert standing == [["order_place"], ["order_place"]]
+    kinds = [effect.kind for effect in ledger.effects()]
+    assert kinds == ["create", "create", "cancel", "create", "cancel"]
+
+
+async def test_numbers_may_name_things(open_app: Callable[..., Any], shop: dict[str, Any]) -> None:
+    """An order whose id is an integer is found and cancelled by it."""
+    number = {"type": "integer"}
+    shop["components"]["schemas"]["Order"]["properties"]["order_id"] = number
+    cancel = shop["paths"]["/cancellations"]["post"]["requestBody"]["content"]["application/json"]
+    cancel["schema"]["properties"]["order_id"] = number
+    async with open_app() as http:
+        books = await search(http, author="Eco")
+        order_id = (await place(http, books[0]["book_id"])).json()["order_id"]
+        found = await http.get(f"/shop/orders/{order_id}")
+        cancelled = await http.post("/shop/cancellations", json={"order_id": order_id})
+
+    assert isinstance(order_id, int)
+    assert found.json()["order_id"] == order_id
+    assert cancelled.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("contract", "effects"),
+    [
+        ({}, 1),
+        ({"x-orchet-requires-confirmation": "structured-order"}, 1),
+        ({"x-orchet-requires-confirmation": False}, 0),
+    ],
+)
+async def test_silent_contract_counts_as_an_effect(
+    open_app: Callable[..., Any],
+    shop: dict[str, Any],
+    ledger: Ledger,
+    contract: dict[str, Any],
+    effects: int,
+) -> None:
+    """A POST that answers 200 is a mere question only where its contract says so."""
+    operation = shop["paths"]["/vouchers"]["post"]
+    operation["responses"]["200"] = operation["responses"].pop("201")
+    operation |= contract
+    async with open_app() as http:
+        answer = await http.post("/shop/vouchers", headers={"Authorization": "Bearer t"})
+
+    assert answer.status_code == 200
+    made = [(effect.resource_type, effect.resource_id) for effect in ledger.live()]
+    assert made == [("voucher", answer.json()["voucher_id"])][:effects]
+
+
+async def test_price_is_carried_into_another_name_and_shape(
+    open_app: Callable[..., Any], shop: dict[str, Any]
+) -> None:
+    """The offer has price {amount, currency}; the order has a plain number named total."""
+    order = shop["components"]["schemas"]["Order"]
+    order["properties"]["total"] = {"type": "number"}
+    del order["properties"]["price"]
+    order["required"] = ["order_id", "status", "total"]
+    async with open_app() as http:
+        book = (await search(http, author="Eco"))[0]
+        placed = (await place(http, book["book_id"])).json()
+
+    assert placed["total"] == book["price"]["amount"]
+
+
+async def test_list_is_cut_where_its_document_says(
+    open_app: Callable[..., Any], shop: dict[str, Any]
+) -> None:
+    """However many orders there are, an answer of at most two has two."""
+    content = shop["paths"]["/orders"]["get"]["responses"]["200"]["content"]
+    content["application/json"]["schema"]["maxItems"] = 2
+    async with open_app() as http:
+        book = (await search(http, author="Eco"))[0]
+        made = [(await place(http, book["book_id"], key=f"k{n}")).json() for n in range(3)]
+        listed = (await http.get("/shop/orders")).json()
+
+    assert listed == [made[2], made[1]]
+
+
+async def test_one_reference_may_name_things_of_two_kinds(
+    open_app: Callable[..., Any], shop: dict[str, Any]
+) -> None:
+    """A cancel of an order by reference does not see the voucher of that reference."""
+    reference = {"type": "object", "properties": {"client_reference": {"type": "string"}}}
+    content = {"application/json": {"schema": reference}}
+    shop["paths"]["/vouchers"]["post"] |= {"requestBody": {"content": content}, "security": []}
+    async with open_app() as http:
+        await http.post("/shop/vouchers", json={"client_reference": "r1"})
+        early = await http.post("/shop/cancellations", json={"client_reference": "r1"})
+        book = (await search(http, author="Eco"))[0]
+        placed = await place(http, book["book_id"], client_reference="r1")
+        late = await http.post("/shop/cancellations", json={"client_reference": "r1"})
+
+    assert [early.status_code, placed.status_code, late.status_code] == [404, 201, 200]
+    assert late.json()["order_id"] == placed.json()["order_id"]
+
+
+async def test_effects_say_who_what_and_how_much(
+    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+) -> None:
+    """A cancel by id is on record with the reference and the amount of what it ended."""
+    order = (await place(http, book_id, client_reference="r1")).json()
+    headers = {"Idempotency-Key": f"{KEY}.cancel", "X-Request-Id": f"{KEY}.cancel"}
+    await http.post("/shop/cancellations", json={"order_id": order["order_id"]}, headers=headers)
+
+    created, cancelled = ledger.effects("m1")
+
+    assert (created.operation, cancelled.operation) == ("order_place", "order_cancel")
+    assert (created.idempotency_key, cancelled.idempotency_key) == (KEY, f"{KEY}.cancel")
+    assert (created.request_id, cancelled.request_id) == (None, f"{KEY}.cancel")
+    for effect in (created, cancelled):
+        assert effect.provider == "shop"
+        assert (effect.resource_type, effect.resource_id) == ("order", order["order_id"])
+        assert effect.client_reference == "r1"
+        assert effect.to_json()["amount"] == order["price"]["amount"]
+        assert effect.currency == "EUR"
+        assert effect.at == "2026-11-20T12:00:00Z"

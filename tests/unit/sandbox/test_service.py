@@ -1,0 +1,243 @@
+"""Checking requests, credentials and planned trouble, in this process."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestrator.sandbox import DocumentError, FaultPlan, FaultRule, Ledger, create_app
+
+ORDER = "order_place"
+
+
+async def order(http: httpx.AsyncClient, book_id: str, key: str = "m1.leg.1") -> httpx.Response:
+    headers = {"Idempotency-Key": key, "X-Request-Id": key}
+    return await http.post("/shop/orders", json={"book_id": book_id}, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "reason"),
+    [
+        ({}, "body", "book_id"),
+        ({"book_id": 7}, "book_id", "string"),
+        ({"book_id": "b", "copies": 0}, "copies", "minimum"),
+        ({"book_id": "b", "colour": "red"}, "body", "colour"),
+        ({"book_id": "b", "note": "x" * 21}, "note", "too long"),
+    ],
+)
+async def test_bad_body_is_refused_by_field(
+    http: httpx.AsyncClient, body: dict[str, Any], field: str, reason: str
+) -> None:
+    """The problem names the field and the reason."""
+    answer = await http.post("/shop/orders", json=body)
+
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    (error,) = answer.json()["errors"]
+    assert error["field"] == field
+    assert reason in error["reason"]
+
+
+async def test_bad_parameters_are_all_named(http: httpx.AsyncClient) -> None:
+    """One answer lists every wrong parameter."""
+    answer = await http.get("/shop/books", params={"max_price": "cheap", "limit": 0})
+
+    assert answer.status_code == 422
+    fields = {error["field"] for error in answer.json()["errors"]}
+    assert fields == {"author", "max_price", "limit"}
+
+
+async def test_refusal_uses_a_status_that_the_document_declares(
+    open_app: Callable[..., Any], shop: dict[str, Any]
+) -> None:
+    """An operation that declares 400 and no 422 answers 400."""
+    shop["paths"]["/books"]["get"]["responses"]["400"] = {"description": "Bad."}
+    async with open_app() as http:
+        answer = await http.get("/shop/books")
+
+    assert answer.status_code == 400
+
+
+async def test_text_that_is_not_json_is_refused(http: httpx.AsyncClient) -> None:
+    """Broken JSON is the caller's mistake, not a crash."""
+    headers = {"Content-Type": "application/json"}
+    answer = await http.post("/shop/orders", content=b"{book", headers=headers)
+
+    assert answer.status_code == 422
+
+
+async def test_unknown_media_type_is_refused(http: httpx.AsyncClient) -> None:
+    """A form where JSON is declared answers 415."""
+    answer = await http.post("/shop/orders", data={"book_id": "b"})
+
+    assert answer.status_code == 415
+
+
+async def test_unknown_path_and_method_are_refused(http: httpx.AsyncClient) -> None:
+    """405 says what the path takes."""
+    nowhere = await http.get("/shop/nowhere")
+    wrong = await http.patch("/shop/orders")
+
+    assert nowhere.status_code == 404
+    assert (wrong.status_code, wrong.headers["Allow"]) == (405, "GET, POST")
+
+
+@pytest.mark.parametrize(
+    ("header", "tokens", "status"),
+    [
+        (None, [], 401),
+        ("Bearer ", [], 401),
+        ("Basic abc", [], 401),
+        ("Bearer abc", [], 201),
+        ("Bearer abc", ["abc"], 201),
+        ("Bearer abc", ["xyz"], 401),
+    ],
+)
+async def test_secured_operation_wants_a_credential(
+    open_app: Callable[..., Any], header: str | None, tokens: list[str], status: int
+) -> None:
+    """Any credential passes until tokens are known; none never does."""
+    async with open_app(tokens=tokens) as http:
+        headers = {} if header is None else {"Authorization": header}
+        answer = await http.post("/shop/vouchers", headers=headers)
+
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("scheme", "request_parts"),
+    [
+        ({"type": "apiKey", "in": "header", "name": "X-Key"}, {"headers": {"X-Key": "k"}}),
+        ({"type": "apiKey", "in": "query", "name": "key"}, {"params": {"key": "k"}}),
+        ({"type": "apiKey", "in": "cookie", "name": "key"}, {"headers": {"Cookie": "key=k"}}),
+        ({"type": "oauth2", "flows": {}}, {"headers": {"Authorization": "Bearer k"}}),
+    ],
+)
+async def test_credential_is_found_where_the_scheme_says(
+    open_app: Callable[..., Any],
+    shop: dict[str, Any],
+    scheme: dict[str, Any],
+    request_parts: dict[str, Any],
+) -> None:
+    """Each kind of scheme is met in its own place and missed elsewhere."""
+    shop["components"]["securitySchemes"]["token"] = scheme
+    async with open_app(tokens=["k"]) as http:
+        met = await http.post("/shop/vouchers", **request_parts)
+        missed = await http.post("/shop/vouchers")
+
+    assert (met.status_code, missed.status_code) == (201, 401)
+
+
+async def test_status_before_does_nothing(
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+) -> None:
+    """The call failed, and nothing happened."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="status_before", status=500, times=1)])
+
+    answers = [await order(http, book_id) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [500, 201]
+    assert "Idempotent-Replayed" not in answers[1].headers
+    assert len(ledger.live()) == 1
+
+
+async def test_status_after_did_it(
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+) -> None:
+    """The call failed, but the same key shows that it took effect."""
+    rule = FaultRule(operation_id=ORDER, kind="status_after", status=502, retry_after_s=3, times=1)
+    faults.replace([rule])
+
+    answers = [await order(http, book_id) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [502, 201]
+    assert answers[0].headers["Retry-After"] == "3"
+    assert answers[1].headers["Idempotent-Replayed"] == "true"
+    assert len(ledger.live()) == 1
+
+
+async def test_rate_limit_says_when_to_come_back(
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+) -> None:
+    """429 carries Retry-After, and nothing happened."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="rate_limit", retry_after_s=2)])
+
+    answer = await order(http, book_id)
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "2")
+    assert ledger.effects() == []
+
+
+async def test_refuse_cancel_meets_cancels_only(
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+) -> None:
+    """Under "*" a create goes through and its cancel is refused."""
+    faults.replace([FaultRule(kind="refuse_cancel")])
+
+    made = await order(http, book_id)
+    refused = await http.post("/shop/cancellations", json={"order_id": made.json()["order_id"]})
+
+    assert (made.status_code, refused.status_code) == (201, 409)
+    assert len(ledger.live()) == 1
+
+
+async def test_duplicate_delivery_is_harmless_with_a_key_and_seen_without(
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+) -> None:
+    """The witness counts both effects of a call that came twice without a key."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="duplicate")])
+
+    await order(http, book_id, key="m1.leg.1")
+    harmless = ledger.duplicates()
+    headers = {"X-Request-Id": "m1.leg.2"}
+    await http.post("/shop/orders", json={"book_id": book_id}, headers=headers)
+
+    assert harmless == []
+    (twice,) = ledger.duplicates("m1")
+    assert twice.cause == "m1.leg.2"
+    assert len(twice.effects) == 2
+
+
+async def test_every_request_is_on_record(
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+) -> None:
+    """Refused, disturbed and replayed requests are kept with what the caller saw."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="status_after", times=1)])
+    await order(http, book_id)
+    await order(http, book_id)
+    await order(http, "B-000000", key="m1.leg.2")
+
+    seen = [(r.status, r.fault, r.replayed) for r in ledger.requests("m1")]
+
+    assert seen == [(503, "status_after", False), (201, None, True), (404, None, False)]
+
+
+async def test_drop_without_a_server_raises(
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+) -> None:
+    """In this process there is no connection to close, so the caller gets the error itself."""
+    faults.replace([FaultRule(operation_id=ORDER, kind="drop_after")])
+
+    with pytest.raises(ConnectionAbortedError):
+        await order(http, book_id)
+
+    assert len(ledger.live()) == 1
+    assert ledger.requests()[-1].status is None
+
+
+def test_two_documents_under_one_prefix_are_refused(shop: dict[str, Any], ledger: Ledger) -> None:
+    """The error names both documents and the prefix."""
+    with pytest.raises(DocumentError, match=r"two and one are both served under /shop"):
+        create_app({"one": shop, "two": shop}, ledger=ledger)
+
+
+async def test_document_without_server_is_served_under_its_name(
+    open_app: Callable[..., Any], shop: dict[str, Any]
+) -> None:
+    """The name takes the place of a server path."""
+    del shop["servers"]
+    async with open_app(documents={"library": shop}) as http:
+        answer = await http.get("/library/books", params={"author": "Eco"})
+
+    assert answer.status_code == 200

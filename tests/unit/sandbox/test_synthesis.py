@@ -1,0 +1,127 @@
+"""Values made up from schemas."""
+
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import pytest
+
+from orchestrator.sandbox.schemas import SchemaBook
+from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+TREE = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string"},
+        "children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}},
+    },
+}
+
+
+def book(version: str = "3.1.0") -> SchemaBook:
+    return SchemaBook({"openapi": version, "components": {"schemas": {"Tree": TREE}}})
+
+
+def make(
+    schema: dict[str, Any], *, seed: int = 0, version: str = "3.1.0", **hints: Any
+) -> dict[str, Any]:
+    """An object with one property x of this schema."""
+    whole = {"type": "object", "properties": {"x": schema}, "required": ["x"]}
+    scene = Scene(Random(seed), NOON, NOON, hints)
+    return Synthesizer(book(version), {}).object(whole, scene)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "format": "date"},
+        {"type": "string", "format": "date-time"},
+        {"type": "string", "format": "uuid"},
+        {"type": "string", "format": "email"},
+        {"type": "string", "minLength": 40, "maxLength": 41},
+        {"type": "string", "maxLength": 2},
+        {"type": "string", "pattern": "^[A-Z]{2}[0-9]{4}$"},
+        {"type": "string", "pattern": "^[a-z]+$", "maxLength": 30},
+        {"type": "string", "enum": ["a", "b"]},
+        {"const": 7},
+        {"type": "integer", "exclusiveMinimum": 3, "maximum": 4},
+        {"type": "integer", "multipleOf": 15, "minimum": 15, "maximum": 60},
+        {"type": "number", "minimum": -90, "maximum": -80},
+        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5},
+        {"type": ["string", "null"]},
+        {"type": "boolean"},
+        {"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True, "minItems": 2},
+        {"type": "array", "items": {"type": "integer"}, "minItems": 5, "maxItems": 5},
+        {"type": "array", "items": {"type": "integer"}, "maxItems": 0},
+        {"oneOf": [{"type": "integer"}, {"type": "string"}]},
+        {"anyOf": [{"type": "object", "required": ["y"], "properties": {"y": {"const": 1}}}]},
+        {"allOf": [{"$ref": "#/components/schemas/Tree"}, {"required": ["children"]}]},
+        {"$ref": "#/components/schemas/Tree"},
+        {"type": "object", "additionalProperties": {"type": "string"}},
+        {},
+    ],
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_value_conforms(schema: dict[str, Any], seed: int) -> None:
+    """What is made is valid, whatever the seed."""
+    made = make(schema, seed=seed)
+
+    assert book().is_valid(schema, made["x"]), made
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "minimum": 3, "exclusiveMinimum": True, "maximum": 4},
+        {"type": "string", "nullable": True},
+    ],
+)
+def test_value_conforms_in_30(schema: dict[str, Any]) -> None:
+    """OpenAPI 3.0 writes some limits in its own way."""
+    made = make(schema, version="3.0.3")
+
+    assert book("3.0.3").is_valid(schema, made["x"]), made
+
+
+def test_hint_is_taken_where_it_fits() -> None:
+    """A valid hint is the value; an invalid one is passed over."""
+    schema = {"type": "integer", "maximum": 9}
+
+    assert make(schema, x=5) == {"x": 5}
+    assert make(schema, x=50)["x"] <= 9
+
+
+def test_same_seed_makes_the_same() -> None:
+    """Nothing but the seed decides."""
+    schema = {"$ref": "#/components/schemas/Tree"}
+
+    assert make(schema, seed=3) == make(schema, seed=3)
+
+
+def test_impossible_schema_is_named() -> None:
+    """Where nothing fits, the property is named and an example asked for."""
+    with pytest.raises(UnsupportedSchema, match=r"'x'.*example"):
+        make({"type": "integer", "minimum": 5, "maximum": 4})
+
+
+@pytest.mark.parametrize(
+    ("states", "standing", "undone"),
+    [
+        (["cancelled", "confirmed"], "confirmed", "cancelled"),
+        (["pending", "settled", "cancelled"], "pending", "cancelled"),
+        (["deleted", "cancelled"], "deleted", "cancelled"),
+        (["completed", "refunded"], "completed", "refunded"),
+        (["open"], "open", None),
+    ],
+)
+def test_status_says_whether_it_stands(
+    states: list[str], standing: str, undone: str | None
+) -> None:
+    """The word is chosen among those that the document has."""
+    make_status = Synthesizer(book(), {}).status
+    schema = {"enum": states}
+
+    assert make_status(schema, is_undone=False) == standing
+    assert make_status(schema, is_undone=True) == undone

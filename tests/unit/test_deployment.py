@@ -1,0 +1,297 @@
+"""docker-compose.yml and the Dockerfile name only things that exist in the project.
+
+No container engine is needed: the compose file is held against the published schema, and every
+command, option, port, environment variable and file in it against the code.
+"""
+
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import typer.main
+import yaml
+from temporalio.envconfig import ClientConfig
+
+from orchestrator.cli import app
+from orchestrator.settings import Settings
+
+_ROOT: Final = Path(__file__).parents[2]
+_COMPOSE_FILE: Final = _ROOT / "docker-compose.yml"
+_COMPOSE: Final[dict[str, Any]] = yaml.safe_load(_COMPOSE_FILE.read_text(encoding="utf-8"))
+_SERVICES: Final[dict[str, Any]] = _COMPOSE["services"]
+_OURS: Final = sorted(name for name, service in _SERVICES.items() if "build" in service)
+_INSTRUCTIONS: Final = [
+    tuple(line.split(None, 1))
+    for line in re.sub(
+        r"\\\n", " ", (_ROOT / "Dockerfile").read_text(encoding="utf-8")
+    ).splitlines()
+    if line and not line.startswith("#")
+]
+_PREFIX: Final = "ORCHESTRATOR_"
+_WORKDIR: Final = "/app"
+
+
+def test_the_compose_file_obeys_the_published_schema() -> None:
+    """The compose specification's own JSON Schema accepts the file."""
+    finished = _check_schema(_COMPOSE_FILE)
+
+    assert finished.returncode == 0, finished.stdout
+
+
+def test_the_schema_refuses_a_misspelt_key(tmp_path: Path) -> None:
+    """The schema check can fail: a key that compose does not know is refused."""
+    misspelt = tmp_path / "docker-compose.yml"
+    misspelt.write_text("services: {worker: {image: x, comand: [worker]}}", encoding="utf-8")
+
+    assert _check_schema(misspelt).returncode == 1
+
+
+def test_the_services_are_the_ones_promised() -> None:
+    """Temporal with its database and Web UI, the worker and the sandbox: all there is."""
+    assert set(_SERVICES) == {"postgresql", "temporal", "temporal-ui", "worker", "sandbox"}
+    assert _OURS == ["sandbox", "worker"]
+
+
+@pytest.mark.parametrize("service", _OURS)
+def test_the_command_of_a_service_exists(service: str) -> None:
+    """The command line of a service is one that the CLI parses, options and all."""
+    _parse(_SERVICES[service]["command"])
+
+
+def test_the_command_of_the_image_exists() -> None:
+    """What the image runs by itself is a command of the CLI."""
+    (command,) = _arguments("CMD")
+
+    _parse(yaml.safe_load(command))
+
+
+def test_commands_in_the_compose_comments_exist() -> None:
+    """The commands that the head of the compose file tells people to run are ones we have."""
+    text = _COMPOSE_FILE.read_text(encoding="utf-8")
+    found = re.findall(r"^# .*exec (\S+) (orchestrator .+)$", text, flags=re.MULTILINE)
+
+    assert found != []
+    for service, command in found:
+        assert service in _OURS
+        _parse(shlex.split(command))
+
+
+@pytest.mark.parametrize("command", [["orchestrator", "wroker"], ["orchestrator", "worker", "-z"]])
+def test_a_command_that_does_not_exist_is_found(command: list[str]) -> None:
+    """The check for commands can fail: on a misspelt command and on an unknown option."""
+    with pytest.raises(Exception, match=r"(?i)no such (command|option)"):
+        _parse(command)
+
+
+@pytest.mark.parametrize("service", _OURS)
+def test_our_environment_variables_are_settings(service: str) -> None:
+    """Every ORCHESTRATOR_ variable of a service is a field of Settings."""
+    known = {f"{_PREFIX}{field}".upper() for field in Settings.model_fields}
+
+    assert {name for name in _environment(service) if name.startswith(_PREFIX)} <= known
+
+
+def test_settings_are_read_from_the_prefix_that_compose_uses() -> None:
+    """Settings looks for its fields where the compose file puts them."""
+    assert str(Settings.model_config.get("env_prefix", "")).upper() == _PREFIX
+
+
+@pytest.mark.parametrize("service", _OURS)
+def test_our_environment_makes_valid_settings(
+    service: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The values of a service parse as the settings they are for."""
+    for name, value in _environment(service).items():
+        monkeypatch.setenv(name, value)
+
+    settings = Settings()
+
+    given = {name.removeprefix(_PREFIX).lower() for name in _environment(service)}
+    assert given & set(Settings.model_fields) <= settings.model_fields_set
+
+
+def test_the_worker_calls_the_sandbox_by_its_service_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server variables of the worker lead to the port that the sandbox service listens on."""
+    monkeypatch.setenv(
+        "ORCHESTRATOR_SERVER_VARIABLES", _environment("worker")["ORCHESTRATOR_SERVER_VARIABLES"]
+    )
+
+    assert Settings().server_variables == {"host": "sandbox", "port": _sandbox_option("port")}
+    assert _sandbox_option("host") == "0.0.0.0"  # all interfaces: of a container
+
+
+def test_every_port_that_is_published_is_one_that_is_served() -> None:
+    """Container ports agree with the commands, addresses and health checks beside them."""
+    served = {
+        "temporal": _environment("temporal")["TEMPORAL_ADDRESS"].rpartition(":")[2],
+        "temporal-ui": "8080",  # the image's own default
+        "sandbox": _sandbox_option("port"),
+    }
+
+    published = {
+        name: service["ports"][0].rpartition(":")[2]
+        for name, service in _SERVICES.items()
+        if "ports" in service
+    }
+
+    assert published == served
+    for name in ("temporal-ui", "sandbox"):
+        assert served[name] in " ".join(_SERVICES[name]["healthcheck"]["test"])
+
+
+def test_published_ports_are_open_to_this_machine_only() -> None:
+    """No service is published beyond the loopback interface."""
+    addresses = [port for service in _SERVICES.values() for port in service.get("ports", ())]
+
+    assert addresses != []
+    for address in addresses:
+        host = address.split(":")[0]
+        assert socket.inet_aton(host)[0] == 127
+
+
+def test_the_worker_finds_temporal_through_the_sdk_variables() -> None:
+    """The SDK's own environment configuration reads the worker's variables to the server."""
+    config = ClientConfig.load_client_connect_config(
+        disable_file=True, override_env_vars=_environment("worker")
+    )
+
+    assert config["target_host"] == _environment("temporal")["TEMPORAL_ADDRESS"]
+    assert config["target_host"].partition(":")[0] in _SERVICES
+    assert config["namespace"] == _environment("temporal")["DEFAULT_NAMESPACE"]
+
+
+def test_a_service_waits_only_for_health_that_is_checked() -> None:
+    """Each depends_on names a service that has the health check it waits for."""
+    waits = [
+        (name, other, how["condition"])
+        for name, service in _SERVICES.items()
+        for other, how in service.get("depends_on", {}).items()
+    ]
+
+    assert {("worker", other, "service_healthy") for other in ("temporal", "sandbox")} <= {*waits}
+    for _, other, condition in waits:
+        assert condition == "service_healthy"
+        assert "test" in _SERVICES[other]["healthcheck"]
+
+
+def test_every_volume_is_declared_or_a_path_of_the_project() -> None:
+    """A mount is a named volume that is declared, or a file or folder of the project."""
+    sources = {
+        mount.split(":")[0]
+        for service in _SERVICES.values()
+        for mount in service.get("volumes", ())
+    }
+
+    paths = {source for source in sources if source.startswith(".")}
+
+    assert sources - paths == set(_COMPOSE["volumes"])
+    for path in paths:
+        assert (_ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("service", _OURS)
+def test_every_path_in_a_container_is_mounted(service: str) -> None:
+    """An absolute path in a setting or an option of a service lies in one of its mounts."""
+    mounts = {mount.split(":")[1] for mount in _SERVICES[service]["volumes"]}
+    options = (word.partition("=")[2] for word in _SERVICES[service]["command"])
+
+    paths = {path for path in (*_environment(service).values(), *options) if path.startswith("/")}
+
+    assert paths != set()
+    for path in paths:
+        assert any(Path(path).is_relative_to(mount) for mount in mounts), path
+
+
+def test_the_state_folder_is_made_for_the_user_of_the_image() -> None:
+    """The image makes the folder of the state volumes, owned by the user that runs."""
+    made = [command for command in _arguments("RUN") if "install --directory" in command]
+
+    assert len(made) == 1
+    for service in _OURS:
+        writable = [mount for mount in _SERVICES[service]["volumes"] if not mount.endswith(":ro")]
+        assert writable != []
+        assert {mount.split(":")[1] for mount in writable} <= {*made[0].split()}
+    assert f"--owner {_arguments('USER')[0]}" in made[0]
+
+
+def test_every_file_that_the_image_copies_exists_and_is_sent() -> None:
+    """What COPY names is in the project, and .dockerignore lets it through."""
+    sources = {
+        source.removeprefix("./")
+        for arguments in _arguments("COPY")
+        for source in arguments.split()[:-1]
+    }
+    sent = {
+        line.removeprefix("!")
+        for line in (_ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        if line.startswith("!")
+    }
+
+    assert sources == sent
+    for source in sources:
+        assert (_ROOT / source).exists(), source
+
+
+def test_the_image_holds_everything_that_the_wheel_is_made_of() -> None:
+    """The folders that pyproject.toml puts into the wheel are all copied into the image."""
+    pyproject = (_ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"^packages = \[(.*)\]$", pyproject, flags=re.MULTILINE)
+
+    packages = set(re.findall(r'"(\w+)"', listed))
+
+    copied = {arguments.split()[0] for arguments in _arguments("COPY")}
+    assert packages != set()
+    assert packages <= copied
+
+
+def test_the_image_is_built_from_the_lock_and_runs_without_privileges() -> None:
+    """Dependencies come from the hashed lock, the project adds none, and root does not run it."""
+    installs = [command for command in _arguments("RUN") if "pip install" in command]
+
+    assert "--require-hashes --requirement requirements.lock" in installs[0]
+    assert all("--no-deps" in command for command in installs[1:])
+    assert _arguments("USER")[-1] not in ("root", "0")
+    assert _arguments("WORKDIR") == [_WORKDIR]
+
+
+def _check_schema(file: Path) -> subprocess.CompletedProcess[str]:
+    command = ["check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(file)]
+    return subprocess.run(
+        [sys.executable, "-m", *command], capture_output=True, text=True, check=False
+    )
+
+
+def _parse(command: list[str]) -> None:
+    """Parse a command line as the CLI would, without running it."""
+    program, *arguments = command
+    assert program == "orchestrator"
+    current: Any = typer.main.get_command(app)
+    while hasattr(current, "resolve_command"):
+        context = current.make_context(program, list(arguments))
+        program, current, arguments = current.resolve_command(context, arguments)
+    current.make_context(program, list(arguments))
+
+
+def _sandbox_option(name: str) -> str:
+    (value,) = (
+        word.partition("=")[2]
+        for word in _SERVICES["sandbox"]["command"]
+        if word.startswith(f"--{name}=")
+    )
+    return str(value)
+
+
+def _environment(service: str) -> dict[str, str]:
+    environment: dict[str, str] = _SERVICES[service]["environment"]
+    return environment
+
+
+def _arguments(instruction: str) -> list[str]:
+    return [line[1] for line in _INSTRUCTIONS if line[0] == instruction]
