@@ -1,0 +1,134 @@
+"""The planner protocol, and the checks that every plan and decision must pass."""
+
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Protocol
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.errors import DecisionInvalid, PlanInvalid
+from orchestrator.planning.decision import (
+    AgentProfile,
+    AskUser,
+    CallTool,
+    DiscoverTools,
+    Finish,
+    GiveUp,
+    GoalBrief,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.routing.selection import Selection
+
+PII_PREFIX = "pii:"
+"""What a handle to a personal field starts with; its value is filled in when the call is sent."""
+
+
+class Planner(Protocol):
+    """Turns a goal into legs, and a leg's situation into its next step.
+
+    Both answers are made from the arguments alone: a planner keeps nothing between two calls, so
+    that any worker can take the next one.
+    """
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """The legs of a mission.
+
+        Raises:
+            NothingFits: a part of the goal that no tool can do.
+        """
+        ...
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        """The next step of one leg."""
+        ...
+
+
+def check_plan(plan: MissionPlan) -> None:
+    """Refuse a plan that cannot be run.
+
+    Raises:
+        PlanInvalid: no leg, an id used twice, a dependency that is not there, or a circle.
+    """
+    if not plan.legs:
+        raise PlanInvalid("the plan has no leg; name at least one thing to do")
+    ids = [leg.leg_id for leg in plan.legs]
+    if twice := sorted({leg_id for leg_id in ids if ids.count(leg_id) > 1}):
+        raise PlanInvalid(f"several legs are called {', '.join(twice)}; give each its own id")
+    for leg in plan.legs:
+        if unknown := sorted(set(leg.depends_on) - set(ids)):
+            raise PlanInvalid(f"leg {leg.leg_id} depends on {', '.join(unknown)}, which is no leg")
+    _check_order(plan)
+
+
+def check_decision(
+    decision: StepDecision, selection: Selection, context: StepContext, catalog: Catalog
+) -> None:
+    """Refuse a decision that cannot be carried out.
+
+    Raises:
+        DecisionInvalid: a tool that was not shown, an input it does not have, a personal field
+            given in the clear, or a question, search or ending without content.
+    """
+    match decision:
+        case CallTool():
+            _check_call(decision, selection, context, catalog)
+        case DiscoverTools(query=query):
+            _check_said("a search for tools needs words to search for", query)
+        case AskUser():
+            _check_question(decision, context)
+        case Finish(summary=summary):
+            _check_said("a finished leg needs a summary of what was reached", summary)
+        case GiveUp(reason=reason):
+            _check_said("giving up needs a reason", reason)
+
+
+def _check_order(plan: MissionPlan) -> None:
+    try:
+        TopologicalSorter({leg.leg_id: leg.depends_on for leg in plan.legs}).prepare()
+    except CycleError as error:
+        circle = " -> ".join(error.args[1])
+        raise PlanInvalid(f"the legs wait for each other in a circle: {circle}") from error
+
+
+def _check_call(
+    decision: CallTool, selection: Selection, context: StepContext, catalog: Catalog
+) -> None:
+    shown = {*selection.tools, *context.discovered}
+    if decision.tool not in shown:
+        raise DecisionInvalid(
+            f"{decision.tool} was not among the {len(shown)} tools shown; discover it first"
+        )
+    tool = catalog.tool(decision.tool)
+    if unknown := sorted(set(decision.arguments) - set(tool.properties)):
+        raise DecisionInvalid(
+            f"{tool.name} has no input {', '.join(unknown)}; it takes {', '.join(tool.properties)}"
+        )
+    _check_handles(decision, tool)
+
+
+def _check_handles(decision: CallTool, tool: Tool) -> None:
+    for field in tool.pii_fields:
+        value = decision.arguments.get(field)
+        if value is not None and not (isinstance(value, str) and value.startswith(PII_PREFIX)):
+            raise DecisionInvalid(
+                f"{field} of {tool.name} is personal: give the handle {PII_PREFIX}{field}, no value"
+            )
+
+
+def _check_question(decision: AskUser, context: StepContext) -> None:
+    _check_said("a question to the user needs text", decision.question)
+    if not decision.fields:
+        raise DecisionInvalid("a question to the user must name the values it asks for")
+    if set(decision.fields) <= set(context.inputs):
+        raise DecisionInvalid(f"{', '.join(sorted(decision.fields))} was already answered")
+
+
+def _check_said(complaint: str, text: str) -> None:
+    if not text.strip():
+        raise DecisionInvalid(complaint)

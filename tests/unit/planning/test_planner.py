@@ -1,0 +1,135 @@
+"""The checks that plans and decisions pass before anything is run."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.errors import DecisionInvalid, PlanInvalid, ToolNotFound
+from orchestrator.intent import IntentFrame
+from orchestrator.planning.chaining import ChainingPlanner
+from orchestrator.planning.decision import (
+    AgentProfile,
+    AskUser,
+    CallTool,
+    DiscoverTools,
+    Finish,
+    GiveUp,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import Planner, check_decision, check_plan
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Selection
+
+BOOK = Tool(
+    name="loan_borrow_book",
+    document="library",
+    domain="library",
+    input_schema={
+        "type": "object",
+        "required": ["book_id", "card_number"],
+        "properties": {"book_id": {"type": "string"}, "card_number": {"type": "string"}},
+    },
+    pii_fields=("card_number",),
+)
+CATALOG = Catalog({}, {BOOK.name: BOOK})
+
+
+def leg(leg_id: str, *depends_on: str) -> LegPlan:
+    return LegPlan(leg_id=leg_id, goal="do it", agent=AgentProfile(name="a"), depends_on=depends_on)
+
+
+def check(
+    decision: StepDecision,
+    context: StepContext,
+    *,
+    shown: Sequence[str] = (BOOK.name,),
+) -> None:
+    selection = Selection(
+        tools=tuple(shown), k=1, band="crisp", reason="", frame=IntentFrame(), catalog_size=1
+    )
+    check_decision(decision, selection, context, CATALOG)
+
+
+@pytest.fixture
+def context(step_context: StepContext) -> StepContext:
+    return step_context.model_copy(update={"inputs": {"known": 1}})
+
+
+def test_the_chaining_planner_is_a_planner() -> None:
+    """The default implementation honours the protocol, so that either can be configured."""
+    planner: Planner = ChainingPlanner(Router)
+
+    assert planner.split_goal is not None
+
+
+def test_plan_of_legs_that_wait_for_earlier_ones_passes() -> None:
+    """A plan in which two legs run side by side and a third waits for both is accepted."""
+    check_plan(MissionPlan(legs=(leg("a"), leg("b"), leg("c", "a", "b"))))
+
+
+@pytest.mark.parametrize(
+    ("legs", "complaint"),
+    [
+        ((), "no leg"),
+        ((leg("a"), leg("a")), "called a"),
+        ((leg("a", "b"),), "depends on b"),
+        ((leg("a", "a"),), "a -> a"),
+        ((leg("a", "c"), leg("b", "a"), leg("c", "b")), "circle"),
+    ],
+    ids=["empty", "twice", "unknown", "itself", "circle"],
+)
+def test_plan_that_cannot_run_is_refused(legs: tuple[LegPlan, ...], complaint: str) -> None:
+    """The refusal says which leg is at fault."""
+    with pytest.raises(PlanInvalid, match=complaint):
+        check_plan(MissionPlan(legs=legs))
+
+
+def test_call_of_a_forwarded_tool_passes(context: StepContext) -> None:
+    """Known inputs and a handle for the personal one are all that a call needs here."""
+    check(
+        CallTool(tool=BOOK.name, arguments={"book_id": "b1", "card_number": "pii:card_number"}),
+        context,
+    )
+
+
+def test_call_of_a_discovered_tool_passes(context: StepContext) -> None:
+    """A tool that the leg discovered may be called although the router left it out."""
+    found = context.model_copy(update={"discovered": (BOOK.name,)})
+
+    check(CallTool(tool=BOOK.name, arguments={"book_id": "b1"}), found, shown=())
+
+
+@pytest.mark.parametrize(
+    ("decision", "complaint"),
+    [
+        (CallTool(tool="other_tool"), "not among the 1 tools shown"),
+        (CallTool(tool=BOOK.name, arguments={"colour": "red"}), "no input colour"),
+        (CallTool(tool=BOOK.name, arguments={"card_number": "4711"}), "pii:card_number"),
+        (DiscoverTools(query=" "), "needs words"),
+        (AskUser(question="?", fields={}), "name the values"),
+        (AskUser(question=" ", fields={"a": {}}), "needs text"),
+        (AskUser(question="?", fields={"known": {}}), "already answered"),
+        (Finish(summary=""), "summary"),
+        (GiveUp(reason=""), "reason"),
+    ],
+    ids=lambda value: value.kind if not isinstance(value, str) else "",
+)
+def test_decision_that_cannot_be_carried_out_is_refused(
+    decision: StepDecision, complaint: str, context: StepContext
+) -> None:
+    """The refusal says what is wrong, never a personal value."""
+    with pytest.raises(DecisionInvalid, match=complaint) as refused:
+        check(decision, context)
+
+    assert "4711" not in str(refused.value)
+
+
+def test_call_of_a_tool_the_catalog_lost_is_refused(context: StepContext) -> None:
+    """A selection made from another catalog does not make its tools callable."""
+    with pytest.raises(ToolNotFound):
+        check(CallTool(tool="gone_tool"), context, shown=("gone_tool",))
