@@ -9,15 +9,14 @@ import shlex
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-import typer.main
 import yaml
 from temporalio.envconfig import ClientConfig
 
-from orchestrator.cli import app
 from orchestrator.settings import Settings
 
 _ROOT: Final = Path(__file__).parents[2]
@@ -32,6 +31,7 @@ _INSTRUCTIONS: Final = [
     ).splitlines()
     if line and not line.startswith("#")
 ]
+ParseCommand = Callable[[list[str]], None]
 _PREFIX: Final = "ORCHESTRATOR_"
 _WORKDIR: Final = "/app"
 
@@ -58,19 +58,19 @@ def test_the_services_are_the_ones_promised() -> None:
 
 
 @pytest.mark.parametrize("service", _OURS)
-def test_the_command_of_a_service_exists(service: str) -> None:
+def test_the_command_of_a_service_exists(service: str, parse_command: ParseCommand) -> None:
     """The command line of a service is one that the CLI parses, options and all."""
-    _parse(_SERVICES[service]["command"])
+    parse_command(_SERVICES[service]["command"])
 
 
-def test_the_command_of_the_image_exists() -> None:
+def test_the_command_of_the_image_exists(parse_command: ParseCommand) -> None:
     """What the image runs by itself is a command of the CLI."""
     (command,) = _arguments("CMD")
 
-    _parse(yaml.safe_load(command))
+    parse_command(yaml.safe_load(command))
 
 
-def test_commands_in_the_compose_comments_exist() -> None:
+def test_commands_in_the_compose_comments_exist(parse_command: ParseCommand) -> None:
     """The commands that the head of the compose file tells people to run are ones we have."""
     text = _COMPOSE_FILE.read_text(encoding="utf-8")
     found = re.findall(r"^# .*exec (\S+) (orchestrator .+)$", text, flags=re.MULTILINE)
@@ -78,14 +78,16 @@ def test_commands_in_the_compose_comments_exist() -> None:
     assert found != []
     for service, command in found:
         assert service in _OURS
-        _parse(shlex.split(command))
+        parse_command(shlex.split(command))
 
 
 @pytest.mark.parametrize("command", [["orchestrator", "wroker"], ["orchestrator", "worker", "-z"]])
-def test_a_command_that_does_not_exist_is_found(command: list[str]) -> None:
+def test_a_command_that_does_not_exist_is_found(
+    command: list[str], parse_command: ParseCommand
+) -> None:
     """The check for commands can fail: on a misspelt command and on an unknown option."""
     with pytest.raises(Exception, match=r"(?i)no such (command|option)"):
-        _parse(command)
+        parse_command(command)
 
 
 @pytest.mark.parametrize("service", _OURS)
@@ -266,17 +268,6 @@ def _check_schema(file: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", *command], capture_output=True, text=True, check=False
     )
-
-
-def _parse(command: list[str]) -> None:
-    """Parse a command line as the CLI would, without running it."""
-    program, *arguments = command
-    assert program == "orchestrator"
-    current: Any = typer.main.get_command(app)
-    while hasattr(current, "resolve_command"):
-        context = current.make_context(program, list(arguments))
-        program, current, arguments = current.resolve_command(context, arguments)
-    current.make_context(program, list(arguments))
 
 
 def _sandbox_option(name: str) -> str:

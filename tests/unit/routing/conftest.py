@@ -1,0 +1,67 @@
+"""The catalog of the shipped documents with its router, and tools made by hand."""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.routing.router import Router
+
+SPECS = Path(__file__).parents[3] / "specs"
+
+
+@pytest.fixture(scope="session")
+def shipped() -> Catalog:
+    """The tools of specs/."""
+    return Catalog.load(SPECS)
+
+
+@pytest.fixture(scope="session")
+def router(shipped: Catalog) -> Router:
+    """A router over specs/ with the default profile."""
+    return Router(shipped)
+
+
+@pytest.fixture
+def now() -> datetime:
+    """A Saturday evening."""
+    return datetime(2026, 11, 21, 21)
+
+
+@pytest.fixture
+def make_tool() -> Callable[..., Tool]:
+    """A tool from its name and what a test cares about; inputs and outputs by property name."""
+
+    def make(
+        name: str,
+        summary: str = "",
+        *,
+        inputs: dict[str, Any] | None = None,
+        required: tuple[str, ...] = (),
+        outputs: dict[str, Any] | None = None,
+        document: str = "shop",
+        effect: Effect = Effect.READ,
+        **fields: Any,
+    ) -> Tool:
+        method = "GET" if effect is Effect.READ else "POST"
+        return Tool(
+            name=name,
+            document=document,
+            domain=fields.pop("domain", document),
+            summary=summary,
+            method=fields.pop("method", method),
+            effect=effect,
+            input_schema={
+                "type": "object",
+                "properties": inputs or {},
+                "required": list(required),
+            },
+            output_schema={"type": "object", "properties": outputs} if outputs else None,
+            **fields,
+        )
+
+    return make

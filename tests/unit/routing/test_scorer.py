@@ -1,0 +1,113 @@
+"""Features per candidate, and their sum."""
+
+import numpy as np
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing.cards import make_card
+from orchestrator.routing.frame import read_clause
+from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.scorer import (
+    FEATURES,
+    Scorer,
+    ScoreTable,
+    action_agreement,
+    effect_agreement,
+)
+from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.slots import find_slots
+from orchestrator.routing.vocabulary import CatalogVocabulary
+
+
+@pytest.fixture(scope="module")
+def scorer(shipped: Catalog) -> Scorer:
+    """A scorer over the shipped documents."""
+    cards = [make_card(tool) for tool in shipped.tools.values()]
+    return Scorer(cards, CatalogVocabulary(cards), RoutingProfile())
+
+
+def table_for(scorer: Scorer, text: str, context: RouteContext | None = None) -> ScoreTable:
+    """The table of a text."""
+    slots = find_slots(text, now=None)
+    return scorer.score(read_clause(text), slots, context or RouteContext())
+
+
+def test_the_table_explains_the_score(scorer: Scorer) -> None:
+    """Every feature of every candidate is there, and the fused score is their weighted sum."""
+    table = table_for(scorer, "book a flight from Berlin to Lisbon")
+    weights = RoutingProfile().weights
+
+    assert tuple(table.features) == FEATURES
+    expected = sum(getattr(weights, name) * table.features[name] for name in FEATURES)
+    np.testing.assert_allclose(table.fused, expected)
+    assert (np.diff(table.fused) <= 0).all()
+
+
+def test_rows_name_the_tool_and_its_features(scorer: Scorer) -> None:
+    """What --explain prints, best first."""
+    rows = table_for(scorer, "list files").rows(2)
+
+    assert [set(row) for row in rows] == [{"tool", "fused", *FEATURES}] * 2
+    assert rows[0]["tool"] == "file_find_files"
+
+
+def test_word_evidence_is_one_for_the_best(scorer: Scorer) -> None:
+    """The four word features share one scale."""
+    table = table_for(scorer, "what is the weather in Oslo")
+    weights = RoutingProfile().weights
+
+    evidence = sum(
+        getattr(weights, name) * table.features[name]
+        for name in ("text", "schema_text", "examples", "tags")
+    )
+
+    assert np.max(evidence) == pytest.approx(1)
+
+
+def test_words_nobody_knows_have_no_candidates(scorer: Scorer) -> None:
+    """No shared word, no score."""
+    table = table_for(scorer, "xyzzy plugh")
+
+    assert table.names == ()
+    assert table.strength == 0
+
+
+def test_the_agents_domain_is_a_preference_not_a_wall(scorer: Scorer) -> None:
+    """Its tools rise; a request for another domain still finds that one's."""
+    hotels = RouteContext(domains=("hotels",))
+    neutral = table_for(scorer, "cancel my booking").names[0]
+    preferred = table_for(scorer, "cancel my booking", hotels).names[0]
+    other = table_for(scorer, "what is the weather in Oslo", hotels).names[0]
+
+    assert preferred == "hotel_cancel_booking"
+    assert neutral != preferred or other == "weather_get_forecast"
+    assert other == "weather_get_forecast"
+
+
+def test_cancelling_is_for_those_who_ask(shipped: Catalog) -> None:
+    """A cancel tool agrees with cancelling and with nothing else."""
+    cancel = make_card(shipped.tool("flight_cancel_booking"))
+    book = make_card(shipped.tool("flight_book_offer"))
+    asked, ordered = read_clause("cancel my flight"), read_clause("book a flight")
+
+    assert action_agreement(asked, cancel) == effect_agreement(asked, cancel) == 1
+    assert action_agreement(ordered, cancel) == effect_agreement(ordered, cancel) == -1
+    assert action_agreement(ordered, book) == effect_agreement(ordered, book) == 1
+
+
+def test_the_tools_own_verb_agrees(shipped: Catalog) -> None:
+    """Restoring undoes a deletion: who says restore means it."""
+    restore = make_card(shipped.tool("file_restore_file"))
+    asked = read_clause("restore the file")
+
+    assert action_agreement(asked, restore) == effect_agreement(asked, restore) == 1
+
+
+def test_a_question_does_not_want_a_side_effect(shipped: Catalog) -> None:
+    """Who only wants to know gets what only tells."""
+    book = make_card(shipped.tool("flight_book_offer"))
+    search = make_card(shipped.tool("flight_search_offers"))
+    asked = read_clause("show me flights")
+
+    assert effect_agreement(asked, book) < effect_agreement(asked, search)
+    assert action_agreement(asked, book) < action_agreement(asked, search)

@@ -1,0 +1,56 @@
+"""The documents say what is: links lead somewhere, commands parse, every lint code is explained."""
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from orchestrator.catalog.lint import RULES
+
+_ROOT: Final = Path(__file__).parents[2]
+_DOCUMENTS: Final = sorted(
+    str(path.relative_to(_ROOT))
+    for pattern in ("*.md", "docs/**/*.md", "specs/*.md")
+    for path in _ROOT.glob(pattern)
+)
+_LINK: Final = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+_BASH: Final = re.compile(r"^```bash\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+
+
+def _commands(document: str) -> list[list[str]]:
+    """Each `orchestrator ...` line of the shell blocks, as words; comments and `&` left out."""
+    text = "".join(_BASH.findall((_ROOT / document).read_text(encoding="utf-8")))
+    split = (shlex.split(line, comments=True) for line in text.splitlines())
+    words = [[word for word in line if word != "&"] for line in split]
+    return [w[w.index("orchestrator") :] for w in words if "orchestrator" in w[:2]]
+
+
+@pytest.mark.parametrize("document", _DOCUMENTS)
+def test_links_lead_to_files(document: str) -> None:
+    """Every relative link of a document names something that is in the project."""
+    folder = (_ROOT / document).parent
+    links = _LINK.findall((_ROOT / document).read_text(encoding="utf-8"))
+
+    assert [link for link in links if not (folder / link).exists()] == []
+
+
+def test_the_readme_shows_commands() -> None:
+    """The check below has something to check."""
+    assert len(_commands("README.md")) > 8
+
+
+@pytest.mark.parametrize("document", _DOCUMENTS)
+def test_commands_parse(document: str, parse_command: Callable[[list[str]], None]) -> None:
+    """Every command that a document tells people to type is one that the CLI takes."""
+    for command in _commands(document):
+        parse_command(command)
+
+
+def test_every_lint_code_is_explained() -> None:
+    """docs/contract.md has a row with code and severity for each rule."""
+    text = (_ROOT / "docs/contract.md").read_text(encoding="utf-8")
+
+    assert [r.code for r in RULES if f"| {r.code} | {r.severity} |" not in text] == []
