@@ -1,0 +1,149 @@
+"""Capability cards: what the router knows of a tool, prepared for scoring."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.intent import Action
+from orchestrator.routing.words import (
+    NOUN_LIKE_VERBS,
+    SIDE_EFFECT_ACTIONS,
+    action_of,
+    action_of_stem,
+    content_stems,
+    is_verb,
+    stem,
+    tokens,
+)
+
+_MAX_DEPTH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityCard:
+    """A tool as the router sees it; all words are stems."""
+
+    name: str
+    domain: str
+    document: str
+    effect: Effect
+    action: Action
+    required: tuple[str, ...]
+    inputs: Mapping[str, Mapping[str, JsonValue]]
+    produces: frozenset[str]
+    name_stems: tuple[str, ...]
+    text_stems: tuple[str, ...]
+    schema_stems: tuple[str, ...]
+    tag_stems: tuple[str, ...]
+    example_stems: tuple[tuple[str, ...], ...]
+    verb: str
+
+    @property
+    def is_side_effect(self) -> bool:
+        """Whether a call changes anything at the provider."""
+        return self.effect is not Effect.READ
+
+    @property
+    def is_mutation(self) -> bool:
+        """Whether the tool's verb orders a change, whatever its effect was declared as."""
+        return self.action in SIDE_EFFECT_ACTIONS
+
+
+def make_card(tool: Tool) -> CapabilityCard:
+    """The card of a tool."""
+    verb, action = _verb_and_action(tool)
+    hidden = {*tool.pii_fields, *tool.reference_inputs}
+    return CapabilityCard(
+        name=tool.name,
+        domain=tool.domain,
+        document=tool.document,
+        effect=tool.effect,
+        action=action,
+        required=tuple(name for name in _required(tool) if name not in hidden),
+        inputs=tool.properties,
+        produces=frozenset(property_names(tool.output_schema)),
+        name_stems=tuple(content_stems(tool.name)),
+        text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
+        schema_stems=tuple(_schema_stems(tool)),
+        tag_stems=tuple(content_stems(" ".join((*_own_domain(tool), *tool.intent_tags)))),
+        example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
+        verb=verb,
+    )
+
+
+def _own_domain(tool: Tool) -> tuple[str, ...]:
+    """The domain, unless it only says that the tool came as a plain function."""
+    return () if tool.domain == FUNCTIONS else (tool.domain,)
+
+
+def property_names(schema: JsonValue, depth: int = 0) -> Iterator[str]:
+    """Names of the properties of a JSON Schema, those in nested objects and arrays included."""
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        yield from properties
+    for below in _subschemas(schema):
+        yield from property_names(below, depth + 1)
+
+
+def _subschemas(schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    yield schema.get("items")
+    for keyword in ("properties", "$defs"):
+        named = schema.get(keyword)
+        if isinstance(named, dict):
+            yield from named.values()
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        branches = schema.get(keyword)
+        if isinstance(branches, list):
+            yield from branches
+
+
+def _required(tool: Tool) -> tuple[str, ...]:
+    """Required inputs; of several alternatives ("an id or a reference"), the first."""
+    alternatives = tool.input_schema.get("anyOf") or tool.input_schema.get("oneOf")
+    first = alternatives[0] if isinstance(alternatives, list) and alternatives else None
+    also = first.get("required") if isinstance(first, dict) else None
+    names = [*tool.required_inputs, *(also if isinstance(also, list) else [])]
+    return tuple(dict.fromkeys(str(name) for name in names))
+
+
+def _schema_stems(tool: Tool) -> Iterator[str]:
+    for name, schema in tool.properties.items():
+        yield from content_stems(name)
+        description = schema.get("description")
+        if isinstance(description, str):
+            yield from content_stems(description)
+        values = schema.get("enum")
+        if isinstance(values, list):
+            yield from content_stems(" ".join(v for v in values if isinstance(v, str)))
+
+
+def _verb_and_action(tool: Tool) -> tuple[str, Action]:
+    """The tool's verb, and the class of it that agrees with the tool's effect."""
+    verb, action = _verb_of(tool)
+    if tool.effect is Effect.CANCEL:
+        return verb, Action.CANCEL
+    if tool.method == "GET" and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
+        return verb, Action.READ
+    return verb, action
+
+
+def _verb_of(tool: Tool) -> tuple[str, Action]:
+    """The first word of the name that is a verb and no name of the domain, else of the summary."""
+    domain = set(content_stems(tool.domain))
+    words = [word for word in tokens(tool.name) if stem(word) not in domain] or tokens(tool.name)
+    if len(words) > 1 and words[0] == tool.method.lower():
+        words = words[1:]
+    if words and is_verb(words[0]):
+        return words[0], action_of(words[0])
+    first = next(iter(tokens(tool.summary or tool.description)), "")
+    if action_of_stem(stem(first)) is not Action.UNKNOWN:
+        return first, action_of_stem(stem(first))
+    for word in words[1:]:
+        if is_verb(word) and (word not in NOUN_LIKE_VERBS or len(words) == 2):
+            return word, action_of(word)
+    return first, Action.UNKNOWN

@@ -1,0 +1,103 @@
+"""What the words of a request say for each card: BM25 over text, schema, examples and tags."""
+
+import math
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from orchestrator.routing.bm25 import Floats, SparseBm25
+from orchestrator.routing.cards import CapabilityCard
+from orchestrator.routing.profile import RoutingProfile
+
+FIELDS: Final = ("text", "schema_text", "examples", "tags")
+
+_FAMILY_PREFIX = 5
+_FAMILY_REACH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """BM25 scores of every card for one text; arrays of shape (n_cards,).
+
+    `total` is the weighted sum of the fields. `mass` is what a card would score that held every
+    word of the text: words that no card holds weigh most, so total / mass tells how much of the
+    text the catalog has words for.
+    """
+
+    fields: Mapping[str, Floats]
+    total: Floats
+    mass: float
+
+    @property
+    def strength(self) -> Floats:
+        """How strong the evidence is, comparable between texts, shape (n_cards,).
+
+        The total over the square root of the mass: between the total, which grows with the length
+        of the text, and the share, which one common word of a short text makes perfect.
+        """
+        return self.total / math.sqrt(self.mass) if self.mass > 0 else np.zeros_like(self.total)
+
+
+class EvidenceIndex:
+    """The four BM25 indexes of a catalog."""
+
+    def __init__(self, cards: Sequence[CapabilityCard], profile: RoutingProfile) -> None:
+        """Index the cards."""
+        self._size = len(cards)
+        self._profile = profile
+        self._indexes = {
+            "text": SparseBm25([(*c.name_stems, *c.text_stems) for c in cards]),
+            "schema_text": SparseBm25([c.schema_stems for c in cards]),
+            "examples": SparseBm25([[w for e in c.example_stems for w in e] for c in cards]),
+            "tags": SparseBm25([c.tag_stems for c in cards]),
+        }
+        self._families = _families(w for index in self._indexes.values() for w in index.terms)
+
+    def find(self, stems: Iterable[str], *, values: Container[str] = ()) -> Evidence:
+        """The evidence of a text given as stems; repeats count once.
+
+        Args:
+            stems: of the words that say something.
+            values: those that belong to values (a city, a day). A tool need not know them, so they
+                add to the evidence but never to its mass.
+        """
+        words = dict.fromkeys(stems)
+        query = self._with_related(words)
+        fields = {name: self._indexes[name].weighted_scores(query) for name in FIELDS}
+        total = np.zeros(self._size)
+        for name, scores in fields.items():
+            total += getattr(self._profile.weights, name) * scores
+        asked = [word for word in words if word not in values]
+        return Evidence(fields=fields, total=total, mass=self._mass(asked))
+
+    def idf(self, word: str) -> float:
+        """How telling a word is among names and descriptions."""
+        return self._indexes["text"].idf(word)
+
+    def _with_related(self, words: Iterable[str]) -> dict[str, float]:
+        """The words, and the catalog's words of the same family at a lower weight."""
+        query = dict.fromkeys(words, 1.0)
+        for word in list(query):
+            for relative in self._families.get(word[:_FAMILY_PREFIX], ()):
+                if abs(len(relative) - len(word)) <= _FAMILY_REACH:
+                    query.setdefault(relative, self._profile.related)
+        return query
+
+    def _mass(self, words: Iterable[str]) -> float:
+        """What a card that held every word in every field scores."""
+        text = self._indexes["text"]
+        weights = self._profile.weights
+        full = sum(float(getattr(weights, f)) for f in FIELDS if self._indexes[f].terms)
+        return full * sum(max(0.0, text.idf(word)) for word in words) * (text.k1 + 1)
+
+
+def _families(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Stems by their first letters: analysi(s) and analyz(e) are one family, short words none."""
+    families: dict[str, set[str]] = defaultdict(set)
+    for word in words:
+        if len(word) >= _FAMILY_PREFIX:
+            families[word[:_FAMILY_PREFIX]].add(word)
+    return {prefix: tuple(sorted(found)) for prefix, found in families.items()}

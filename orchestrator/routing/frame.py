@@ -1,0 +1,166 @@
+"""From a request to its intent frame: what is asked, in which domain, with which values."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from orchestrator.intent import Action, IntentFrame
+from orchestrator.routing.clauses import split_clauses, without_lead
+from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.slots import find_slots
+from orchestrator.routing.vocabulary import CatalogVocabulary
+from orchestrator.routing.words import (
+    NOUN_LIKE_VERBS,
+    QUESTION_WORDS,
+    SIDE_EFFECT_ACTIONS,
+    STOP_WORDS,
+    action_of,
+    action_of_stem,
+    content_stems,
+    is_verb,
+    stem,
+    tokens,
+)
+
+_NEGATED: Final = re.compile(
+    r"\b(?:don['\u2019]?t|do\s+not|does\s+not|never|not(?:\s+yet)?|without|no\s+need\s+to"
+    r"|instead\s+of|rather\s+than|avoid)\b",
+    re.IGNORECASE,
+)
+_STATED_WISH: Final = re.compile(r"(?:i|we)(?:['\u2019](?:m|re|d))?\b", re.IGNORECASE)
+_AFTER_OBJECTS = """
+    from to in at on for with by about of under over near into until and or then that which
+    between during before after returning as using
+"""
+_OBJECT_ENDS: Final = frozenset(_AFTER_OBJECTS.split())
+_MAX_OBJECTS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseReading:
+    """One clause, read: `stems` of its content words, `objects` the nouns after its verb."""
+
+    text: str
+    stems: tuple[str, ...]
+    verb: str = ""
+    action: Action = Action.UNKNOWN
+    objects: tuple[str, ...] = ()
+    is_negated: bool = False
+
+    @property
+    def asks_side_effect(self) -> bool:
+        """Whether the clause orders something that leaves a trace at a provider."""
+        return not self.is_negated and self.action in SIDE_EFFECT_ACTIONS
+
+
+def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
+    """Read one clause; `verbs` are further words that may command (the catalog's own)."""
+    bare = without_lead(clause)
+    verb, action, rest = _verb(bare, verbs)
+    return ClauseReading(
+        text=clause,
+        stems=tuple(content_stems(clause)),
+        verb=verb,
+        action=action,
+        objects=_objects(rest),
+        is_negated=bool(_NEGATED.search(clause[: len(clause) - len(rest)])),
+    )
+
+
+def read_frame(
+    text: str,
+    *,
+    now: datetime | None,
+    vocabulary: CatalogVocabulary,
+    context: RouteContext | None = None,
+) -> IntentFrame:
+    """The intent frame of a request, from plain text and the catalog's words.
+
+    Args:
+        text: the request.
+        now: the requester's time, for "tomorrow"; None leaves out dates that need it.
+        vocabulary: what the catalog's words say of its domains.
+        context: the step the request is made in; its last error marks a failed retry.
+    """
+    context = context or RouteContext()
+    clauses = split_clauses(text, verbs=vocabulary.verbs)
+    readings = [read_clause(clause, verbs=vocabulary.verbs) for clause in clauses]
+    return frame_of(text, readings, now=now, vocabulary=vocabulary, context=context)
+
+
+def frame_of(
+    text: str,
+    readings: Collection[ClauseReading],
+    *,
+    now: datetime | None,
+    vocabulary: CatalogVocabulary,
+    context: RouteContext,
+) -> IntentFrame:
+    """The frame of clauses that were read already; see `read_frame`."""
+    asked = [r for r in readings if not r.is_negated]
+    main = next((r for r in asked if r.action is not Action.UNKNOWN), None)
+    main = main or next(iter(asked), None) or next(iter(readings), ClauseReading("", ()))
+    domain, share = vocabulary.best_domain(main.stems)
+    return IntentFrame(
+        domain=domain,
+        action=main.action,
+        verb=main.verb,
+        objects=tuple(dict.fromkeys(word for r in readings for word in r.objects)),
+        slots=find_slots(text, now=now),
+        side_effect_allowed=any(r.asks_side_effect for r in readings),
+        previous_tool_error=context.last_error is not None,
+        clauses=tuple(r.text for r in readings),
+        confidence=_confidence(main, share),
+    )
+
+
+def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
+    """The clause's verb, its class, and the text after it."""
+    words = tokens(bare[:200])
+    if not words:
+        return "", Action.UNKNOWN, bare
+    first, following = words[0], words[1] if len(words) > 1 else ""
+    if is_verb(first) or first in verbs:
+        return first, action_of(first, following), _after(bare, first)
+    if first in QUESTION_WORDS:
+        return first, Action.READ, _after(bare, first)
+    for i, word in enumerate(words):
+        commanded = i > 0 and words[i - 1] == "to"
+        if is_verb(word) and (commanded or word not in NOUN_LIKE_VERBS):
+            following = words[i + 1] if i + 1 < len(words) else ""
+            return word, action_of(word, following), _after(bare, word)
+    if _STATED_WISH.match(bare):
+        return "", Action.SEARCH, bare
+    for word in words:
+        if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
+            return word, action_of_stem(stem(word)), bare
+    return (first if first not in STOP_WORDS else ""), Action.UNKNOWN, bare
+
+
+def _after(text: str, word: str) -> str:
+    match = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    return text[match.end() :] if match else text
+
+
+def _objects(rest: str) -> tuple[str, ...]:
+    """The nouns right after the verb: up to the first preposition, number or punctuation mark."""
+    found: list[str] = []
+    for match in re.finditer(r"[^\s]+", rest[:200]):
+        word = match.group().strip("\"'“”()")
+        bare = word.rstrip(".,;:!?").lower()
+        if bare in _OBJECT_ENDS or any(c.isdigit() for c in bare):
+            break
+        if bare and bare not in STOP_WORDS and any(c.isalpha() for c in bare):
+            found.append(word.rstrip(".,;:!?"))
+        if word != word.rstrip(".,;:!?") or len(found) == _MAX_OBJECTS:
+            break
+    return tuple(found)
+
+
+def _confidence(main: ClauseReading, domain_share: float) -> float:
+    """How sure the reading itself is, before any tool is looked at."""
+    known = 0.0 if main.action is Action.UNKNOWN else 1.0
+    named = 1.0 if main.objects else 0.0
+    return 0.3 * known + 0.2 * named + 0.5 * min(1.0, domain_share)

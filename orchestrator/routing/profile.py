@@ -1,0 +1,42 @@
+"""The numbers the router works with: feature weights and band thresholds."""
+
+from pydantic import Field
+
+from orchestrator.record import Record
+
+
+class FeatureWeights(Record):
+    """What each feature adds to a fused score.
+
+    The first four are BM25 scores and share one scale: together they make the evidence of the
+    words, 1 for the best card. The others lie in [-1, 1].
+    """
+
+    text: float = 1.0
+    schema_text: float = 0.3
+    examples: float = 1.0
+    tags: float = 0.3
+    name: float = 0.2
+    domain: float = 0.3
+    action: float = 0.08
+    effect: float = 0.15
+    fit: float = 0.05
+    slots: float = 0.1
+    agent: float = Field(
+        default=0.3, description="tools of the agent's own domains: a preference, no wall"
+    )
+
+
+class RoutingProfile(Record):
+    """Weights and thresholds; the defaults are fitted to public routing data."""
+
+    weights: FeatureWeights = FeatureWeights()
+    related: float = Field(
+        default=0.4, ge=0, le=1, description="what a word of the same family counts: book, booking"
+    )
+    crisp: float = Field(default=0.55, description="confidence from which one tool suffices")
+    sure: float = Field(default=0.4, description="confidence from which two tools suffice")
+    side_effect_sure: float = Field(
+        default=0.95, description="confidence from which a side effect needs no third tool"
+    )
+    fits: float = Field(default=0.85, description="evidence below which no tool fits a text")

@@ -1,0 +1,246 @@
+"""The router: from a request to the few tools its planner should see."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.intent import IntentFrame, Slot
+from orchestrator.routing.adaptive_k import adaptive_k
+from orchestrator.routing.cards import make_card
+from orchestrator.routing.clauses import clause_spans
+from orchestrator.routing.confidence import confidence_of
+from orchestrator.routing.frame import ClauseReading, frame_of, read_clause
+from orchestrator.routing.phrases import warm_up
+from orchestrator.routing.prerequisites import Producers
+from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.scorer import Scorer, ScoreTable
+from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.routing.slots import find_slots
+from orchestrator.routing.vocabulary import CatalogVocabulary
+from orchestrator.routing.words import content_stems
+
+_SCORES_KEPT = 20
+_FED = 3
+# Where a date stands in a text does not depend on the day, and scoring needs no more.
+_ANY_DAY = datetime(2000, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A request, read and scored; a request of one clause has no parts."""
+
+    frame: IntentFrame
+    slots: tuple[Slot, ...]
+    clauses: tuple[ClauseReading, ...]
+    whole: ScoreTable | None
+    parts: tuple[ScoreTable, ...]
+
+    @property
+    def tables(self) -> tuple[ScoreTable, ...]:
+        """One table per clause that asks for something."""
+        return self.parts or ((self.whole,) if self.whole else ())
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a selection came out as it did: the feature table of each clause."""
+
+    selection: Selection
+    tables: tuple[tuple[str, ScoreTable], ...]
+
+
+class Router:
+    """Routes requests over one catalog; immutable, safe to share between threads."""
+
+    def __init__(self, catalog: Catalog, *, profile: RoutingProfile | None = None) -> None:
+        """Prepare the cards and indexes of a catalog.
+
+        Args:
+            catalog: the tools; a new catalog needs a new router.
+            profile: feature weights and thresholds; the fitted defaults when None.
+        """
+        self._catalog = catalog
+        self._profile = profile or RoutingProfile()
+        self._cards = tuple(make_card(tool) for tool in catalog.tools.values())
+        self._by_name = {card.name: card for card in self._cards}
+        self._vocabulary = CatalogVocabulary(self._cards)
+        self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
+        self._producers = Producers(self._cards)
+        warm_up()
+
+    def route(
+        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
+    ) -> Selection:
+        """The tools for a request, best first, prerequisites last.
+
+        Args:
+            text: the request.
+            context: what the step knows beside it.
+            now: the requester's time; None leaves relative dates unread.
+
+        Returns:
+            A selection; never raises: any error inside forwards every tool (band fail_open) and the
+            reason names the error's type, with nothing of the request in it.
+        """
+        return self._attempt(text, context or RouteContext(), now).selection
+
+    def explain(
+        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
+    ) -> Explanation:
+        """The selection together with the features that led to it."""
+        return self._attempt(text, context or RouteContext(), now)
+
+    def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
+        """How strongly the words of a text speak for the tool they fit best, 0 and up.
+
+        Comparable between texts, unlike the scores of a selection; below `RoutingProfile.fits` no
+        tool can do what the text asks.
+
+        Args:
+            text: the request.
+            among: the tools to consider; all when None.
+        """
+        slots = find_slots(text, now=_ANY_DAY)
+        strengths = self._scorer.strengths(content_stems(text), slots)
+        return max((s for n, s in strengths.items() if among is None or n in among), default=0.0)
+
+    def fits(self, text: str) -> bool:
+        """Whether any tool of the catalog can do what the text asks."""
+        return self.best_score(text) >= self._profile.fits
+
+    def rank(
+        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
+    ) -> list[str]:
+        """The candidates, best first, each of the first ones followed by what feeds it.
+
+        This is the order in which a fixed number of tools would be forwarded.
+        """
+        context = context or RouteContext()
+        reading = self._read(text, context, now)
+        order: dict[str, None] = {}
+        ranked = _merge(reading)
+        for position, (name, _) in enumerate(ranked):
+            order.setdefault(name)
+            if position < _FED:
+                order |= dict.fromkeys(self._feeders([name], reading, context, dict(ranked)))
+        return list(order)
+
+    def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
+        """Read, score, select; on any error the whole catalog."""
+        try:
+            return self._select(self._read(text, context, now), context)
+        except Exception as error:  # the request must go on, whatever is wrong in here
+            return Explanation(self._fail_open(error), ())
+
+    def _read(self, text: str, context: RouteContext, now: datetime | None) -> _Reading:
+        """The frame of the text, and the feature tables of the whole and of each clause."""
+        verbs = self._vocabulary.verbs
+        spans = clause_spans(text, verbs=verbs)
+        clauses = [read_clause(text[start:end], verbs=verbs) for start, end in spans]
+        frame = frame_of(text, clauses, now=now, vocabulary=self._vocabulary, context=context)
+        asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
+        slots = frame.slots if now else find_slots(text, now=_ANY_DAY)
+        whole = self._score_whole([clauses[i] for i in asked], slots, context)
+        parts: list[ScoreTable] = []
+        if len(asked) > 1:
+            for i in asked:
+                own = [s for s in slots if spans[i][0] <= s.position < spans[i][1]]
+                parts.append(self._scorer.score(clauses[i], own, context))
+        return _Reading(frame, slots, tuple(clauses[i] for i in asked), whole, tuple(parts))
+
+    def _score_whole(
+        self, clauses: Sequence[ClauseReading], slots: Sequence[Slot], context: RouteContext
+    ) -> ScoreTable | None:
+        """The table of all clauses as one text; where no word tells, that of the mission's goal."""
+        if not clauses:
+            return None
+        text = ". ".join(c.text for c in clauses)
+        whole = clauses[0] if len(clauses) == 1 else read_clause(text)
+        table = self._scorer.score(whole, slots, context)
+        if table.strength == 0 and context.goal not in ("", text):
+            return self._scorer.score(read_clause(context.goal), slots, context)
+        return table
+
+    def _select(self, reading: _Reading, context: RouteContext) -> Explanation:
+        ranked = _merge(reading)
+        winners = list(dict.fromkeys(table.names[0] for table in reading.tables if table.names))
+        confidence = confidence_of(reading.tables, fits=self._profile.fits)
+        frame = reading.frame.model_copy(update={"confidence": confidence})
+        width = adaptive_k(
+            confidence,
+            clauses=len(winners),
+            is_retry=frame.previous_tool_error,
+            is_side_effect=frame.side_effect_allowed or self._has_side_effect(winners),
+            profile=self._profile,
+        )
+        chosen = _take(winners, [name for name, _ in ranked], width.k)
+        prerequisites = self._feeders(chosen, reading, context, dict(ranked))
+        selection = Selection(
+            tools=(*chosen, *prerequisites),
+            k=width.k,
+            band=width.band,
+            reason=width.reason,
+            frame=frame,
+            scores=dict(ranked[:_SCORES_KEPT]),
+            prerequisites=prerequisites,
+            catalog_size=len(self._cards),
+        )
+        texts = [c.text for c in reading.clauses]
+        return Explanation(selection, tuple(zip(texts, reading.tables, strict=False)))
+
+    def _feeders(
+        self,
+        names: Sequence[str],
+        reading: _Reading,
+        context: RouteContext,
+        scores: Mapping[str, float],
+    ) -> tuple[str, ...]:
+        return self._producers.prerequisites(
+            names, known=context.known, slots=reading.slots, scores=scores
+        )
+
+    def _has_side_effect(self, names: Iterable[str]) -> bool:
+        cards = (self._by_name[name] for name in names)
+        return any(card.is_side_effect or card.is_mutation for card in cards)
+
+    def _fail_open(self, error: Exception) -> Selection:
+        """Every tool; the reason says what kind of error, never what the request said."""
+        return Selection(
+            tools=tuple(self._catalog.tools),
+            k=len(self._catalog.tools),
+            band="fail_open",
+            reason=f"{type(error).__name__} in the router",
+            frame=IntentFrame(),
+            catalog_size=len(self._catalog.tools),
+        )
+
+
+def _merge(reading: _Reading) -> list[tuple[str, float]]:
+    """Candidates with their fused scores, best first, ties by name.
+
+    With several clauses, the best that any clause says plus what the whole says, each relative to
+    its own best: so that every clause gets its tool near the top.
+    """
+    if reading.whole is None:
+        return []
+    scores = dict(zip(reading.whole.names, reading.whole.fused.tolist(), strict=True))
+    if reading.parts:
+        scores = _relative(reading.whole)
+        best: dict[str, float] = {}
+        for part in reading.parts:
+            for name, score in _relative(part).items():
+                best[name] = max(score, best.get(name, 0.0))
+        for name, score in best.items():
+            scores[name] = scores.get(name, 0.0) + score
+    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _relative(table: ScoreTable) -> dict[str, float]:
+    top = max(float(table.fused[0]), 1e-9) if len(table.fused) else 1.0
+    return {n: s / top for n, s in zip(table.names, table.fused.tolist(), strict=True)}
+
+
+def _take(winners: Sequence[str], ranked: Sequence[str], count: int) -> tuple[str, ...]:
+    """The best of each clause, filled up in order to `count`."""
+    return tuple(dict.fromkeys([*winners, *ranked]))[:count]
