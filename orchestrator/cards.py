@@ -134,8 +134,14 @@ def _lines(arguments: JsonObject, item: JsonObject | None) -> Iterator[CardLine]
     for name, value in arguments.items():
         yield CardLine(label=_label(name), value=_readable(value))
     for name, value in (item or {}).items():
-        if name not in arguments and value not in (None, [], {}):
+        is_shown_already = name in arguments or _is_money(value)
+        if not is_shown_already and value not in (None, [], {}):
             yield CardLine(label=_label(name), value=_readable(value))
+
+
+def _is_money(value: JsonValue) -> bool:
+    """Whether this is a price: a card says that once, in its own field."""
+    return isinstance(value, dict) and set(value) == {"amount", "currency"}
 
 
 def _label(name: str) -> str:

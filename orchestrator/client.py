@@ -147,10 +147,11 @@ class MissionHandle:
     async def answer(self, question_id: str, values: JsonObject, *, answered_by: str = "") -> None:
         """Answer a leg's question."""
         await self._client.update(
-            contracts.leg_of_confirmation(question_id),
+            leg_of(question_id),
             contracts.ANSWER_UPDATE,
             AnswerInput(question_id=question_id, values=values, answered_by=answered_by),
             str,
+            about=question_id,
         )
 
     async def cancel(self) -> None:
@@ -204,22 +205,25 @@ class MissionClient:
         request = request.model_copy(update={"inputs": self._without_personal(request.inputs)})
         await self._await_poller()
         mission_id = request.mission_id or new_mission_id(request.goal)
-        handle = await self.temporal.start_workflow(
-            contracts.MISSION_WORKFLOW,
-            MissionInput(request=request.model_copy(update={"mission_id": mission_id})),
-            id=mission_id,
-            task_queue=self._settings.task_queue,
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            search_attributes=TypedSearchAttributes(
-                [
-                    SearchAttributePair(_MISSION_ID, mission_id),
-                    SearchAttributePair(_STATUS, MissionStatus.PLANNING.value),
-                ]
-            ),
-            memo={"goal": request.goal},
-            static_summary=request.goal[:200],
-        )
+        try:
+            handle = await self.temporal.start_workflow(
+                contracts.MISSION_WORKFLOW,
+                MissionInput(request=request.model_copy(update={"mission_id": mission_id})),
+                id=mission_id,
+                task_queue=self._settings.task_queue,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                search_attributes=TypedSearchAttributes(
+                    [
+                        SearchAttributePair(_MISSION_ID, mission_id),
+                        SearchAttributePair(_STATUS, MissionStatus.PLANNING.value),
+                    ]
+                ),
+                memo={"goal": request.goal},
+                static_summary=request.goal[:200],
+            )
+        except WorkflowAlreadyStartedError:
+            return MissionHandle(self, mission_id)  # it ran, and is over
         await self._await_pick_up(handle)
         return MissionHandle(self, mission_id)
 
@@ -262,7 +266,7 @@ class MissionClient:
         Raises:
             CardUnknown: it is not open, or never was.
         """
-        waiting = await self.waiting(contracts.leg_of_confirmation(confirmation_id))
+        waiting = await self.waiting(leg_of(confirmation_id))
         if waiting is None or waiting.card is None:
             raise errors.CardUnknown(confirmation_id, "no such confirmation is open")
         if waiting.card.confirmation_id != confirmation_id:
@@ -298,10 +302,11 @@ class MissionClient:
             ConfirmationError: of the kind that says why it was refused; nothing changed.
         """
         return await self.update(
-            contracts.leg_of_confirmation(decision.confirmation_id),
+            leg_of(decision.confirmation_id),
             contracts.DECIDE_UPDATE,
             DecisionEnvelope(decision=decision),
             DecisionReceipt,
+            about=decision.confirmation_id,
         )
 
     async def rollback(self, mission_id: str, *, reason: str) -> RollbackReport:
@@ -337,9 +342,19 @@ class MissionClient:
         return await self._settled(mission_id)
 
     async def rollback_report(self, mission_id: str) -> RollbackReport:
-        """Where the rollback of a mission stands."""
+        """Where the rollback of a mission stands.
+
+        Raises:
+            UsageError: nothing of it was rolled back, or there is no such mission.
+        """
         rollback_id = contracts.rollback_workflow_id(mission_id)
-        return await self.query(rollback_id, contracts.REPORT_QUERY, RollbackReport)
+        try:
+            return await self.query(rollback_id, contracts.REPORT_QUERY, RollbackReport)
+        except errors.MissionNotFound:
+            raise errors.UsageError(
+                f"no rollback of {mission_id!r}; start one with: "
+                f"orchestrator mission rollback {mission_id}"
+            ) from None
 
     async def resolve(
         self, obligation_id: str, resolution: Resolution, *, operator: str, note: str = ""
@@ -353,6 +368,7 @@ class MissionClient:
                 obligation_id=obligation_id, resolution=resolution, operator=operator, note=note
             ),
             RollbackReport,
+            about=obligation_id,
         )
 
     async def parked(self) -> list[RollbackReport]:
@@ -383,8 +399,13 @@ class MissionClient:
         except (RPCError, WorkflowQueryFailedError) as error:
             raise self.explained(error, workflow_id) from error
 
-    async def update(self, workflow_id: str, name: str, message: Record, kind: type[T]) -> T:
-        """Send an update and wait for its result; a refusal is raised as our own error."""
+    async def update(
+        self, workflow_id: str, name: str, message: Record, kind: type[T], *, about: str
+    ) -> T:
+        """Send an update and wait for its result; a refusal is raised as our own error.
+
+        `about` is the id that the caller named, for an error to name it too.
+        """
         handle = self.temporal.get_workflow_handle(workflow_id)
         try:
             answer: T = await handle.execute_update(name, message, result_type=kind)
@@ -393,7 +414,7 @@ class MissionClient:
             raise _refusal(error) from error
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                raise errors.CardUnknown(workflow_id, "it is closed, or never was") from error
+                raise errors.CardUnknown(about, "it is closed, or never was") from error
             raise self.explained(error, workflow_id) from error
 
     async def waiting(self, leg_workflow: str) -> LegWaiting | None:
@@ -490,6 +511,18 @@ class MissionClient:
             await asyncio.sleep(0.1)
             waited += 0.1
         raise errors.NoWorker(self._settings.task_queue)
+
+
+def leg_of(confirmation_id: str) -> str:
+    """The workflow id of the leg that a confirmation or a question belongs to.
+
+    Raises:
+        CardUnknown: the id is not made like one.
+    """
+    leg = contracts.leg_of_confirmation(confirmation_id)
+    if not leg:
+        raise errors.CardUnknown(confirmation_id, "this is no id of a confirmation or a question")
+    return leg
 
 
 def new_mission_id(goal: str) -> str:

@@ -1,5 +1,6 @@
 """What can be configured from outside, read once at the edge and passed on as values."""
 
+import json
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,7 +37,7 @@ class Settings(BaseSettings):
         description="where catalogs and the PII vault are; shared by all workers of a queue",
     )
     task_queue: str = "orchestrator"
-    server_variables: dict[str, str] = Field(default_factory=dict)
+    server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     agents: Path | None = None
 
     @field_validator("specs", mode="before")
@@ -44,6 +45,12 @@ class Settings(BaseSettings):
     def _split_paths(cls, value: Any) -> Any:
         """Paths as the shell writes them: separated by colons (semicolons on Windows)."""
         return tuple(value.split(os.pathsep)) if isinstance(value, str) else value
+
+    @field_validator("server_variables", mode="before")
+    @classmethod
+    def _read_json(cls, value: Any) -> Any:
+        """Read here and not by the library, so that a mistake names its variable."""
+        return json.loads(value) if isinstance(value, str) else value
 
 
 def load_settings() -> Settings:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
-from temporalio.exceptions import ApplicationError, is_cancelled_exception
+from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
@@ -48,6 +48,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from workflows import calls
     from workflows.confirmation import PAST, Gate, refuse
+    from workflows.failures import first_words
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -86,7 +87,10 @@ class LegWorkflow:
             if is_cancelled_exception(error):
                 self._end(LegStatus.CANCELLED, error="cancelled")
                 await self._drain()
-            raise
+                raise
+            if not isinstance(error, FailureError):
+                raise
+            self._end(LegStatus.FAILED, error=first_words(error))
         await self._drain()
         result = self.result()
         if result.status is LegStatus.FAILED:

@@ -37,6 +37,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.decision import Fact, GoalBrief, LegPlan, MissionPlan
     from orchestrator.saga import Ledger, RollbackReport
     from workflows import calls
+    from workflows.failures import first_words
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -222,7 +223,7 @@ class MissionWorkflow:
         if self._error is not None:
             return
         self._cancelled = workflow.cancellation_reason() is not None
-        self._error = "cancelled" if self._cancelled else _first_words(error)
+        self._error = "cancelled" if self._cancelled else first_words(error)
 
     # -- what comes in and what can be seen -------------------------------------------------------
 
@@ -306,13 +307,3 @@ def workflow_attributes(mission_id: str, status: str) -> TypedSearchAttributes:
 async def _all_done(tasks: list[asyncio.Task[LegResult]]) -> None:
     """Wait until each has ended, however."""
     await workflow.wait(tasks)
-
-
-def _first_words(error: BaseException) -> str:
-    """What went wrong, in the words of the error that began it."""
-    cause: BaseException = error
-    while cause.__cause__ is not None and not isinstance(cause, ApplicationError):
-        cause = cause.__cause__
-    if isinstance(cause, ApplicationError):
-        return cause.message
-    return str(cause) or type(cause).__name__

@@ -1,0 +1,492 @@
+"""Doubles that ship with the product, for its own tests and for those of its users."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+
+import httpx
+from temporalio import activity
+from temporalio.client import Client
+
+from activities.boundary import heartbeats, translated_errors
+from activities.rollback import RollbackActivities
+from activities.tools import ToolActivities, check_grant
+from orchestrator import contracts
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.http import ToolClient
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.money import price_of
+from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.client import MissionHandle
+from orchestrator.confirm import ConfirmationCard
+from orchestrator.contracts import (
+    CatalogPin,
+    DiscoverInput,
+    DiscoverOutput,
+    PlanStepInput,
+    PlanStepOutput,
+    PreparedCall,
+    PrepareInput,
+    ToolCall,
+    UndoInput,
+)
+from orchestrator.errors import (
+    CatalogNotFound,
+    ConfirmationError,
+    NoWorker,
+    PiiMissing,
+    SecretMissing,
+    ServerUnreachable,
+)
+from orchestrator.intent import IntentFrame
+from orchestrator.mission import MissionResult
+from orchestrator.outcome import ToolOutcome
+from orchestrator.pii import check_entry
+from orchestrator.planning.decision import (
+    AgentProfile,
+    Finish,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.record import JsonObject, Record
+from orchestrator.routing.selection import Selection
+from orchestrator.saga import Ledger, Obligation, UndoOutcome
+
+Decide = Callable[[MissionHandle, ConfirmationCard], Awaitable[None]]
+
+
+async def approve(mission: MissionHandle, card: ConfirmationCard) -> None:
+    """Say yes to a card, as `tester@example.com`."""
+    await mission.approve(card, approver="tester@example.com")
+
+
+async def run_to_end(
+    mission: MissionHandle, decide: Decide = approve, *, patience_s: float = 60.0
+) -> MissionResult:
+    """The result of a mission whose cards are decided on as they come up.
+
+    It is as patient as a person: while no server or no worker answers, and when a decision comes
+    too late, it looks again.
+
+    Args:
+        mission: a mission that was started.
+        decide: called with each open card, again until it is closed; it may leave it open.
+        patience_s: time in seconds for the whole mission.
+
+    Raises:
+        AssertionError: the mission asks a question, which nobody here can answer.
+        TimeoutError: the mission did not end in time.
+    """
+    async with asyncio.timeout(patience_s):
+        while True:
+            with contextlib.suppress(NoWorker, ServerUnreachable, ConfirmationError):
+                for card in await mission.confirmations():
+                    await decide(mission, card)
+                for question in await mission.questions():
+                    raise AssertionError(f"{question.question_id} asks: {question.question}")
+                if (await mission.snapshot()).finished_at is not None:
+                    return await mission.result()
+            await asyncio.sleep(0.1)
+
+
+class MemorySecrets:
+    """Secrets from a mapping: `MemorySecrets({"payments_token": "t0ken"})`."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self._values = dict(values or {})
+
+    def get(self, name: str) -> str:
+        """The value of a secret.
+
+        Raises:
+            SecretMissing: it was not given.
+        """
+        try:
+            return self._values[name]
+        except KeyError:
+            raise SecretMissing(name, "it in MemorySecrets") from None
+
+
+class MemoryPii:
+    """A vault in memory: `MemoryPii({"traveler_id": "T-1009"})`."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        self._values: dict[str, str] = {}
+        for field, value in (values or {}).items():
+            self.put(field, value)
+
+    def get(self, field: str) -> str:
+        """The value of a field.
+
+        Raises:
+            PiiMissing: the vault does not hold it.
+        """
+        try:
+            return self._values[field]
+        except KeyError:
+            raise PiiMissing((field,)) from None
+
+    def put(self, field: str, value: str) -> None:
+        """Store a value.
+
+        Raises:
+            UsageError: the name cannot be a field's, or the value is empty.
+        """
+        check_entry(field, value)
+        self._values[field] = value
+
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields it holds, sorted."""
+        return tuple(sorted(self._values))
+
+    def forget(self, field: str) -> None:
+        """Remove a value; nothing happens when there is none."""
+        self._values.pop(field, None)
+
+
+DecideStep = StepDecision | Callable[[StepContext], StepDecision]
+"""A decision, or what makes one from all that the planner of the step was told."""
+PlayCall = ToolOutcome | Exception | Callable[[ToolCall], Awaitable[ToolOutcome]]
+"""What a call comes to; an exception is an attempt that failed, and Temporal tries again."""
+PlayUndo = UndoOutcome | Exception | Callable[[Obligation], Awaitable[UndoOutcome]]
+"""What undoing comes to; an exception as above."""
+_T = TypeVar("_T")
+
+
+def fake_tool(
+    name: str,
+    *,
+    undo: str | None = None,
+    card_type: str | None = None,
+    effect: Effect | None = None,
+    idempotent: bool = True,
+    max_attempts: int = 3,
+    on_failure: Literal["park", "continue"] = "park",
+    input_schema: JsonObject | None = None,
+) -> Tool:
+    """A tool as a document would declare it, for a `FakeWorld`.
+
+    ```python
+    fake_tool("find_flights")                                      # reads
+    fake_tool("book_flight", undo="cancel_flight")                 # leaves an obligation
+    fake_tool("pay", undo="refund", card_type="structured-payment")  # the same, confirmed first
+    fake_tool("post_note", effect=Effect.WRITE)                    # nothing undoes it
+    ```
+
+    Args:
+        name: the operationId.
+        undo: the operationId of the cancel tool; it need not be in the world.
+        card_type: of the card that must be approved; None when nothing is asked.
+        effect: by default an obligation when `undo` is given, else a read.
+        idempotent: whether it takes an idempotency key, and so may be called again.
+        max_attempts: of its cancel, before it is parked.
+        on_failure: what becomes of it then.
+        input_schema: by default any object.
+    """
+    compensation = None
+    if undo is not None:
+        compensation = Compensation(
+            cancel=ToolCallTemplate(tool=undo), max_attempts=max_attempts, on_failure=on_failure
+        )
+    return Tool(
+        name=name,
+        document="fake",
+        domain="fake",
+        summary=name.replace("_", " ").capitalize(),
+        input_schema=input_schema or {"type": "object", "additionalProperties": True},
+        effect=effect or (Effect.OBLIGATION if undo else Effect.READ),
+        card_type=card_type,
+        compensation=compensation,
+        idempotency_header="Idempotency-Key" if idempotent else None,
+    )
+
+
+@dataclass(frozen=True)
+class FakeCall:
+    """One attempt of one activity, as a `FakeWorld` recorded it."""
+
+    activity: str
+    subject: str
+    """The leg that thinks, the tool that is called, or the tool whose obligation is undone."""
+    message: Record
+    at: datetime
+    """When it began, by the server's clock, which may skip."""
+
+
+class Hold:
+    """Keeps an activity from answering, so that a test can act while it is on its way."""
+
+    def __init__(self) -> None:
+        self._reached = asyncio.Event()
+        self._released = asyncio.Event()
+
+    async def reached(self, *, patience_s: float = 20.0) -> None:
+        """Wait until the activity is being held.
+
+        Raises:
+            TimeoutError: nobody called it in time.
+        """
+        async with asyncio.timeout(patience_s):
+            await self._reached.wait()
+
+    def release(self) -> None:
+        """Let it answer, now and from now on."""
+        self._released.set()
+
+    async def passed(self) -> None:
+        """Called by the activity: be held, with a heartbeat."""
+        self._reached.set()
+        async with heartbeats():
+            await self._released.wait()
+
+
+class FakeWorld:
+    """The activities of missions, played from a script: no router, no planner, no provider.
+
+    Real are the catalog, the cards with their digests, the check of grants, and the reading of legs
+    from the server. Every attempt is recorded in order.
+
+    ```python
+    world = FakeWorld(client, [fake_tool("book_flight", undo="cancel_flight")])
+    world.plan(fake_leg("flight"), fake_leg("hotel", after=("flight",)))
+    world.decide("flight", CallTool(tool="book_flight"))          # then it finishes
+    world.decide("hotel", GiveUp(reason="everything is full"))
+    async with Worker(client, task_queue="tests", workflows=ALL_WORKFLOWS,
+                      activities=world.activities()):
+        ...                                                       # start a mission, wait for it
+    assert world.subjects(contracts.UNDO_OBLIGATION) == ["book_flight"]
+    ```
+
+    What the script leaves out goes well: legs finish, calls succeed, obligations are cancelled.
+    """
+
+    def __init__(self, client: Client, tools: Iterable[Tool] | Catalog) -> None:
+        """Take the server that missions run on, and the tools they have."""
+        made = tools if isinstance(tools, Catalog) else Catalog({}, {t.name: t for t in tools})
+        self.catalog = made
+        self.calls: list[FakeCall] = []
+        self._plan = MissionPlan(legs=())
+        self._decisions: dict[str, list[DecideStep]] = {}
+        self._outcomes: dict[str, list[PlayCall]] = {}
+        self._undos: dict[str, list[PlayUndo]] = {}
+        self._found: dict[str, tuple[str, ...]] = {}
+        self._forwarded: tuple[str, ...] = tuple(made.tools)
+        self._holds: dict[tuple[str, str], Hold] = {}
+        catalogs = _OneCatalog(made)
+        wire = ToolClient(secrets=MemorySecrets(), pii=MemoryPii(), http=_no_wire())
+        self._called = ToolActivities(catalogs, wire)
+        self._undone = RollbackActivities(catalogs, wire, client)
+
+    # -- the script -------------------------------------------------------------------------------
+
+    def plan(self, *legs: LegPlan) -> None:
+        """The legs of every mission."""
+        self._plan = MissionPlan(legs=legs)
+
+    def decide(self, leg_id: str, *decisions: DecideStep) -> None:
+        """What the planner decides at each step of a leg; after the last one the leg finishes."""
+        self._decisions[leg_id] = list(decisions)
+
+    def answer(self, tool: str, *outcomes: PlayCall) -> None:
+        """What each attempt to call a tool comes to; the last one again and again."""
+        self._outcomes[tool] = list(outcomes)
+
+    def undo(self, tool: str, *outcomes: PlayUndo) -> None:
+        """What each attempt to undo an obligation of a tool comes to; the last one repeats."""
+        self._undos[tool] = list(outcomes)
+
+    def forward(self, *tools: str) -> None:
+        """The tools that every step sees; all of the catalog when this is not called."""
+        self._forwarded = tools
+
+    def find(self, query: str, *tools: str) -> None:
+        """What `tools.discover` finds for a query."""
+        self._found[query] = tools
+
+    def hold(self, activity_name: str, subject: str = "") -> Hold:
+        """Hold every attempt of an activity on a subject until it is released."""
+        hold = self._holds[activity_name, subject] = Hold()
+        return hold
+
+    # -- what happened ----------------------------------------------------------------------------
+
+    def attempts(self, activity_name: str, subject: str | None = None) -> list[FakeCall]:
+        """The recorded attempts of an activity, on one subject or on all, in order."""
+        return [
+            call
+            for call in self.calls
+            if call.activity == activity_name and subject in (None, call.subject)
+        ]
+
+    def subjects(self, activity_name: str) -> list[str]:
+        """The subjects of an activity's attempts, in order."""
+        return [call.subject for call in self.attempts(activity_name)]
+
+    def contexts(self, leg_id: str) -> list[StepContext]:
+        """What the planner was told at each step of a leg."""
+        messages = [call.message for call in self.attempts(contracts.PLAN_STEP, leg_id)]
+        return [m.context for m in messages if isinstance(m, PlanStepInput)]
+
+    def sent(self, tool: str) -> list[ToolCall]:
+        """The calls of a tool that went out, one for each attempt."""
+        messages = [call.message for call in self.attempts(contracts.INVOKE_TOOL, tool)]
+        return [m for m in messages if isinstance(m, ToolCall)]
+
+    def undone(self) -> list[Obligation]:
+        """The obligations that were undone or tried to be, one for each attempt."""
+        messages = [call.message for call in self.attempts(contracts.UNDO_OBLIGATION)]
+        return [m.obligation for m in messages if isinstance(m, UndoInput)]
+
+    # -- the activities ---------------------------------------------------------------------------
+
+    def activities(self) -> list[Callable[..., Any]]:
+        """All that a worker registers."""
+        return [
+            self._pin_catalog,
+            self._split_goal,
+            self._select_tools,
+            self._plan_step,
+            self._discover_tools,
+            self._prepare_call,
+            self._invoke_tool,
+            self._undone.collect_legs,
+            self._undo_obligation,
+        ]
+
+    @activity.defn(name=contracts.PIN_CATALOG)
+    async def _pin_catalog(self) -> CatalogPin:
+        pin = CatalogPin(digest=self.catalog.digest, size=len(self.catalog))
+        await self._enter(contracts.PIN_CATALOG, "", pin)
+        return pin
+
+    @activity.defn(name=contracts.SPLIT_GOAL)
+    async def _split_goal(self, brief: GoalBrief) -> MissionPlan:
+        await self._enter(contracts.SPLIT_GOAL, "", brief)
+        return self._plan
+
+    @activity.defn(name=contracts.SELECT_TOOLS)
+    async def _select_tools(self, context: StepContext) -> Selection:
+        await self._enter(contracts.SELECT_TOOLS, context.leg_id, context)
+        tools = tuple(dict.fromkeys([*self._forwarded, *context.discovered]))
+        return Selection(
+            tools=tools,
+            k=len(tools),
+            band="moderate",
+            reason="scripted",
+            frame=IntentFrame(),
+            catalog_size=len(self.catalog),
+        )
+
+    @activity.defn(name=contracts.PLAN_STEP)
+    async def _plan_step(self, step: PlanStepInput) -> PlanStepOutput:
+        context = step.context
+        await self._enter(contracts.PLAN_STEP, context.leg_id, step)
+        script = self._decisions.get(context.leg_id, [])
+        if context.step > len(script):
+            return PlanStepOutput(decision=Finish(summary=f"{context.leg_id} is done."))
+        decision = script[context.step - 1]
+        return PlanStepOutput(decision=decision(context) if callable(decision) else decision)
+
+    @activity.defn(name=contracts.DISCOVER_TOOLS)
+    async def _discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
+        await self._enter(contracts.DISCOVER_TOOLS, wanted.query, wanted)
+        return DiscoverOutput(tools=self._found.get(wanted.query, ()))
+
+    @activity.defn(name=contracts.PREPARE_CALL)
+    async def _prepare_call(self, wanted: PrepareInput) -> PreparedCall:
+        await self._enter(contracts.PREPARE_CALL, wanted.tool, wanted)
+        return await self._called.prepare_call(wanted)
+
+    @activity.defn(name=contracts.INVOKE_TOOL)
+    async def _invoke_tool(self, call: ToolCall) -> ToolOutcome:
+        with translated_errors():
+            check_grant(self.catalog.tool(call.tool), call)
+        await self._enter(contracts.INVOKE_TOOL, call.tool, call)
+        played = _next(self._outcomes, call.tool) or _went_well(call)
+        if isinstance(played, Exception):
+            raise played.with_traceback(None)  # one instance may be played many times
+        return await played(call) if callable(played) else played
+
+    @activity.defn(name=contracts.UNDO_OBLIGATION)
+    async def _undo_obligation(self, undo: UndoInput) -> UndoOutcome:
+        tool = undo.obligation.tool
+        await self._enter(contracts.UNDO_OBLIGATION, tool, undo)
+        played = _next(self._undos, tool) or UndoOutcome(state="cancelled")
+        if isinstance(played, Exception):
+            raise played.with_traceback(None)  # one instance may be played many times
+        return await played(undo.obligation) if callable(played) else played
+
+    async def _enter(self, activity_name: str, subject: str, message: Record) -> None:
+        at = activity.info().started_time
+        self.calls.append(FakeCall(activity_name, subject, message, at))
+        hold = self._holds.get((activity_name, subject))
+        if hold is not None:
+            await hold.passed()
+
+
+def fake_leg(
+    leg_id: str, *, after: Iterable[str] = (), agent: AgentProfile | None = None
+) -> LegPlan:
+    """A leg of a plan, by default for an agent of the leg's name."""
+    return LegPlan(
+        leg_id=leg_id,
+        goal=f"do {leg_id}",
+        agent=agent or AgentProfile(name=leg_id),
+        depends_on=tuple(after),
+    )
+
+
+def states_of(ledger: Ledger) -> dict[str, str]:
+    """Tool to the state of its obligation, in the order written: what a test asserts on."""
+    return {o.tool: o.state.value for o in ledger.obligations}
+
+
+class _OneCatalog(CatalogStore):
+    """A store that holds one catalog, and no file."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def put(self, catalog: Catalog) -> None:
+        """Nothing: it is kept already."""
+
+    def get(self, digest: str) -> Catalog:
+        """The catalog, by its digest.
+
+        Raises:
+            CatalogNotFound: it has another digest.
+        """
+        if digest != self._catalog.digest:
+            raise CatalogNotFound(digest)
+        return self._catalog
+
+
+def _no_wire() -> httpx.AsyncClient:
+    """An HTTP client that reaches nobody."""
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("a fake world has no wire", request=request)
+
+    return httpx.AsyncClient(transport=httpx.MockTransport(refuse))
+
+
+def _next(scripts: Mapping[str, list[_T]], name: str) -> _T | None:
+    script = scripts.get(name)
+    if not script:
+        return None
+    return script.pop(0) if len(script) > 1 else script[0]
+
+
+def _went_well(call: ToolCall) -> ToolOutcome:
+    return ToolOutcome(
+        kind="succeeded",
+        status=201,
+        body={"reference": call.call_id},
+        price=price_of(call.arguments),
+    )

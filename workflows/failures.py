@@ -1,0 +1,13 @@
+"""What went wrong, read from the chain of failures that Temporal wraps around it."""
+
+from temporalio.exceptions import ApplicationError
+
+
+def first_words(error: BaseException) -> str:
+    """What went wrong, in the words of the error that began it."""
+    cause: BaseException = error
+    while cause.__cause__ is not None and not isinstance(cause, ApplicationError):
+        cause = cause.__cause__
+    if isinstance(cause, ApplicationError):
+        return cause.message
+    return str(cause) or type(cause).__name__
