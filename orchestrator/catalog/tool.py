@@ -106,7 +106,7 @@ class Tool(Record):
         "orchestrator fills them with the call's id when the planner leaves them out",
     )
     credentials: tuple[str, ...] = Field(
-        default=(), description="names of the security schemes of the first requirement: all are attached"
+        default=(), description="security schemes of the first requirement: all are attached"
     )
 
     @property
@@ -121,7 +121,7 @@ class Tool(Record):
 
     @property
     def spends(self) -> bool:
-        """Whether the price in its answer is money that leaves; a claim or a message spends none."""
+        """Whether the price in its answer is money that leaves; a claim spends none."""
         return self.is_side_effect and self.card_type not in _SPENDS_NOTHING
 
     @property
