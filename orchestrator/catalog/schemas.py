@@ -251,6 +251,7 @@ class SchemaExpansion:
         self._hidden = "readOnly" if direction == "input" else "writeOnly"
         self._targets: dict[str, Node] = {}
         self._definitions: dict[str, JsonObject] = {}
+        self._abridgements: dict[str, JsonObject] = {}
         self._reached: dict[str, frozenset[str]] = {}
         self._expanded: dict[tuple[_Path, int], JsonObject] = {}
 
@@ -289,7 +290,7 @@ class SchemaExpansion:
             for name in nearest:
                 size = self._graph.own_size(self._targets[name])
                 if carried and carried + size > _CARRIED:
-                    defs[name] = _abridged(self._definition(name))
+                    defs[name] = self._abridged(name)
                     continue
                 carried += size
                 defs[name] = self._definition(name)
@@ -303,6 +304,13 @@ class SchemaExpansion:
             self._definitions[name] = expanded
             self._reached[name] = frozenset(self._referred(expanded))
         return self._definitions[name]
+
+    def _abridged(self, name: str) -> JsonObject:
+        if name not in self._abridgements:
+            written = self._targets[name].mapping()
+            kept: JsonObject = {k: v for k, v in written.items() if k in _KEPT_OF_ABRIDGED}
+            self._abridgements[name] = {**kept, "$comment": _ABRIDGED}
+        return self._abridgements[name]
 
     def _referred(self, schema: JsonObject) -> set[str]:
         """Names of the definitions that an expanded schema mentions."""
@@ -429,11 +437,6 @@ def _def_referred(schema: JsonObject) -> str:
     if not isinstance(reference, str) or not reference.startswith(_DEFS):
         return ""
     return unquote(reference.removeprefix(_DEFS)).replace("~1", "/").replace("~0", "~")
-
-
-def _abridged(definition: JsonObject) -> JsonObject:
-    kept: JsonObject = {k: v for k, v in definition.items() if k in _KEPT_OF_ABRIDGED}
-    return {**kept, "$comment": _ABRIDGED}
 
 
 def _leave_out(schema: JsonObject, hidden: frozenset[str]) -> None:
