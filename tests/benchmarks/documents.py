@@ -144,7 +144,7 @@ class _Wide(_Writer):
                 "type": "object",
                 "title": self.sentence(2),
                 "properties": properties,
-                "required": list(properties)[: self.chance.randrange(len(properties))],
+                "required": list(properties)[: 1 + self.chance.randrange(len(properties))],
             }
         last = list(schemas)[-1]
         schemas[last]["properties"]["parent"] = _ref("schemas", last)

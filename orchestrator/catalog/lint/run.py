@@ -1,16 +1,14 @@
 """All rules over all tools of a set of documents."""
 
 from collections.abc import Iterator, Mapping
-
-from jsonschema.validators import validator_for
-from openapi_spec_validator.schemas import schema_v30, schema_v31
+from itertools import islice
 
 from orchestrator.catalog.lint import contracts, rollback, shapes, wording
 from orchestrator.catalog.lint.finding import Finding, Problem, Rule
+from orchestrator.catalog.lint.openapi_schema import openapi_breaches
 from orchestrator.catalog.lint.subject import Subject, subjects
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation, check_version, operations
-from orchestrator.catalog.pointer import format_pointer
 from orchestrator.errors import DocumentInvalid
 from orchestrator.record import JsonObject
 
@@ -110,14 +108,10 @@ def _document_findings(document: str, content: JsonObject) -> list[Finding]:
         check_version(Node.of(document, content))
     except DocumentInvalid as fault:
         return [_document_finding(fault.document, fault.pointer, fault.reason)]
-    is_3_0 = str(content["openapi"]).startswith("3.0")
-    schema = dict(schema_v30 if is_3_0 else schema_v31)
-    found: list[Finding] = []
-    for breach in validator_for(schema)(schema).iter_errors(content):
-        if len(found) < _MOST_PER_DOCUMENT:
-            pointer = format_pointer(breach.absolute_path)
-            found.append(_document_finding(document, pointer, _shortened(breach.message)))
-    return found
+    return [
+        _document_finding(document, pointer, _shortened(reason))
+        for pointer, reason in islice(openapi_breaches(content), _MOST_PER_DOCUMENT)
+    ]
 
 
 def _document_finding(document: str, pointer: str, reason: str) -> Finding:
