@@ -16,7 +16,7 @@ from orchestrator.record import JsonObject
 
 _LARGEST_EXACT_INT = 2**53 - 1
 _BEYOND_BASIC_PLANE = re.compile("[\ud800-\U0010ffff]")
-"""Characters whose order is another by UTF-16 code units, as the RFC wants it, than by code point."""
+"""Their order is another by UTF-16 code units, as the RFC wants it, than by code point."""
 _encode = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, separators=(",", ":"), sort_keys=True
 ).encode
@@ -35,7 +35,9 @@ def canonical_text(value: JsonValue) -> str:
         if not isinstance(value, dict | list) or not _BEYOND_BASIC_PLANE.search(text):
             return text
     if isinstance(value, dict):
-        return canonical_object(value, lambda _, item: canonical_text(item))
+        return (
+            "{" + ",".join([f"{_encode(k)}:{canonical_text(value[k])}" for k in _keys(value)]) + "}"
+        )
     if isinstance(value, list):
         return "[" + ",".join(map(canonical_text, value)) + "]"
     if isinstance(value, int):
@@ -45,8 +47,11 @@ def canonical_text(value: JsonValue) -> str:
 
 def canonical_object(value: JsonObject, text_of: TextOf) -> str:
     """The canonical JSON of an object; `text_of` gives that of each value, by its key."""
-    keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
-    return "{" + ",".join([f"{_encode(key)}:{text_of(key, value[key])}" for key in keys]) + "}"
+    return "{" + ",".join([f"{_encode(k)}:{text_of(k, value[k])}" for k in _keys(value)]) + "}"
+
+
+def _keys(value: JsonObject) -> list[str]:
+    return sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
 
 
 def _is_plain(value: JsonValue) -> bool:

@@ -197,12 +197,12 @@ def _measured(schema: Node) -> tuple[tuple[Node, ...], int, int]:
         DocumentInvalid: a reference leads nowhere, or schemas are nested without end.
     """
     targets: list[Node] = []
-    size = height = 0
-    for size, (place, depth) in enumerate(walk(schema), start=1):
-        height = max(height, depth)
+    levels: list[int] = []
+    for place, level in walk(schema):
+        levels.append(level)
         if (reference := reference_of(place)) is not None:
             targets.append(place.target(reference))
-    return tuple(targets), size, height
+    return tuple(targets), len(levels), max(levels)
 
 
 def reference_of(schema: Node) -> str | None:
@@ -385,7 +385,9 @@ class SchemaExpansion:
             inherited = hidden if keyword == "allOf" else none
             return [self._expand(place, limit, inherited) for place in child.raw_elements()]
         if keyword in _DIRECT:
-            return child.value if isinstance(child.value, bool) else self._expand(child, limit, none)
+            return (
+                child.value if isinstance(child.value, bool) else self._expand(child, limit, none)
+            )
         return child.value
 
     def _hidden_names(self, schema: Node) -> frozenset[str]:

@@ -9,8 +9,8 @@ from pydantic import Field, SkipValidation
 from orchestrator.record import JsonObject, Record
 
 Schema = Annotated[JsonObject, SkipValidation]
-"""A compiled JSON Schema. It is taken as it is: copying it, as validation would, would undo that the
-tools of a document share the most of their schemas. So nothing may change one."""
+"""A compiled JSON Schema, taken as it is: the tools of a document share most of theirs, and a copy,
+as validation makes one, would undo that. Nothing may change one."""
 
 Location = Literal["path", "query", "header", "cookie", "body"]
 

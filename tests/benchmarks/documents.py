@@ -13,21 +13,22 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 
-_WORDS: Final = (
-    "account amount archive article audit author badge balance branch bucket build bundle card cart "
-    "change charge check client code comment commit contact contract country credit currency "
-    "customer day delivery deploy detail device digest discount dispute domain email entry event "
-    "feature file filter folder format grant group history hook identity image index invoice issue "
-    "item job key label language lease level license limit line link list location locale mail "
-    "member message method metric model module month name network note number object offer option "
-    "order owner package page parent partner pass path payment period person phone pipeline place "
-    "plan point policy portal post price product profile project provider purchase quantity quota "
-    "quote range rate reason receipt record refund region release report request reserve resource "
-    "review role rule run scope secret section seller service session setting shipment signal size "
-    "slot source stage state status step store stream subject tag target task tax team template "
-    "tenant term text thread ticket time title token topic total transfer trial type unit update "
-    "upload usage user value vendor version view visitor voucher wallet webhook week window year"
-).split()
+_TEXT: Final = """
+account amount archive article audit author badge balance branch bucket build bundle card cart
+change charge check client code comment commit contact contract country credit currency customer
+day delivery deploy detail device digest discount dispute domain email entry event feature file
+filter folder format grant group history hook identity image index invoice issue item job key label
+language lease level license limit line link list location locale mail member message method metric
+model module month name network note number object offer option order owner package page parent
+partner pass path payment period person phone pipeline place plan point policy portal post price
+product profile project provider purchase quantity quota quote range rate reason receipt record
+refund region release report request reserve resource review role rule run scope secret section
+seller service session setting shipment signal size slot source stage state status step store
+stream subject tag target task tax team template tenant term text thread ticket time title token
+topic total transfer trial type unit update upload usage user value vendor version view visitor
+voucher wallet webhook week window year
+"""
+_WORDS: Final = _TEXT.split()
 
 _WIDE_SCHEMAS: Final = 1_200
 _WIDE_EXAMPLES: Final = 1_250
@@ -124,7 +125,9 @@ class _Wide(_Writer):
             "components": {
                 "schemas": schemas,
                 "parameters": dict(self._parameters()),
-                "examples": {f"example-{i}": {"value": self._value(2)} for i in range(_WIDE_EXAMPLES)},
+                "examples": {
+                    f"example-{i}": {"value": self._value(2)} for i in range(_WIDE_EXAMPLES)
+                },
                 "responses": {
                     name: {"description": name, "content": _json(_ref("schemas", names[0]))}
                     for name in ("not-found", "forbidden", "validation-failed")
@@ -214,7 +217,10 @@ class _Wide(_Writer):
         for number in range(_WIDE_WEBHOOKS):
             properties = {n: self._use(self.chance.choice(schemas)) for n in self.names(8)}
             body = {"type": "object", "properties": properties}
-            post = {"requestBody": {"content": _json(body)}, "responses": {"200": {"description": ""}}}
+            post = {
+                "requestBody": {"content": _json(body)},
+                "responses": {"200": {"description": ""}},
+            }
             yield f"{self.word()}-{number}", {"post": post}
 
     def _value(self, depth: int) -> Any:
@@ -243,6 +249,7 @@ class _Deep(_Writer):
         properties = {n: self.leaf(12) for n in self.names(self.chance.randrange(8, 26))}
         for _ in range(self.chance.randrange(2, 9)):
             properties[self.name()] = self._expandable(names)
+        properties["id"] = {"type": "string", "maxLength": 5000}
         properties[self.name()] = {"anyOf": [self._list(names)], "nullable": True}
         return {
             "type": "object",
