@@ -7,6 +7,8 @@ from dataclasses import dataclass
 MAX_NESTING = 150
 """Lists and objects inside each other; real documents stay below fifty."""
 _MAX_VALUES = 20_000_000
+_SHOWN_STEPS = 12
+"""Of the way to what is nested too deep: where it begins is all that helps."""
 _MAX_BITS = 1_024
 """Of an integer: as large as the largest double."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -63,7 +65,8 @@ def _located(value: object) -> Fault | None:
     while waiting:
         path, item = waiting.pop()
         if len(path) > MAX_NESTING:
-            return Fault(path, f"it is nested too deep, more than {MAX_NESTING} levels")
+            reason = f"it is nested too deep, more than {MAX_NESTING} levels"
+            return Fault(path[:_SHOWN_STEPS], reason)
         if isinstance(item, dict):
             for key, child in item.items():
                 if not isinstance(key, str):

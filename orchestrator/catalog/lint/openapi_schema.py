@@ -1,11 +1,13 @@
-"""Documents held against the schema that the OpenAPI Initiative publishes for them."""
+"""Documents held against OpenAPI's published schema, and schemas against JSON Schema's."""
 
 from collections.abc import Iterator
 from functools import cache
 
 import jsonschema_rs
+from jsonschema import Draft202012Validator
 from jsonschema_rs import ValidationError, ValidationErrorKind
 from openapi_spec_validator.schemas import schema_v30, schema_v31
+from pydantic import JsonValue
 
 from orchestrator.catalog.pointer import format_pointer
 from orchestrator.record import JsonObject
@@ -24,6 +26,18 @@ def openapi_breaches(content: JsonObject) -> Iterator[tuple[str, str]]:
     for breach in _validator(is_3_0=is_3_0).iter_errors(content):
         for cause in _causes(breach):
             yield format_pointer(cause.instance_path), cause.message
+
+
+def json_schema_breaches(schema: JsonValue) -> Iterator[tuple[str, str]]:
+    """The same of one schema that should be one of JSON Schema 2020-12."""
+    for breach in _meta_validator().iter_errors(schema):
+        for cause in _causes(breach):
+            yield format_pointer(cause.instance_path), cause.message
+
+
+@cache
+def _meta_validator() -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for(dict(Draft202012Validator.META_SCHEMA), mask=_MASK)
 
 
 @cache
