@@ -34,7 +34,7 @@ def put(place: tuple[str, str], **keywords: Any) -> Change:
     return change
 
 
-def args(**more: str) -> Change:
+def args(**more: Any) -> Change:
     """Adds compensation args, or replaces them."""
     return lambda shop: operation(shop, POST)[PREFIX + "args"].update(more)
 
@@ -102,6 +102,24 @@ FAULTS: list[tuple[str, Change, str]] = [
         f"{AT_POST}/requestBody",
     ),
     ("ORC024", put(GET, responses={"204": {"description": "x"}}), f"{AT_GET}/responses"),
+    (
+        "ORC001",
+        in_body(CANCEL, properties={"order_id": {"type": "texts", "description": "x"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/type",
+    ),
+    (
+        "ORC025",
+        in_body(CANCEL, properties={"order_id": {"pattern": "(", "type": "string"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
+    ),
+    (
+        "ORC026",
+        lambda s: (
+            s.update(components={"schemas": {"A": {"anyOf": [{"$ref": "#/components/schemas/A"}]}}})
+            or in_body(CANCEL, properties={"a": {"$ref": "#/components/schemas/A"}})(s)
+        ),
+        "/components/schemas/A",
+    ),
     ("ORC030", put(GET, x_orchet_intent_tag=["a"]), f"{AT_GET}/x-orchet-intent-tag"),
     ("ORC031", put(POST, x_orchet_requires_confirmation=None), AT_POST),
     (
@@ -134,6 +152,7 @@ FAULTS: list[tuple[str, Change, str]] = [
         f"{AT_POST}/{PREFIX}args",
     ),
     ("ORC044", put(POST, **{PREFIX.replace("-", "_") + "args": {}}), f"{AT_POST}/{PREFIX}args"),
+    ("ORC045", args(client_reference=7), f"{AT_POST}/{PREFIX}args"),
     ("ORC045", args(colour="red"), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$response.body#/id"), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
@@ -179,7 +198,7 @@ def test_every_rule_has_a_fault_that_shows_it() -> None:
     shown = {code for code, _, _ in FAULTS} | {"ORC020"}
 
     assert len(set(codes)) == len(codes)
-    assert {*codes, "ORC001", "ORC011"} == shown
+    assert {*codes, "ORC001", "ORC011", "ORC025", "ORC026"} == shown
 
 
 def test_operations_that_are_no_tools_are_not_examined(shop: dict[str, Any]) -> None:
