@@ -56,10 +56,12 @@ from orchestrator.mission import (
     MissionResult,
     MissionStatus,
     Question,
+    receipts_of,
+    spend_of,
 )
 from orchestrator.pii import handle_for, is_handle
 from orchestrator.record import JsonObject, Record
-from orchestrator.saga import Ledger, Obligation, Resolution, RollbackReport
+from orchestrator.saga import Ledger, Resolution, RollbackReport
 from orchestrator.settings import Settings, load_settings
 
 T = TypeVar("T")
@@ -100,8 +102,35 @@ class MissionHandle:
             raise self._client.explained(error, self.mission_id) from error
 
     async def snapshot(self) -> MissionResult:
-        """The result document as it stands now, without waiting."""
-        return await self._client.query(self.mission_id, contracts.RESULT_QUERY, MissionResult)
+        """The result document as it stands now, without waiting.
+
+        Running legs are asked themselves, and what a later rollback did shows in the ledger.
+        """
+        result = await self._client.query(self.mission_id, contracts.RESULT_QUERY, MissionResult)
+        if result.finished_at is not None:
+            return _with_ledger(result, await self._undone_since(result.ledger))
+        legs = await asyncio.gather(*(self._as_it_stands(leg) for leg in result.legs))
+        asked = result.model_copy(update={"legs": tuple(legs)})
+        return _with_ledger(asked, Ledger.merged(leg.ledger for leg in legs))
+
+    async def _undone_since(self, ledger: Ledger) -> Ledger:
+        rollback = contracts.rollback_workflow_id(self.mission_id)
+        try:
+            report = await self._client.query(rollback, contracts.REPORT_QUERY, RollbackReport)
+        except errors.MissionNotFound:
+            return ledger
+        for obligation in report.ledger.obligations:
+            ledger = ledger.written(obligation)
+        return ledger
+
+    async def _as_it_stands(self, leg: LegResult) -> LegResult:
+        if leg.status is not LegStatus.RUNNING:
+            return leg
+        workflow_id = contracts.leg_workflow_id(self.mission_id, leg.leg_id)
+        try:
+            return await self._client.query(workflow_id, contracts.RESULT_QUERY, LegResult)
+        except errors.MissionNotFound:
+            return leg  # it is just being started
 
     async def confirmations(self) -> list[ConfirmationCard]:
         """The cards of this mission that wait for a decision."""
@@ -111,22 +140,11 @@ class MissionHandle:
         """The questions of this mission that wait for an answer."""
         return [w.question for w in await self._waiting() if w.question is not None]
 
-    async def obligations(self) -> list[Obligation]:
-        """Every obligation of this mission as its legs hold it now, running ones included."""
-        legs = [
-            await self._client.query(leg, contracts.RESULT_QUERY, LegResult)
-            for leg in await self._leg_workflows()
-        ]
-        return list(Ledger.merged(leg.ledger for leg in legs).obligations)
-
     async def _waiting(self) -> list[LegWaiting]:
-        legs = await self._leg_workflows()
-        found = await asyncio.gather(*(self._client.waiting(leg) for leg in legs))
-        return [waiting for waiting in found if waiting is not None]
-
-    async def _leg_workflows(self) -> list[str]:
         legs = await self._client.query(self.mission_id, contracts.LEGS_QUERY, list[str])
-        return [contracts.leg_workflow_id(self.mission_id, leg) for leg in legs]
+        ids = [contracts.leg_workflow_id(self.mission_id, leg) for leg in legs]
+        found = await asyncio.gather(*(self._client.waiting(leg) for leg in ids))
+        return [waiting for waiting in found if waiting is not None]
 
     async def approve(self, card: ConfirmationCard, *, approver: str) -> DecisionReceipt:
         """Yes, to exactly what the card shows."""
@@ -176,6 +194,12 @@ class MissionHandle:
             if now.finished_at is not None or not await self._client.is_running(self.mission_id):
                 return
             await asyncio.sleep(every_s)
+
+
+def _with_ledger(result: MissionResult, ledger: Ledger) -> MissionResult:
+    return result.model_copy(
+        update={"ledger": ledger, "receipts": receipts_of(ledger), "spend": spend_of(ledger)}
+    )
 
 
 class MissionClient:
