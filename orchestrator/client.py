@@ -173,7 +173,16 @@ class MissionHandle:
         )
 
     async def cancel(self) -> None:
-        """Ask the mission to stop and undo what it did."""
+        """Ask the mission to stop and undo what it did.
+
+        Raises:
+            UsageError: it is over.
+        """
+        if not await self._client.is_running(self.mission_id):
+            raise errors.UsageError(
+                f"mission {self.mission_id} is over; undo what it did with: "
+                f"orchestrator mission rollback {self.mission_id}"
+            )
         try:
             await self._client.workflow(self.mission_id).cancel()
         except RPCError as error:
