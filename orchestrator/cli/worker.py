@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.output import progress, run
-from orchestrator.client import connect_temporal
+from orchestrator.connection import connect_temporal
 from orchestrator.settings import load_settings
 from orchestrator.worker import run_worker
 

@@ -269,7 +269,7 @@ async def test_terminating_a_mission_does_not_stop_its_rollback(
 
     async def rolling_back() -> bool:
         rollback_id = rollback_workflow_id(mission.mission_id)
-        return await client.is_running(rollback_id, missing=False)
+        return await client.connection.is_running(rollback_id, missing=False)
 
     await eventually(rolling_back)
     going.cancel()
