@@ -312,9 +312,11 @@ class LegWorkflow:
                 timeout_summary="question expires",
             )
         except TimeoutError:
-            self._question = None
-            self._record(selection, "ask the user", "expired")
-            raise LegLost(f"nobody answered in time: {asked.question}") from None
+            # An answer may arrive in the same task as the timer, and was promised to count.
+            if self._question is not None:
+                self._question = None
+                self._record(selection, "ask the user", "expired")
+                raise LegLost(f"nobody answered in time: {asked.question}") from None
         self._show(LegStatus.RUNNING)
         self._record(selection, "ask the user", "answered")
 

@@ -116,7 +116,8 @@ class MissionWorkflow:
                 if not done:
                     raise MissionLost("the mission's deadline has passed")
                 for task in done:
-                    self._results[running.pop(task)] = task.result()
+                    result = self._results[running.pop(task)] = task.result()
+                    self._held[result.leg_id] = result.spend
                 self._show(self._status)
         except LOST as error:
             self._note_error(error)
@@ -243,9 +244,11 @@ class MissionWorkflow:
         handle = workflow.get_external_workflow_handle(
             contracts.leg_workflow_id(self._mission_id, wanted.leg_id)
         )
-        await handle.signal(
-            contracts.RESERVED_SIGNAL, ReserveOutput(call_id=wanted.call_id, refusal=refusal)
-        )
+        answer = ReserveOutput(call_id=wanted.call_id, refusal=refusal)
+        try:
+            await handle.signal(contracts.RESERVED_SIGNAL, answer)
+        except ApplicationError:
+            workflow.logger.info("the leg that asked for money is over")
 
     @workflow.query(name=contracts.LEGS_QUERY)
     def legs(self) -> list[str]:
