@@ -252,6 +252,9 @@ class Stack:
 
     def _write_exports(self) -> None:
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        lines += [
+            f'export {name}="${{{name}:-{value}}}"' for name, value in SANDBOX_SECRETS.items()
+        ]
         self.exports.write_text("\n".join(lines) + "\n")
 
     def _fill_vault(self) -> None:

@@ -40,8 +40,10 @@ _COLORS = {
 
 
 def _table(*columns: str) -> Table:
-    """A table that folds what is too long: an id that was cut off cannot be copied."""
-    return Table(*(Column(name, overflow="fold") for name in columns), box=None, pad_edge=False)
+    """A table that folds what is too long, but never its first column: that is what one copies."""
+    first, *others = columns
+    folding = (Column(name, overflow="fold") for name in others)
+    return Table(Column(first, no_wrap=True), *folding, box=None, pad_edge=False)
 
 
 def colored(status: str) -> str:
@@ -178,10 +180,9 @@ def mission(console: Console, result: MissionResult) -> None:
 
 
 def _ledger(obligations: Sequence[Obligation]) -> Table:
-    table = _table("obligation", "tool", "state", "price", "confirmed by", "note")
+    table = _table("tool", "state", "price", "confirmed by", "note")
     for o in obligations:
         table.add_row(
-            o.obligation_id,
             o.tool,
             colored(o.state.value),
             str(o.price or ""),
