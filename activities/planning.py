@@ -1,6 +1,5 @@
 """Thinking: split the goal, select tools, plan a step, discover more; recorded, never replayed."""
 
-import functools
 from collections.abc import Callable, Sequence
 
 from temporalio import activity
@@ -9,7 +8,7 @@ from activities.boundary import heartbeats, translated_errors
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.discovery import DiscoveryIndex
+from orchestrator.catalog.discovery import DiscoveryIndexes
 from orchestrator.contracts import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.decision import AgentProfile, GoalBrief, MissionPlan, StepContext
 from orchestrator.planning.planner import Planner, check_decision, check_plan
@@ -32,7 +31,7 @@ class PlanningActivities:
         self._routers = routers
         self._planner = planner
         self._agents = tuple(agents)
-        self._indexes = functools.lru_cache(maxsize=8)(DiscoveryIndex)
+        self._indexes = DiscoveryIndexes()
 
     @activity.defn(name=contracts.SPLIT_GOAL)
     async def split_goal(self, brief: GoalBrief) -> MissionPlan:
@@ -68,7 +67,7 @@ class PlanningActivities:
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
         """Tools of the whole catalog that fit the query."""
         with translated_errors():
-            index = self._indexes(self._catalogs.get(wanted.catalog_digest))
+            index = self._indexes.of(self._catalogs.get(wanted.catalog_digest))
             matches = index.search(wanted.query, limit=wanted.limit)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
 
