@@ -7,11 +7,18 @@ from temporalio import activity
 from activities.boundary import heartbeats, translated_errors
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.discovery import DiscoveryIndexes
 from orchestrator.contracts import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.planning.decision import AgentProfile, GoalBrief, MissionPlan, StepContext
-from orchestrator.planning.planner import Planner, check_decision, check_plan
+from orchestrator.planning.decision import (
+    AgentProfile,
+    GoalBrief,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 
@@ -59,9 +66,16 @@ class PlanningActivities:
         async with heartbeats():
             with translated_errors():
                 catalog = self._catalogs.get(step.context.catalog_digest)
-                decision = await self._planner.plan_step(step.context, step.selection, catalog)
+                decision, usage = await self._decide(step, catalog)
                 check_decision(decision, step.selection, step.context, catalog)
-                return PlanStepOutput(decision=decision)
+                return PlanStepOutput(decision=decision, usage=usage)
+
+    async def _decide(
+        self, step: PlanStepInput, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        if isinstance(self._planner, MeteredPlanner):
+            return await self._planner.plan_metered(step.context, step.selection, catalog)
+        return await self._planner.plan_step(step.context, step.selection, catalog), None
 
     @activity.defn(name=contracts.DISCOVER_TOOLS)
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
