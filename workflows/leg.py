@@ -48,7 +48,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from workflows import calls
     from workflows.confirmation import PAST, Gate, refuse
-    from workflows.failures import first_words
+    from workflows.failures import LOST, first_words
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -83,7 +83,7 @@ class LegWorkflow:
             await self._work()
         except LegLost as lost:
             self._end(LegStatus.FAILED, error=str(lost))
-        except BaseException as error:
+        except LOST as error:
             if is_cancelled_exception(error):
                 self._end(LegStatus.CANCELLED, error="cancelled")
                 await self._drain()
@@ -323,9 +323,11 @@ class LegWorkflow:
                 timeout_summary="question expires",
             )
         except TimeoutError:
-            self._question = None
-            self._record(selection, "ask the user", "expired")
-            raise LegLost(f"nobody answered in time: {asked.question}") from None
+            # An answer may arrive in the same task as the timer, and was promised to count.
+            if self._question is not None:
+                self._question = None
+                self._record(selection, "ask the user", "expired")
+                raise LegLost(f"nobody answered in time: {asked.question}") from None
         self._show(LegStatus.RUNNING)
         self._record(selection, "ask the user", "answered")
 
