@@ -10,7 +10,8 @@ OrchestratorError
 ├── PlanError               a plan or a planner's decision is at fault
 │   ├── NothingFits         no tool can do what the goal asks
 │   ├── PlanInvalid         legs that repeat, depend on nobody, or run in a circle
-│   └── DecisionInvalid     a step that names a tool it was not shown, or cannot be
+│   ├── DecisionInvalid     a step that names a tool it was not shown, or cannot be
+│   └── ModelRefused        the provider of a model does not serve the request
 ├── ToolError               a tool call is at fault
 │   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
 │   ├── EgressRefused       the request would have gone to a host that the document does not declare
@@ -27,6 +28,7 @@ OrchestratorError
 └── ServiceUnavailable      something we need does not answer
     ├── ServerUnreachable   no Temporal server at the address
     ├── NoWorker            nobody polls the task queue
+    ├── ModelUnavailable    a model did not answer in time, or is overloaded
     └── MissionNotFound     no mission with that id
 """
 
@@ -110,6 +112,16 @@ class PlanInvalid(PlanError):
 
 class DecisionInvalid(PlanError):
     """A planner's step that cannot be carried out."""
+
+
+class ModelRefused(PlanError):
+    """A model's provider that will not serve the request: credentials, quota, size or content."""
+
+    def __init__(self, model: str, reason: str) -> None:
+        """Name the model and the kind of refusal, never what was sent."""
+        self.model = model
+        self.reason = reason
+        super().__init__(f"the model {model} cannot plan this step: {reason}")
 
 
 class ToolError(OrchestratorError):
@@ -224,6 +236,16 @@ class NoWorker(ServiceUnavailable):
         super().__init__(
             f"no worker polls the task queue {task_queue!r}; start one with: orchestrator worker"
         )
+
+
+class ModelUnavailable(ServiceUnavailable):
+    """A model that does not answer now; another attempt may reach it."""
+
+    def __init__(self, model: str, reason: str) -> None:
+        """Name the model and what asking it met."""
+        self.model = model
+        self.reason = reason
+        super().__init__(f"the model {model} does not answer: {reason}")
 
 
 class MissionNotFound(ServiceUnavailable):

@@ -26,6 +26,7 @@ class Settings(BaseSettings):
         ORCHESTRATOR_SPECS=crm.yaml:billing/      files and folders of OpenAPI documents
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
+        ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    a model plans; its key as its provider reads it
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
     """
 
@@ -39,6 +40,10 @@ class Settings(BaseSettings):
     task_queue: str = "orchestrator"
     server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     agents: Path | None = None
+    planner_model: str | None = Field(
+        default=None,
+        description="provider:model for agents that name none; unset, they plan without a model",
+    )
 
     @field_validator("specs", mode="before")
     @classmethod

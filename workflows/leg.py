@@ -118,9 +118,12 @@ class LegWorkflow:
         self._update(step=self._state.step + 1)
         context = self._context()
         selection = await calls.select_tools(context)
-        decision = await calls.plan_step(context, selection)
+        planned = await calls.plan_step(context, selection)
+        self._update(usage=self._state.usage.plus(planned.usage))
+        decision = planned.decision
         match decision:
             case CallTool():
+                self._check_calls_left()
                 await self._call(decision, selection)
             case DiscoverTools(query=query):
                 await self._discover(query, selection)
@@ -133,6 +136,13 @@ class LegWorkflow:
             case GiveUp(reason=reason):
                 self._record(selection, "give up", "lost", reason)
                 raise LegLost(reason)
+
+    def _check_calls_left(self) -> None:
+        """Only calls that were sent count: discovery, questions and refused calls are free."""
+        if self._state.tool_calls >= self._input.leg.agent.max_tool_calls:
+            raise LegLost(
+                f"the leg made {self._state.tool_calls} tool calls without reaching its goal"
+            )
 
     def _context(self) -> StepContext:
         state, leg = self._state, self._input
@@ -239,6 +249,7 @@ class LegWorkflow:
             call = call.model_copy(update={"deadline": deadline})
         if allowed.obligation is not None:
             self._write_ahead(allowed)
+        self._update(tool_calls=self._state.tool_calls + 1)
         outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
         self._settle(allowed, outcome)
         if cancelled:
@@ -452,6 +463,7 @@ class LegWorkflow:
             facts=self._facts(),
             ledger=state.ledger,
             spend=state.spend,
+            usage=state.usage,
             decisions=state.decisions,
         )
 

@@ -16,7 +16,7 @@ from temporalio.exceptions import (
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
-    from orchestrator.budget import Spend, over_budget
+    from orchestrator.budget import Spend, Usage, over_budget
     from orchestrator.contracts import (
         CatalogPin,
         LegInput,
@@ -270,6 +270,7 @@ class MissionWorkflow:
             receipts=receipts_of(ledger),
             ledger=ledger,
             spend=spend_of(ledger),
+            usage=Usage.total(r.usage for r in self._results.values()),
             catalog_digest=self._catalog.digest,
             catalog_size=self._catalog.size,
             started_at=workflow.info().start_time,

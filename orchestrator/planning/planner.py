@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.errors import DecisionInvalid, PlanInvalid
@@ -19,6 +20,7 @@ from orchestrator.planning.decision import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.prompt import initial_block
 from orchestrator.routing.selection import Selection
 
 PII_PREFIX = "pii:"
@@ -46,6 +48,17 @@ class Planner(Protocol):
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> StepDecision:
         """The next step of one leg."""
+        ...
+
+
+@runtime_checkable
+class MeteredPlanner(Planner, Protocol):
+    """A planner whose steps cost something."""
+
+    async def plan_metered(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        """The next step of one leg, and what deciding it took; None when it took nothing."""
         ...
 
 
@@ -101,7 +114,8 @@ def _check_order(plan: MissionPlan) -> None:
 def _check_call(
     decision: CallTool, selection: Selection, context: StepContext, catalog: Catalog
 ) -> None:
-    shown = {*selection.tools, *context.discovered}
+    core = {tool.name for tool in initial_block(catalog, context.agent.domains).core}
+    shown = {*selection.tools, *context.discovered, *core}
     if decision.tool not in shown:
         raise DecisionInvalid(
             f"{decision.tool} was not among the {len(shown)} tools shown; discover it first"
