@@ -13,7 +13,7 @@ OrchestratorError
 │   └── DecisionInvalid     a step that names a tool it was not shown, or cannot be
 ├── ToolError               a tool call is at fault
 │   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
-│   ├── EgressRefused       the request would have gone to a host that the document does not declare
+│   ├── EgressRefused       the request would have gone to a host that it may not go to
 │   └── TransportFailed     the provider could not be reached, or the answer never came
 ├── BudgetExceeded          the next call would cost more than is left
 ├── ConfirmationError       a decision or a grant is at fault
@@ -127,13 +127,15 @@ class ArgumentsInvalid(ToolError):
 
 
 class EgressRefused(ToolError):
-    """A request to a host that the document does not declare; nothing was sent there."""
+    """A request to a host that may not be called; nothing was sent there."""
 
-    def __init__(self, tool: str, host: str) -> None:
-        """Name the tool and the host."""
+    def __init__(
+        self, tool: str, host: str, reason: str = "is not a server that its document declares"
+    ) -> None:
+        """Name the tool and the host, and say what about it."""
         self.tool = tool
         self.host = host
-        super().__init__(f"{tool}: {host} is not a server that its document declares")
+        super().__init__(f"{tool}: {host} {reason}")
 
 
 class TransportFailed(ToolError):

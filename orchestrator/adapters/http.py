@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import httpx
 
+from orchestrator.adapters.addresses import AddressPolicy, AddressRefused
 from orchestrator.adapters.answer import (
     Answer,
     is_in_progress,
@@ -33,19 +34,18 @@ from orchestrator.adapters.telemetry import (
     tool_call_span,
     wire_logs_dropped,
 )
+from orchestrator.adapters.transport import CheckedTransport
+from orchestrator.adapters.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
 from orchestrator.catalog.arguments import check_arguments, personal_fields
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.errors import ArgumentsInvalid, PiiMissing, TransportFailed
-from orchestrator.outcome import ToolOutcome, classify_status
+from orchestrator.errors import ArgumentsInvalid, EgressRefused, PiiMissing
+from orchestrator.outcome import ToolOutcome, TransportFault, classify
 from orchestrator.pii import handle_for
 from orchestrator.record import JsonObject
 
 _CALL_ID_HEADER = "X-Request-Id"
-_KEEPALIVE_S = 2.0
-"""Shorter than servers wait (uvicorn: 5 s): a request on a connection that the server is closing
-breaks in a way that leaves its outcome unclear."""
 
 
 class ToolClient:
@@ -64,6 +64,8 @@ class ToolClient:
         secrets: SecretStore,
         pii: PiiVault,
         server_variables: Mapping[str, str] = {},
+        allowed_private_hosts: Iterable[str] = (),
+        proxy: str | None = None,
         max_answer_bytes: int = 1_000_000,
         http: httpx.AsyncClient | None = None,
         telemetry: Telemetry | None = None,
@@ -74,14 +76,18 @@ class ToolClient:
             secrets: asked for credentials at each call.
             pii: asked for personal values at each call.
             server_variables: values that override the defaults of the documents' server variables.
+            allowed_private_hosts: hosts that may be called at addresses that are not public: this
+                machine, a private network, link-local ones.
+            proxy: URL of an HTTP proxy for all calls; the environment's is never used.
             max_answer_bytes: a larger body is not read.
-            http: closed with this client; by default one is made.
+            http: closed with this client, and trusted with where it connects to; by default one is
+                made that obeys `allowed_private_hosts` and `proxy`.
             telemetry: by default what is installed in the process.
         """
         self._secrets = secrets
         self._pii = pii
         self._max_answer_bytes = max_answer_bytes
-        self._http = http if http is not None else _default_http()
+        self._http = http if http is not None else _checked_http(allowed_private_hosts, proxy)
         self._telemetry = telemetry if telemetry is not None else default_telemetry()
         self._endpoints = Endpoints(server_variables)
 
@@ -130,7 +136,8 @@ class ToolClient:
             ArgumentsInvalid: nothing was sent; names each fault.
             PiiMissing: nothing was sent; the vault lacks these fields.
             SecretMissing: nothing was sent; a credential is not configured.
-            EgressRefused: nothing was sent; no declared server.
+            EgressRefused: nothing was sent; no declared server, or one at an address that is not
+                public and not allowed.
             DocumentInvalid: nothing was sent; the document is at fault.
             UsageError: nothing was sent; a server variable or the vault is at fault.
             TransportFailed: no answer; says whether the provider may have acted all the same.
@@ -167,10 +174,8 @@ class ToolClient:
                 request.extensions["trace"] = call.wire.on_event
                 return await self._exchange(call, request, mask, facts)
         except TimeoutError:
-            raise TransportFailed(
-                call.endpoint.tool.name,
-                f"no complete answer within {timeout_s:g} s",
-                may_have_arrived=call.wire.may_have_arrived,
+            raise transport_failure(
+                call.endpoint.tool.name, call.wire.late_fault, f"{timeout_s:g} s"
             ) from None
 
     async def _prepare(
@@ -216,8 +221,10 @@ class ToolClient:
             response = await self._http.send(
                 request, stream=True, auth=None, follow_redirects=False
             )
-        except _HTTPX_ERRORS as error:
-            failure = map_transport_error(tool.name, error)
+        except AddressRefused as refused:
+            raise _not_allowed(tool, refused) from None
+        except HTTPX_ERRORS as error:
+            failure = transport_failure(tool.name, fault_of(error))
             raise failure from (error if mask.is_absent_from(error) else None)
         facts.status = response.status_code
         try:
@@ -234,11 +241,10 @@ class ToolClient:
         """
         try:
             return await read_answer(response, max_bytes=self._max_answer_bytes)
-        except _HTTPX_ERRORS as error:
+        except HTTPX_ERRORS as error:
             if 300 <= response.status_code < 500:
                 return Answer(response.status_code, response.headers, fault="the body broke off")
-            failure = map_transport_error(call.endpoint.tool.name, error)
-            raise TransportFailed(failure.tool, failure.reason, may_have_arrived=True) from error
+            raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
 
 
 @dataclass
@@ -254,9 +260,14 @@ class _Wire:
             self.sending = True
 
     @property
-    def may_have_arrived(self) -> bool:
-        """False only when the transport reports its steps and sending was not among them."""
-        return self.sending or not self.seen
+    def late_fault(self) -> TransportFault:
+        """What it means that the time is over now.
+
+        Nothing was sent only when the transport reports its steps and sending was not among them.
+        """
+        if self.seen and not self.sending:
+            return TransportFault.DEADLINE_BEFORE_SENDING
+        return TransportFault.DEADLINE
 
 
 @dataclass
@@ -274,13 +285,9 @@ class _Call:
         return {header: self.idempotency_key} if header and self.idempotency_key else {}
 
 
-def _default_http() -> httpx.AsyncClient:
-    """A client that goes around a proxy for this machine's own addresses."""
-    direct = {f"all://{host}": None for host in ("127.0.0.1", "localhost", "[::1]")}
-    limits = httpx.Limits(
-        max_connections=200, max_keepalive_connections=50, keepalive_expiry=_KEEPALIVE_S
-    )
-    return httpx.AsyncClient(limits=limits, mounts=direct)
+def _checked_http(allowed_private_hosts: Iterable[str], proxy: str | None) -> httpx.AsyncClient:
+    transport = CheckedTransport(AddressPolicy(allowed_private_hosts), proxy=proxy)
+    return httpx.AsyncClient(transport=transport, trust_env=False)
 
 
 def _read_all(pii: PiiVault, fields: Sequence[str]) -> dict[str, str]:
@@ -316,7 +323,7 @@ def _hidden(
 def _outcome(call: _Call, answer: Answer, mask: Mask) -> ToolOutcome:
     tool = call.endpoint.tool
     in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
-    kind = classify_status(answer.status, in_progress=in_progress)
+    kind = classify(answer.status, in_progress=in_progress, reads=tool.effect is Effect.READ)
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
     breach = answer.fault or (None if kind == "unknown" else _breach(call.endpoint, answer))
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
@@ -332,6 +339,15 @@ def _outcome(call: _Call, answer: Answer, mask: Mask) -> ToolOutcome:
     )
 
 
+def _not_allowed(tool: Tool, refused: AddressRefused) -> EgressRefused:
+    return EgressRefused(
+        tool.name,
+        refused.host,
+        f"leads to {refused.address}, which is {refused.kind}; to allow it, add the host to "
+        "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
+    )
+
+
 def _breach(endpoint: Endpoint, answer: Answer) -> str | None:
     return endpoint.contract.response_breach(
         answer.status, answer.headers, answer.content_type, answer.data
@@ -344,49 +360,3 @@ def _kept_headers(endpoint: Endpoint, answer: Answer, mask: Mask) -> dict[str, s
         for name in sorted(endpoint.kept_headers)
         if name in answer.headers
     }
-
-
-_TRANSPORT_ERRORS: dict[type[Exception], tuple[str, bool]] = {
-    httpx.ConnectTimeout: ("the connection was not made in time", False),
-    httpx.ConnectError: ("the connection was refused or failed", False),
-    httpx.PoolTimeout: ("no connection was free in time", False),
-    httpx.ProxyError: ("the proxy refused the connection", False),
-    httpx.UnsupportedProtocol: ("the address is not one of HTTP", False),
-    httpx.InvalidURL: ("the address is not a URL", False),
-    httpx.CookieConflict: ("two cookies have one name", False),
-    httpx.RequestNotRead: ("the request's body was not read", False),
-    httpx.LocalProtocolError: ("the request is not valid HTTP", True),
-    httpx.ReadTimeout: ("the answer did not come in time", True),
-    httpx.WriteTimeout: ("the request could not be sent in time", True),
-    httpx.ReadError: ("the connection broke before the answer was complete", True),
-    httpx.WriteError: ("the connection broke while sending", True),
-    httpx.CloseError: ("the connection could not be closed", True),
-    httpx.RemoteProtocolError: ("the server broke off or did not speak HTTP", True),
-    httpx.DecodingError: ("the answer could not be decoded", True),
-    httpx.TooManyRedirects: ("the server redirects without end", True),
-    httpx.HTTPStatusError: ("the server answered with an error", True),
-    httpx.StreamConsumed: ("the answer was read twice", True),
-    httpx.StreamClosed: ("the answer was closed before it was read", True),
-    httpx.ResponseNotRead: ("the answer was not read", True),
-    httpx.TimeoutException: ("it took too long", True),
-    httpx.NetworkError: ("the connection failed", True),
-    httpx.ProtocolError: ("the protocol was broken", True),
-    httpx.TransportError: ("the transport failed", True),
-    httpx.RequestError: ("the request failed", True),
-    httpx.HTTPError: ("the exchange failed", True),
-    httpx.StreamError: ("the stream was misused", True),
-}
-"""What happened, and whether the provider may have processed the request. The last ones are bases:
-an exception that httpx adds under one of them is unclear until it gets a line of its own."""
-
-_HTTPX_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError)
-
-
-def map_transport_error(tool: str, error: Exception) -> TransportFailed:
-    """Our error for one of httpx's, by its most specific line in the table."""
-    for kind in type(error).__mro__:
-        found = _TRANSPORT_ERRORS.get(kind)
-        if found is not None:
-            reason, may_have_arrived = found
-            return TransportFailed(tool, reason, may_have_arrived=may_have_arrived)
-    raise TypeError(f"{type(error).__name__} is no exception of httpx") from error
