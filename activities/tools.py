@@ -98,7 +98,8 @@ class ToolActivities:
 
         The process may die anywhere in here: before the wire nothing happened; after it the same
         call goes out again with the same key, and the provider answers what it answered before. A
-        side effect that takes no key is scheduled with a single attempt.
+        side effect that takes no key is scheduled with a single attempt: when that one cannot have
+        left, the call is settled and not unclear.
 
         Raises:
             ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
@@ -121,6 +122,8 @@ class ToolActivities:
             except NOTHING_SENT as error:
                 return _not_sent(error, earlier_attempts=activity.info().attempt > 1)
             except TransportFailed as error:
+                if not error.may_have_arrived and _is_the_only_attempt():
+                    return ToolOutcome(kind="rejected", reason=str(error))
                 raise ApplicationError(str(error), type=type(error).__name__) from error
         return _settled(outcome)
 
@@ -168,6 +171,12 @@ def _time_left(call: ToolCall) -> float:
 def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:
     """An attempt that ended before the wire settles the call only if no earlier one got further."""
     return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=str(error))
+
+
+def _is_the_only_attempt() -> bool:
+    """Whether none came before and none will follow: what it knows is all there is to know."""
+    policy = activity.info().retry_policy
+    return policy is not None and policy.maximum_attempts == 1
 
 
 def _settled(outcome: ToolOutcome) -> ToolOutcome:

@@ -192,7 +192,7 @@ class LegWorkflow:
             selection,
             f"call {decision.tool}",
             outcome.kind,
-            outcome.reason,
+            outcome.reason or outcome.contract_breach,
             at=outcome.answered_at,
         )
         if outcome.kind == "unknown" and allowed.obligation is not None:
@@ -279,6 +279,7 @@ class LegWorkflow:
             side_effect=allowed.side_effect,
             body=outcome.body,
             error=None if outcome.kind == "succeeded" else outcome.reason or outcome.kind,
+            contract_breach=outcome.contract_breach,
             price=outcome.price,
         )
 

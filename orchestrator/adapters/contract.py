@@ -1,6 +1,5 @@
 """One operation's contract, checked by openapi-core: each request before it leaves, each answer."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -31,6 +30,7 @@ from openapi_core.validation.schemas.factories import SchemaValidatorsFactory
 from openapi_core.validation.schemas.validators import SchemaValidator
 from pydantic import JsonValue
 
+from orchestrator.adapters.answer import Answer
 from orchestrator.adapters.parameters import json_text
 from orchestrator.adapters.placement import Placement
 from orchestrator.catalog.arguments import unreadable_schema
@@ -43,6 +43,7 @@ from orchestrator.record import JsonObject
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
 """OpenAPI: parameters of these names are ignored."""
 _JSON = "application/json"
+_WITHOUT_BODY = frozenset({204, 205, 304})
 _BODY = "body"
 """The name of the request's body among the parts of a request; a parameter's has a dot in it."""
 _RESOLVED = 512
@@ -63,6 +64,13 @@ class _AskedRequest:
     content_type: str = _JSON
 
 
+@dataclass(frozen=True)
+class _Read:
+    """A body that was parsed already."""
+
+    value: JsonValue
+
+
 @dataclass
 class _GivenResponse:
     """An answer as openapi-core looks at one."""
@@ -70,7 +78,7 @@ class _GivenResponse:
     status_code: int
     headers: Mapping[str, str]
     content_type: str
-    data: bytes
+    data: Any
 
 
 class OperationContract:
@@ -84,7 +92,8 @@ class OperationContract:
     """
 
     def __init__(self, operation: Operation, tool: Tool) -> None:
-        pinned = _pinned_document(operation, tool)
+        pinned_responses = _responses(operation)
+        pinned = _pinned_document(operation, tool, pinned_responses)
         # No handlers: the default ones fetch references over the network and from the disk.
         spec = SchemaPath.from_dict(
             cast("Any", pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
@@ -94,6 +103,7 @@ class OperationContract:
         request_class = V30RequestValidator if is_30 else V31RequestValidator
         response_class = V30ResponseValidator if is_30 else V31ResponseValidator
         self._tool = tool
+        self._answer_types = frozenset(_answer_types(pinned_responses))
         self._requests = request_class(
             spec,
             path_finder_cls=finder,
@@ -103,7 +113,7 @@ class OperationContract:
             spec,
             path_finder_cls=finder,
             schema_validators_factory=_KeptValidators(response_class.schema_validators_factory),
-            extra_media_type_deserializers=dict.fromkeys(_json_types(operation), json.loads),
+            extra_media_type_deserializers=_AnyType(),
         )
 
     def request_violations(
@@ -128,20 +138,26 @@ class OperationContract:
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
             raise unreadable_schema(self._tool, fault) from None
 
-    def response_breach(
-        self, status: int, headers: Mapping[str, str], content_type: str, data: bytes
-    ) -> str | None:
-        """What of an answer breaks the contract, in one text; None when it honours it.
+    @property
+    def answer_types(self) -> frozenset[str]:
+        """The media types that its answers may have, without parameters, in lower case."""
+        return self._answer_types
 
-        Args:
-            status: as received.
-            headers: names in any case.
-            content_type: the media type without its parameters, in lower case.
-            data: the body, decompressed.
-        """
-        response = _GivenResponse(status, _AnyCase(headers), content_type, data)
+    def response_breach(self, answer: Answer) -> str | None:
+        """What of an answer breaks the contract, in one text; None when it honours it."""
+        response = _GivenResponse(
+            answer.status,
+            _AnyCase(answer.headers),
+            answer.content_type,
+            None if answer.is_empty else _Read(answer.value),
+        )
+        bodyless = self._tool.method == "HEAD" or answer.status in _WITHOUT_BODY
         try:
-            errors = self._responses.iter_errors(_AskedRequest(), response)
+            errors = [
+                error
+                for error in self._responses.iter_errors(_AskedRequest(), response)
+                if not (bodyless and isinstance(error, MissingData))
+            ]
             texts = list(dict.fromkeys(text for e in errors for text in _response_words(e)))
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
             return f"the answer cannot be checked against its schema ({type(fault).__name__})"
@@ -169,17 +185,18 @@ class _KeptValidators(SchemaValidatorsFactory):
         return kept
 
 
-def _json_types(operation: Operation) -> Iterator[str]:
-    """Declared media types that are JSON under another name, such as application/problem+json.
+class _AnyType(dict[str, Any]):
+    """Deserialisers by media type: there is nothing left to do, whatever the type."""
 
-    openapi-core knows only some by itself and would take the others' bytes for the value.
-    """
-    responses = operation.node.at("responses")
-    for _, response in responses.items() if responses is not None else ():
-        content = response.at("content")
-        for media_type, _ in content.items() if content is not None else ():
-            if is_json(media_type):
-                yield media_type.partition(";")[0].strip().lower()
+    def __contains__(self, media_type: object) -> bool:
+        return True
+
+    def __getitem__(self, media_type: str) -> Any:
+        return _value_of
+
+
+def _value_of(read: _Read, **_: str) -> JsonValue:
+    return read.value
 
 
 class _AnyCase(dict[str, str]):
@@ -200,12 +217,11 @@ def _limited(texts: list[str]) -> str:
     return "; ".join(texts[:_SHOWN]) + rest
 
 
-def _pinned_document(operation: Operation, tool: Tool) -> JsonObject:
+def _pinned_document(operation: Operation, tool: Tool, responses: JsonObject) -> JsonObject:
     """The document with this one operation, reduced to what openapi-core is to check."""
     written: JsonObject = {
-        # OpenAPI 3.1 does not ask for responses: one without them promises nothing.
-        "responses": {"default": {"description": ""}},
         **operation.node.mapping(),
+        "responses": responses,
         "parameters": [],
         "requestBody": {"content": {_JSON: {"schema": _request_schema(operation, tool)}}},
         "security": [],
@@ -218,6 +234,43 @@ def _pinned_document(operation: Operation, tool: Tool) -> JsonObject:
 
 def _counts(parameter: JsonObject) -> bool:
     return parameter["in"] != "header" or str(parameter["name"]).lower() not in _IGNORED_HEADERS
+
+
+def _responses(operation: Operation) -> JsonObject:
+    """The declared responses, their media types as answers are looked up in them."""
+    declared = operation.node.at("responses")
+    if declared is None:
+        # OpenAPI 3.1 does not ask for responses: an operation without them promises nothing.
+        return {"default": {"description": ""}}
+    pinned: JsonObject = {}
+    for status, response in declared.items():
+        mapping = dict(response.mapping())
+        content = response.at("content")
+        if content is not None:
+            mapping["content"] = _content({key: node.mapping() for key, node in content.items()})
+        pinned[status] = mapping
+    return pinned
+
+
+def _content(declared: Mapping[str, JsonObject]) -> JsonObject:
+    """By media types without parameters; two that differ only in these hold either's schema."""
+    schemas: dict[str, list[JsonValue]] = {}
+    for key, media_type in declared.items():
+        essence = key.partition(";")[0].strip().lower()
+        # What is no JSON and no text, such as XML, is not turned into what a schema speaks of.
+        speaks = is_json(essence) or essence.startswith("text/") or "*" in essence
+        schema = media_type.get("schema", {}) if speaks else {}
+        schemas.setdefault(essence, []).append(schema)
+    return {
+        essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
+        for essence, found in schemas.items()
+    }
+
+
+def _answer_types(responses: JsonObject) -> Iterator[str]:
+    for response in responses.values():
+        content = response.get("content") if isinstance(response, dict) else None
+        yield from content if isinstance(content, dict) else ()
 
 
 def _request_schema(operation: Operation, tool: Tool) -> JsonObject:

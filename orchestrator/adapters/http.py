@@ -240,10 +240,19 @@ class ToolClient:
         refused stays refused, with or without the reason.
         """
         try:
-            return await read_answer(response, max_bytes=self._max_answer_bytes)
+            return await read_answer(
+                response,
+                max_bytes=self._max_answer_bytes,
+                declared_types=call.endpoint.contract.answer_types,
+            )
         except HTTPX_ERRORS as error:
             if 300 <= response.status_code < 500:
-                return Answer(response.status_code, response.headers, fault="the body broke off")
+                return Answer(
+                    response.status_code,
+                    response.headers,
+                    is_empty=False,
+                    fault="the body broke off",
+                )
             raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
 
 
@@ -325,7 +334,9 @@ def _outcome(call: _Call, answer: Answer, mask: Mask) -> ToolOutcome:
     in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
     kind = classify(answer.status, in_progress=in_progress, reads=tool.effect is Effect.READ)
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
-    breach = answer.fault or (None if kind == "unknown" else _breach(call.endpoint, answer))
+    breach = answer.fault or (
+        None if kind == "unknown" else call.endpoint.contract.response_breach(answer)
+    )
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
     return ToolOutcome(
         kind=kind,
@@ -335,7 +346,7 @@ def _outcome(call: _Call, answer: Answer, mask: Mask) -> ToolOutcome:
         contract_breach=mask.text(breach) if breach else None,
         price=price_of(answer.body) if spends else None,
         headers=_kept_headers(call.endpoint, answer, mask),
-        retry_after_s=retry_after_s(answer.headers, now=datetime.now(UTC)),
+        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
     )
 
 
@@ -348,15 +359,9 @@ def _not_allowed(tool: Tool, refused: AddressRefused) -> EgressRefused:
     )
 
 
-def _breach(endpoint: Endpoint, answer: Answer) -> str | None:
-    return endpoint.contract.response_breach(
-        answer.status, answer.headers, answer.content_type, answer.data
-    )
-
-
 def _kept_headers(endpoint: Endpoint, answer: Answer, mask: Mask) -> dict[str, str]:
     return {
-        name: mask.text(answer.headers[name])
+        name: mask.text(answer.header(name))
         for name in sorted(endpoint.kept_headers)
         if name in answer.headers
     }
