@@ -21,12 +21,13 @@ from orchestrator.errors import (
     OrchestratorError,
     PiiMissing,
     SecretMissing,
+    TokenRefused,
     TransportFailed,
 )
 from orchestrator.outcome import ToolOutcome
 from orchestrator.planning.observation import trim_body
 
-NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing)
+NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, TokenRefused)
 """Errors of an attempt that ended before the wire."""
 
 

@@ -14,6 +14,7 @@ OrchestratorError
 ├── ToolError               a tool call is at fault
 │   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
 │   ├── EgressRefused       the request would have gone to a host that it may not go to
+│   ├── TokenRefused        the provider's token endpoint gives this client no token
 │   └── TransportFailed     the provider could not be reached, or the answer never came
 ├── BudgetExceeded          the next call would cost more than is left
 ├── ConfirmationError       a decision or a grant is at fault
@@ -136,6 +137,19 @@ class EgressRefused(ToolError):
         self.tool = tool
         self.host = host
         super().__init__(f"{tool}: {host} {reason}")
+
+
+class TokenRefused(ToolError):
+    """A token endpoint gave no token; nothing was done by the tool that needed it."""
+
+    def __init__(self, tool: str, secret: str, reason: str) -> None:
+        """Name the tool, the secret that the client is configured by, and what was answered."""
+        self.tool = tool
+        self.secret = secret
+        super().__init__(
+            f"{tool}: its token endpoint refused the client of {secret!r}: {reason}; check the "
+            f"secrets {secret}_client_id and {secret}_client_secret"
+        )
 
 
 class TransportFailed(ToolError):

@@ -22,8 +22,9 @@ from orchestrator.adapters.answer import (
 from orchestrator.adapters.credentials import Credential, basic_token, resolve_credentials
 from orchestrator.adapters.endpoint import Endpoint, Endpoints
 from orchestrator.adapters.masking import Hidden, Mask, hide_personal, hide_secret
+from orchestrator.adapters.oauth import ClientGrant, ClientKey, Token, Tokens
 from orchestrator.adapters.pii import PiiVault
-from orchestrator.adapters.placement import place_arguments
+from orchestrator.adapters.placement import Placement, place_arguments
 from orchestrator.adapters.request import build_request
 from orchestrator.adapters.reveal import personal_literals, reveal_arguments
 from orchestrator.adapters.secrets import SecretStore
@@ -90,6 +91,7 @@ class ToolClient:
         self._http = http if http is not None else _checked_http(allowed_private_hosts, proxy)
         self._telemetry = telemetry if telemetry is not None else default_telemetry()
         self._endpoints = Endpoints(server_variables)
+        self._tokens = Tokens(self._http)
 
     async def __aenter__(self) -> Self:
         """This client."""
@@ -136,6 +138,7 @@ class ToolClient:
             ArgumentsInvalid: nothing was sent; names each fault.
             PiiMissing: nothing was sent; the vault lacks these fields.
             SecretMissing: nothing was sent; a credential is not configured.
+            TokenRefused: nothing was done; the token endpoint does not know our client.
             EgressRefused: nothing was sent; no declared server, or one at an address that is not
                 public and not allowed.
             DocumentInvalid: nothing was sent; the document is at fault.
@@ -167,42 +170,81 @@ class ToolClient:
 
         Not httpx's timeouts, which begin anew with every byte that arrives.
         """
+        tool = call.endpoint.tool
         try:
             async with asyncio.timeout(timeout_s):
-                request, mask = await self._prepare(catalog, call, arguments)
-                request.extensions["timeout"] = httpx.Timeout(timeout_s).as_dict()
-                request.extensions["trace"] = call.wire.on_event
-                return await self._exchange(call, request, mask, facts)
+                placement, personal = await self._place(catalog, call, arguments)
+                answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
+                if answer.status == 401 and self._forget_stale(call):
+                    # Refused, so nothing was done: the same request once more, with a new token.
+                    call.wire = _Wire()
+                    answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
+                return _outcome(call, answer, mask)
+        except AddressRefused as refused:
+            raise _not_allowed(tool, refused) from None
         except TimeoutError:
-            raise transport_failure(
-                call.endpoint.tool.name, call.wire.late_fault, f"{timeout_s:g} s"
-            ) from None
+            fault = call.wire.late_fault
+            raise transport_failure(tool.name, fault, f"{timeout_s:g} s") from None
 
-    async def _prepare(
+    async def _place(
         self, catalog: Catalog, call: "_Call", arguments: JsonObject
-    ) -> tuple[httpx.Request, Mask]:
-        """The request with its real values, found right, and what hides them afterwards."""
+    ) -> tuple[Placement, list[Hidden]]:
+        """The arguments in their places, with their real values, found right; and what to hide."""
         tool = call.endpoint.tool
         values = await self._personal_values(personal_fields(catalog, tool), arguments)
-        credentials: Sequence[tuple[Credential, str]] = ()
-        if call.endpoint.credentials:
-            # In a thread: a store may read a file or ask a server.
-            credentials = await asyncio.to_thread(
-                resolve_credentials, call.endpoint.credentials, self._secrets
-            )
-        literals = personal_literals(tool, arguments)
-        mask = Mask(_hidden([*values.items(), *literals], credentials))
+        personal = [*values.items(), *personal_literals(tool, arguments)]
         placement = place_arguments(
             tool,
             reveal_arguments(tool, arguments, values),
             body_required=call.endpoint.body_required,
         )
         violations = call.endpoint.contract.request_violations(placement, call.key_header())
+        hidden = [hide_personal(name, value) for name, value in personal]
         if violations:
+            mask = Mask(hidden)
             raise ArgumentsInvalid(tool.name, [mask.text(text) for text in violations])
+        return placement, hidden
+
+    async def _answered(
+        self,
+        call: "_Call",
+        placement: Placement,
+        personal: Sequence[Hidden],
+        timeout_s: float,
+        facts: CallFacts,
+    ) -> tuple[Answer, Mask]:
+        """The answer to one request, and what hides in it what was sent."""
+        credentials = await self._credentials(call) if call.endpoint.credentials else []
+        mask = Mask([*personal, *_hidden(credentials)])
         headers = {**call.key_header(), _CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
         request = build_request(call.endpoint, placement, headers=headers, credentials=credentials)
-        return request, mask
+        request.extensions["timeout"] = httpx.Timeout(timeout_s).as_dict()
+        request.extensions["trace"] = call.wire.on_event
+        return await self._exchange(call, request, mask, facts), mask
+
+    async def _credentials(self, call: "_Call") -> list[tuple[Credential, str]]:
+        """The credentials that the call carries, with their values."""
+        # In a thread: a store may read a file or ask a server.
+        found = await asyncio.to_thread(
+            resolve_credentials, call.endpoint.credentials, self._secrets
+        )
+        call.tokens = []
+        credentials = []
+        for credential, value in found:
+            if isinstance(value, ClientKey):
+                assert credential.grant is not None
+                token = await self._tokens.get(call.endpoint.tool.name, credential.grant, value)
+                call.tokens.append((credential.grant, value, token))
+                value = token.value
+            credentials.append((credential, value))
+        return credentials
+
+    def _forget_stale(self, call: "_Call") -> bool:
+        """Forget the kept tokens that a call carried; whether there were any."""
+        stale = [used for used in call.tokens if not used[2].is_fresh]
+        for grant, key, token in stale:
+            self._tokens.forget(grant, key, token)
+        return bool(stale)
 
     async def _personal_values(
         self, fields: frozenset[str], arguments: JsonObject
@@ -215,23 +257,20 @@ class ToolClient:
 
     async def _exchange(
         self, call: "_Call", request: httpx.Request, mask: Mask, facts: CallFacts
-    ) -> ToolOutcome:
-        tool = call.endpoint.tool
+    ) -> Answer:
+        call.wire.begun = True
         try:
             response = await self._http.send(
                 request, stream=True, auth=None, follow_redirects=False
             )
-        except AddressRefused as refused:
-            raise _not_allowed(tool, refused) from None
         except HTTPX_ERRORS as error:
-            failure = transport_failure(tool.name, fault_of(error))
+            failure = transport_failure(call.endpoint.tool.name, fault_of(error))
             raise failure from (error if mask.is_absent_from(error) else None)
         facts.status = response.status_code
         try:
-            answer = await self._read(call, response)
+            return await self._read(call, response)
         finally:
             await response.aclose()
-        return _outcome(call, answer, mask)
 
     async def _read(self, call: "_Call", response: httpx.Response) -> Answer:
         """The answer; a body that broke off is missed only where the call may have happened.
@@ -258,8 +297,9 @@ class ToolClient:
 
 @dataclass
 class _Wire:
-    """How far a request got, as the transport reports it."""
+    """How far a request got: whether it was given to the transport, and what that reports."""
 
+    begun: bool = False
     seen: bool = False
     sending: bool = False
 
@@ -272,9 +312,10 @@ class _Wire:
     def late_fault(self) -> TransportFault:
         """What it means that the time is over now.
 
-        Nothing was sent only when the transport reports its steps and sending was not among them.
+        Nothing was sent when the transport was given nothing yet, or when it reports its steps and
+        sending was not among them.
         """
-        if self.seen and not self.sending:
+        if not self.begun or (self.seen and not self.sending):
             return TransportFault.DEADLINE_BEFORE_SENDING
         return TransportFault.DEADLINE
 
@@ -287,6 +328,7 @@ class _Call:
     call_id: str
     idempotency_key: str | None
     wire: _Wire = field(default_factory=_Wire)
+    tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
 
     def key_header(self) -> dict[str, str]:
         """The idempotency key in the header that the tool declares."""
@@ -317,10 +359,8 @@ def _read_all(pii: PiiVault, fields: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _hidden(
-    personal: Sequence[tuple[str, str]], credentials: Sequence[tuple[Credential, str]]
-) -> list[Hidden]:
-    hidden = [hide_personal(name, value) for name, value in personal]
+def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
+    hidden = []
     for credential, value in credentials:
         hidden.append(hide_secret(credential.secret.name, value))
         if credential.scheme == "basic":
