@@ -242,7 +242,6 @@ class RollbackInput(Record):
 
     mission_id: str
     reason: str = ""
-    notify_mission: bool = Field(default=False, description="signal the mission when settled")
 
 
 class ResolveInput(Record):

@@ -16,7 +16,8 @@ import httpx
 
 from orchestrator import contracts
 from orchestrator.adapters.pii import FilePiiVault
-from orchestrator.client import MissionClient, connect_temporal
+from orchestrator.client import MissionClient
+from orchestrator.connection import connect_temporal
 from orchestrator.errors import OrchestratorError, ServiceUnavailable, UsageError
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings

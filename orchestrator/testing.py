@@ -58,6 +58,7 @@ from orchestrator.record import JsonObject, Record
 from orchestrator.routing.selection import Selection
 from orchestrator.saga import Ledger, Obligation, UndoOutcome
 
+T = TypeVar("T")
 Decide = Callable[[MissionHandle, ConfirmationCard], Awaitable[None]]
 
 
@@ -93,6 +94,21 @@ async def run_to_end(
                 if (await mission.snapshot()).finished_at is not None:
                     return await mission.result()
             await asyncio.sleep(0.1)
+
+
+async def eventually(ask: Callable[[], Awaitable[T]], *, patience_s: float = 30.0) -> T:
+    """The first answer that is true.
+
+    Example: `cards = await eventually(mission.confirmations)`
+
+    Raises:
+        TimeoutError: there was none in time.
+    """
+    async with asyncio.timeout(patience_s):
+        while True:
+            if answer := await ask():
+                return answer
+            await asyncio.sleep(0.05)
 
 
 class MemorySecrets:

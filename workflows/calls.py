@@ -26,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.decision import GoalBrief, MissionPlan, StepContext, StepDecision
     from orchestrator.routing.selection import Selection
     from orchestrator.saga import Obligation, UndoOutcome
+    from workflows.failures import first_words
 
 _THINK = timedelta(seconds=15)
 """For work inside a worker, without a provider: generous, and short enough that a dead worker is
@@ -147,7 +148,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
         )
         return answer
     except ActivityError as error:
-        return ToolOutcome(kind="unknown", reason=str(error.cause or error))
+        return ToolOutcome(kind="unknown", reason=first_words(error))
 
 
 async def collect_legs(mission_id: str) -> tuple[LegResult, ...]:

@@ -48,7 +48,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from workflows import calls
     from workflows.confirmation import PAST, Gate, refuse
-    from workflows.failures import first_words
+    from workflows.failures import LOST, first_words
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -83,7 +83,7 @@ class LegWorkflow:
             await self._work()
         except LegLost as lost:
             self._end(LegStatus.FAILED, error=str(lost))
-        except BaseException as error:
+        except LOST as error:
             if is_cancelled_exception(error):
                 self._end(LegStatus.CANCELLED, error="cancelled")
                 await self._drain()

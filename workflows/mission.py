@@ -37,7 +37,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.decision import Fact, GoalBrief, LegPlan, MissionPlan
     from orchestrator.saga import Ledger, RollbackReport
     from workflows import calls
-    from workflows.failures import first_words
+    from workflows.failures import LOST, first_words
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -79,7 +79,7 @@ class MissionWorkflow:
         """
         try:
             await self._pursue()
-        except BaseException as error:
+        except LOST as error:
             self._note_error(error)
             await finish_despite_cancel(self._undo())
         return self._conclude()
@@ -118,7 +118,7 @@ class MissionWorkflow:
                 for task in done:
                     self._results[running.pop(task)] = task.result()
                 self._show(self._status)
-        except BaseException as error:
+        except LOST as error:
             self._note_error(error)
             for task in running:
                 task.cancel()
@@ -188,9 +188,7 @@ class MissionWorkflow:
         try:
             await workflow.start_child_workflow(
                 contracts.ROLLBACK_WORKFLOW,
-                RollbackInput(
-                    mission_id=self._mission_id, reason=self._error or "", notify_mission=True
-                ),
+                RollbackInput(mission_id=self._mission_id, reason=self._error or ""),
                 id=contracts.rollback_workflow_id(self._mission_id),
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
@@ -305,5 +303,5 @@ def workflow_attributes(mission_id: str, status: str) -> TypedSearchAttributes:
 
 
 async def _all_done(tasks: list[asyncio.Task[LegResult]]) -> None:
-    """Wait until each has ended, however."""
-    await workflow.wait(tasks)
+    """Wait until each has ended, however; errors that follow from the first are not news."""
+    await asyncio.gather(*tasks, return_exceptions=True)

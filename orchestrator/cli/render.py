@@ -1,7 +1,10 @@
 """Text for people: tables, cards and timelines, drawn with rich."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -9,18 +12,20 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Column, Table
 
-from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.discovery import Match
-from orchestrator.catalog.tool import Tool
-from orchestrator.client import MissionSummary
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.demo import DemoMission, DemoReport
-from orchestrator.devserver import Stack
-from orchestrator.mission import MissionResult, Question
 from orchestrator.record import JsonObject
-from orchestrator.routing.router import Explanation
-from orchestrator.routing.selection import Selection
-from orchestrator.saga import Obligation, RollbackReport
+
+if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+    from orchestrator.catalog.catalog import Catalog
+    from orchestrator.catalog.discovery import Match
+    from orchestrator.catalog.tool import Tool
+    from orchestrator.client import MissionSummary
+    from orchestrator.confirm import ConfirmationCard
+    from orchestrator.demo import DemoMission, DemoReport
+    from orchestrator.devserver import Stack
+    from orchestrator.mission import MissionResult, Question
+    from orchestrator.routing.router import Explanation
+    from orchestrator.routing.selection import Selection
+    from orchestrator.saga import Obligation, RollbackReport
 
 _COLORS = {
     "succeeded": "green",

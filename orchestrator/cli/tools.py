@@ -13,6 +13,7 @@ from orchestrator.catalog.lint import has_errors
 from orchestrator.catalog.lint import lint as lint_documents
 from orchestrator.cli import render
 from orchestrator.cli.output import AsJson, console, print_json
+from orchestrator.cli.values import Specs
 from orchestrator.settings import load_settings
 
 app = typer.Typer(help="Look at the tools of OpenAPI documents.", no_args_is_help=True)
@@ -31,11 +32,6 @@ _WRITERS = {
     LintFormat.JSON: lint_report.as_json,
     LintFormat.SARIF: lint_report.as_sarif,
 }
-
-Specs = Annotated[
-    list[Path] | None,
-    typer.Option("--specs", help="An OpenAPI file or a folder of them; may be repeated."),
-]
 
 
 def open_catalog(specs: list[Path] | None) -> Catalog:

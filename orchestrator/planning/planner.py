@@ -53,13 +53,15 @@ def check_plan(plan: MissionPlan) -> None:
     """Refuse a plan that cannot be run.
 
     Raises:
-        PlanInvalid: no leg, an id used twice, a dependency that is not there, or a circle.
+        PlanInvalid: no leg, an id used twice or taken, a dependency that is not there, or a circle.
     """
     if not plan.legs:
         raise PlanInvalid("the plan has no leg; name at least one thing to do")
     ids = [leg.leg_id for leg in plan.legs]
     if twice := sorted({leg_id for leg_id in ids if ids.count(leg_id) > 1}):
         raise PlanInvalid(f"several legs are called {', '.join(twice)}; give each its own id")
+    if "rollback" in ids:
+        raise PlanInvalid("no leg can be called rollback; its workflow id is the rollback's own")
     for leg in plan.legs:
         if unknown := sorted(set(leg.depends_on) - set(ids)):
             raise PlanInvalid(f"leg {leg.leg_id} depends on {', '.join(unknown)}, which is no leg")
