@@ -78,35 +78,37 @@ out; the others say that the request itself should have gone somewhere else."""
 
 
 def classify(
-    ended: int | TransportFault, *, in_progress: bool = False, reads: bool = False
+    ended: int | TransportFault, *, in_progress: bool = False, changes: bool = False
 ) -> OutcomeKind:
     """What one attempt to call a tool came to.
 
     Args:
         ended: the status that was received, or the fault that it ended with.
         in_progress: see `classify_status`.
-        reads: see `classify_status`.
+        changes: see `classify_status`.
 
     Returns:
         "rejected" only when the attempt can have had no effect at the provider.
     """
     if isinstance(ended, TransportFault):
         return "rejected" if ended in _NEVER_LEFT else "unknown"
-    return classify_status(ended, in_progress=in_progress, reads=reads)
+    return classify_status(ended, in_progress=in_progress, changes=changes)
 
 
-def classify_status(status: int, *, in_progress: bool = False, reads: bool = False) -> OutcomeKind:
+def classify_status(
+    status: int, *, in_progress: bool = False, changes: bool = False
+) -> OutcomeKind:
     """The outcome that an HTTP status stands for.
 
     Args:
         status: as received; an informational one is no answer.
         in_progress: a 409 says that an earlier request with the same key is still running.
-        reads: the tool only reads, so that a redirect cannot mean that something was done.
+        changes: the tool may change something, so that a redirect may mean that it did.
     """
     if 200 <= status < 300:
         return "succeeded"
     if status < 200 or status >= 500 or status in _NOT_FINAL:
         return "unknown"
-    if (status == 409 and in_progress) or (status in _DONE_ELSEWHERE and not reads):
+    if (status == 409 and in_progress) or (status in _DONE_ELSEWHERE and changes):
         return "unknown"
     return "rejected"

@@ -372,7 +372,7 @@ def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
 def _outcome(call: _Call, answer: Answer, mask: Mask) -> ToolOutcome:
     tool = call.endpoint.tool
     in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
-    kind = classify(answer.status, in_progress=in_progress, reads=tool.effect is Effect.READ)
+    kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
     breach = answer.fault or (
         None if kind == "unknown" else call.endpoint.contract.response_breach(answer)

@@ -102,7 +102,7 @@ class Tokens:
         answer = await self._sent(tool, grant, key, in_header=True)
         if answer.status == 401 or _error_code(answer) == "invalid_client":
             answer = await self._sent(tool, grant, key, in_header=False)
-        kind = classify_status(answer.status, reads=True)
+        kind = classify_status(answer.status)
         if kind == "succeeded":
             return answer
         mask = Mask([hide_secret(f"{grant.secret.name}_client_secret", key.client_secret)])
