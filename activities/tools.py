@@ -1,5 +1,6 @@
 """Calling tools: check and complete a call, and send it once it is allowed."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from temporalio import activity
@@ -10,7 +11,7 @@ from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
 from orchestrator.cards import build_card, draft_obligation, quoted_item, quoted_price, title_of
-from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.arguments import check_arguments, needed_fields
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirm import call_digest
 from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
@@ -41,7 +42,11 @@ class ToolActivities:
 
     @activity.defn(name=contracts.PREPARE_CALL)
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
-        """Fill what the orchestrator fills, check the arguments, draw up card and obligation."""
+        """Fill what the orchestrator fills, check the arguments, draw up card and obligation.
+
+        A personal field that the vault lacks is found here, before a person approves a call that
+        could not be made.
+        """
         with translated_errors():
             catalog = self._catalogs.get(wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
@@ -51,6 +56,9 @@ class ToolActivities:
         problems = check_arguments(catalog, tool, arguments)
         if problems:
             return PreparedCall(problems=problems)
+        missing = await self._missing_personal(needed_fields(catalog, tool, arguments))
+        if missing:
+            return PreparedCall(missing_personal=missing)
         item = quoted_item(arguments, wanted.observations)
         return PreparedCall(
             call=ToolCall(
@@ -92,6 +100,12 @@ class ToolActivities:
             if tool.effect in (Effect.OBLIGATION, Effect.WRITE)
             else None,
         )
+
+    async def _missing_personal(self, needed: Sequence[str]) -> tuple[str, ...]:
+        if not needed:
+            return ()
+        with translated_errors():
+            return await self._tools.missing_personal(needed)
 
     @activity.defn(name=contracts.INVOKE_TOOL)
     async def invoke_tool(self, call: ToolCall) -> ToolOutcome:

@@ -1,7 +1,6 @@
 """ToolClient: one attempt of one tool call over HTTP, from checked arguments to its outcome."""
 
 import asyncio
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -37,13 +36,12 @@ from orchestrator.adapters.telemetry import (
 )
 from orchestrator.adapters.transport import CheckedTransport
 from orchestrator.adapters.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
-from orchestrator.catalog.arguments import check_arguments, personal_fields
+from orchestrator.catalog.arguments import check_arguments, needed_fields
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.errors import ArgumentsInvalid, EgressRefused, PiiMissing
 from orchestrator.outcome import ToolOutcome, TransportFault, classify
-from orchestrator.pii import handle_for
 from orchestrator.record import JsonObject
 
 _CALL_ID_HEADER = "X-Request-Id"
@@ -191,7 +189,8 @@ class ToolClient:
     ) -> tuple[Placement, list[Hidden]]:
         """The arguments in their places, with their real values, found right; and what to hide."""
         tool = call.endpoint.tool
-        values = await self._personal_values(personal_fields(catalog, tool), arguments)
+        needed = needed_fields(catalog, tool, arguments)
+        values = await asyncio.to_thread(_read_all, self._pii, needed) if needed else {}
         personal = [*values.items(), *personal_literals(tool, arguments)]
         placement = place_arguments(
             tool,
@@ -246,14 +245,14 @@ class ToolClient:
             self._tokens.forget(grant, key, token)
         return bool(stale)
 
-    async def _personal_values(
-        self, fields: frozenset[str], arguments: JsonObject
-    ) -> dict[str, str]:
-        text = json.dumps(arguments, ensure_ascii=False)
-        wanted = sorted(field for field in fields if handle_for(field) in text)
-        if not wanted:
-            return {}
-        return await asyncio.to_thread(_read_all, self._pii, wanted)
+    async def missing_personal(self, fields: Sequence[str]) -> tuple[str, ...]:
+        """Those of these fields that the vault lacks.
+
+        Raises:
+            UsageError: the vault cannot be opened.
+        """
+        held = await asyncio.to_thread(self._pii.fields)
+        return tuple(field for field in fields if field not in held)
 
     async def _exchange(
         self, call: "_Call", request: httpx.Request, mask: Mask, facts: CallFacts

@@ -1,5 +1,6 @@
 """Checks the arguments of a call against its tool's contract, before anything is sent."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -15,7 +16,7 @@ from orchestrator.catalog.pointer import format_pointer
 from orchestrator.catalog.tool import Tool
 from orchestrator.catalog.violations import SCHEMA_FAULTS, describe_violations, unknown_name
 from orchestrator.errors import DocumentInvalid
-from orchestrator.pii import field_of, handles_in
+from orchestrator.pii import field_of, handle_for, handles_in
 from orchestrator.record import JsonObject
 
 _Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
@@ -47,6 +48,16 @@ def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
     """
     undone = _fields_of_undone(catalog).get((tool.document, tool.name), frozenset())
     return undone.union(tool.pii_fields)
+
+
+def needed_fields(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+    """The personal fields whose values a call with these arguments carries, sorted."""
+    fields = personal_fields(catalog, tool)
+    if not fields:
+        return ()
+    # Inside of other text too: an id that a provider made from a value comes back around a handle.
+    text = json.dumps(arguments, ensure_ascii=False)
+    return tuple(sorted(field for field in fields if handle_for(field) in text))
 
 
 @lru_cache(maxsize=8)
