@@ -153,12 +153,14 @@ class MissionHandle:
         """No."""
         return await self._client.reject(card.confirmation_id, reason=reason, approver=approver)
 
-    async def answer(self, question_id: str, values: JsonObject, *, answered_by: str = "") -> None:
-        """Answer a leg's question."""
+    async def answer(
+        self, question_id: str, values: JsonObject | None = None, *, answered_by: str = ""
+    ) -> None:
+        """Answer a leg's question; without values one that asks to store personal fields."""
         await self._client.connection.update(
             leg_of(question_id),
             contracts.ANSWER_UPDATE,
-            AnswerInput(question_id=question_id, values=values, answered_by=answered_by),
+            AnswerInput(question_id=question_id, values=values or {}, answered_by=answered_by),
             str,
             about=question_id,
         )

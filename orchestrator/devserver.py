@@ -111,6 +111,7 @@ class Stack:
             state_dir=self.folder,
             task_queue=self.task_queue,
             server_variables={"host": "127.0.0.1", "port": str(self.ports.sandbox)},
+            allowed_private_hosts=("127.0.0.1",),
         )
 
     @property
@@ -124,6 +125,7 @@ class Stack:
             "ORCHESTRATOR_STATE_DIR": str(settings.state_dir),
             "ORCHESTRATOR_TASK_QUEUE": self.task_queue,
             "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(settings.server_variables),
+            "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS": ",".join(settings.allowed_private_hosts),
         }
 
     async def __aenter__(self) -> "Stack":

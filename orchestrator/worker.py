@@ -42,6 +42,8 @@ def default_tools(settings: Settings) -> ToolClient:
         secrets=EnvironmentSecrets(),
         pii=FilePiiVault(settings.state_dir / "pii"),
         server_variables=settings.server_variables,
+        allowed_private_hosts=settings.allowed_private_hosts,
+        proxy=settings.proxy,
     )
 
 

@@ -133,9 +133,10 @@ def news(result: MissionResult, told: set[str]) -> Iterator[str]:
 
 def asked(question: Question) -> str:
     """A question, and how to answer it."""
-    values = " ".join(f"{name}=..." for name in question.fields)
-    command = f"orchestrator mission answer {question.question_id} {values}"
-    return f"asks: {escape(question.question)}\n  {command}"
+    values = "".join(f" {name}=..." for name in question.fields)
+    commands = [f"orchestrator pii set {name}" for name in question.personal]
+    commands.append(f"orchestrator mission answer {question.question_id}{values}")
+    return "\n  ".join([f"asks: {escape(question.question)}", *commands])
 
 
 def missions(console: Console, found: Sequence[MissionSummary]) -> None:
