@@ -1,17 +1,22 @@
 """The only file reading of the catalog: documents and overlays from files and folders."""
 
 import json
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from orchestrator.catalog.bundle import bundle
 from orchestrator.catalog.overlay import Overlay, parse_overlay
+from orchestrator.catalog.pointer import format_pointer
+from orchestrator.catalog.wellformed import find_fault
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.record import JsonObject
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
+_MAX_MEGABYTES = 50
+_MEGABYTE = 2**20
 
 
 def read_documents(paths: Iterable[str | Path]) -> dict[str, JsonObject]:
@@ -54,17 +59,34 @@ def read_object(path: Path) -> JsonObject:
         DocumentUnreadable: the file is missing, is neither JSON nor YAML, or holds no object.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _read_text(path)
         value = _parse_json(text) if path.suffix == ".json" else load_yaml(text)
     except OSError as error:
         raise DocumentUnreadable(str(path), error.strerror or "it cannot be opened") from error
     except RecursionError as error:
         raise DocumentUnreadable(str(path), "it is nested too deep") from error
+    except UnicodeDecodeError as error:
+        raise DocumentUnreadable(str(path), "it is not text in UTF-8") from error
     except ValueError as error:
         raise DocumentUnreadable(str(path), str(error)) from error
     if not isinstance(value, dict):
         raise DocumentUnreadable(str(path), "it holds no object; an OpenAPI document is one")
+    if (fault := find_fault(value)) is not None:
+        raise DocumentUnreadable(
+            str(path), f"{fault.reason} at {format_pointer(fault.path) or '/'}"
+        )
     return value
+
+
+def _read_text(path: Path) -> str:
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is no file")
+    if found.st_size > _MAX_MEGABYTES * _MEGABYTE:
+        raise ValueError(
+            f"it holds {found.st_size / _MEGABYTE:.0f} MB, and at most {_MAX_MEGABYTES} MB are read"
+        )
+    return path.read_text(encoding="utf-8-sig")
 
 
 def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject]]:
@@ -86,8 +108,8 @@ def _parse_json(text: str) -> Any:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # None, so it goes on
         raise ValueError(f"the key {twice!r} is there twice")
     return result
 

@@ -1,16 +1,15 @@
 """All rules over all tools of a set of documents."""
 
 from collections.abc import Iterator, Mapping
-
-from jsonschema.validators import validator_for
-from openapi_spec_validator.schemas import schema_v30, schema_v31
+from itertools import islice
 
 from orchestrator.catalog.lint import contracts, rollback, shapes, wording
 from orchestrator.catalog.lint.finding import Finding, Problem, Rule
+from orchestrator.catalog.lint.openapi_schema import openapi_breaches
+from orchestrator.catalog.lint.schemas import finite_schemas, readable_patterns, valid_schemas
 from orchestrator.catalog.lint.subject import Subject, subjects
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation, check_version, operations
-from orchestrator.catalog.pointer import format_pointer
 from orchestrator.errors import DocumentInvalid
 from orchestrator.record import JsonObject
 
@@ -60,7 +59,7 @@ RULES: tuple[Rule, ...] = (
     Rule("ORC051", "warning", "Settings stand where they count", rollback.settings_need_cancels),
     Rule("ORC052", "warning", "A reference is the caller's own", rollback.reference_is_own),
 )
-"""Rules on single tools. Beside them: ORC001 on documents and ORC011 on names across them."""
+"""Rules on single tools. Beside them: ORC001, ORC025 and ORC026 on documents, ORC011 on names."""
 
 
 def lint(documents: Mapping[str, JsonObject]) -> list[Finding]:
@@ -77,6 +76,7 @@ def lint(documents: Mapping[str, JsonObject]) -> list[Finding]:
         findings += _document_findings(document, content)
         exposed, faults = _exposed(document, content)
         findings += faults
+        findings += _findings_on_schemas(document, exposed, is_3_1=_is_3_1(content))
         for subject in subjects(exposed):
             findings += _tool_findings(subject)
             names.setdefault(subject.operation.operation_id or "", []).append(subject)
@@ -110,14 +110,10 @@ def _document_findings(document: str, content: JsonObject) -> list[Finding]:
         check_version(Node.of(document, content))
     except DocumentInvalid as fault:
         return [_document_finding(fault.document, fault.pointer, fault.reason)]
-    is_3_0 = str(content["openapi"]).startswith("3.0")
-    schema = dict(schema_v30 if is_3_0 else schema_v31)
-    found: list[Finding] = []
-    for breach in validator_for(schema)(schema).iter_errors(content):
-        if len(found) < _MOST_PER_DOCUMENT:
-            pointer = format_pointer(breach.absolute_path)
-            found.append(_document_finding(document, pointer, _shortened(breach.message)))
-    return found
+    return [
+        _document_finding(document, pointer, _shortened(reason))
+        for pointer, reason in islice(openapi_breaches(content), _MOST_PER_DOCUMENT)
+    ]
 
 
 def _document_finding(document: str, pointer: str, reason: str) -> Finding:
@@ -133,6 +129,30 @@ def _document_finding(document: str, pointer: str, reason: str) -> Finding:
 
 def _shortened(text: str, most: int = 240) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _is_3_1(content: JsonObject) -> bool:
+    return str(content.get("openapi")).startswith("3.1.")
+
+
+def _findings_on_schemas(document: str, exposed: list[Operation], *, is_3_1: bool) -> list[Finding]:
+    """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use."""
+    found = [("ORC025", problem) for problem in readable_patterns(exposed)]
+    found += [("ORC026", problem) for problem in finite_schemas(exposed)]
+    if is_3_1:
+        invalid = islice(valid_schemas(exposed), _MOST_PER_DOCUMENT)
+        found += [("ORC001", problem) for problem in invalid]
+    return [
+        Finding(
+            code=code,
+            severity="error",
+            document=document,
+            pointer=problem.pointer,
+            message=_shortened(problem.message),
+            mend=problem.mend,
+        )
+        for code, problem in found
+    ]
 
 
 def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[Finding]]:
