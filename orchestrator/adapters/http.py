@@ -36,7 +36,7 @@ from orchestrator.adapters.telemetry import (
 )
 from orchestrator.adapters.transport import CheckedTransport
 from orchestrator.adapters.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
-from orchestrator.catalog.arguments import check_arguments, needed_fields
+from orchestrator.catalog.arguments import check_arguments, check_names, needed_fields
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
 from orchestrator.catalog.tool import Effect, Tool
@@ -143,8 +143,10 @@ class ToolClient:
             UsageError: nothing was sent; a server variable or the vault is at fault.
             TransportFailed: no answer; says whether the provider may have acted all the same.
         """
-        problems = check_arguments(catalog, tool, arguments)
-        if problems:
+        needed = needed_fields(catalog, tool, arguments)
+        # With handles in them, before any value is read; without, all is the contract's to check.
+        check = check_arguments if needed else check_names
+        if problems := check(catalog, tool, arguments):
             raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
         call = _Call(endpoint, call_id, idempotency_key if tool.idempotency_header else None)
@@ -154,13 +156,14 @@ class ToolClient:
             ) as facts,
             wire_logs_dropped(),
         ):
-            return await self._within(catalog, call, arguments, timeout_s, facts)
+            return await self._within(catalog, call, arguments, needed, timeout_s, facts)
 
     async def _within(
         self,
         catalog: Catalog,
         call: "_Call",
         arguments: JsonObject,
+        needed: Sequence[str],
         timeout_s: float,
         facts: CallFacts,
     ) -> ToolOutcome:
@@ -171,7 +174,7 @@ class ToolClient:
         tool = call.endpoint.tool
         try:
             async with asyncio.timeout(timeout_s):
-                placement, personal = await self._place(catalog, call, arguments)
+                placement, personal = await self._place(catalog, call, arguments, needed)
                 answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
                 if answer.status == 401 and self._forget_stale(call):
                     # Refused, so nothing was done: the same request once more, with a new token.
@@ -185,11 +188,10 @@ class ToolClient:
             raise transport_failure(tool.name, fault, f"{timeout_s:g} s") from None
 
     async def _place(
-        self, catalog: Catalog, call: "_Call", arguments: JsonObject
+        self, catalog: Catalog, call: "_Call", arguments: JsonObject, needed: Sequence[str]
     ) -> tuple[Placement, list[Hidden]]:
         """The arguments in their places, with their real values, found right; and what to hide."""
         tool = call.endpoint.tool
-        needed = needed_fields(catalog, tool, arguments)
         values = await asyncio.to_thread(_read_all, self._pii, needed) if needed else {}
         personal = [*values.items(), *personal_literals(tool, arguments)]
         placement = place_arguments(
@@ -201,7 +203,9 @@ class ToolClient:
         hidden = [hide_personal(name, value) for name, value in personal]
         if violations:
             mask = Mask(hidden)
-            raise ArgumentsInvalid(tool.name, [mask.text(text) for text in violations])
+            # By the names of the tool's inputs where it can be said so, else by the document's.
+            problems = check_arguments(catalog, tool, arguments) or violations
+            raise ArgumentsInvalid(tool.name, [mask.text(text) for text in problems])
         return placement, hidden
 
     async def _answered(

@@ -1,5 +1,6 @@
 """Builds the HTTP request of one tool call from values that were found right."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -44,6 +45,7 @@ _OF_THE_CONNECTION = frozenset(
     }
 )
 """Headers that say where a request ends or whom it is for: no document makes arguments of them."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _Parts = list[tuple[str, tuple[str | None, bytes, str]]]
 
 
@@ -174,7 +176,7 @@ def _cookie_header(
 
 def _header_bytes(tool: Tool, name: str, text: str) -> bytes:
     """The text as a header may carry it; a line break in it would begin a header of its own."""
-    if any(ord(character) < 32 or ord(character) == 127 for character in text):
+    if _CONTROL.search(text):
         raise ArgumentsInvalid(tool.name, [f"{name} holds characters that a header cannot carry"])
     return text.strip().encode(errors="replace")
 

@@ -33,13 +33,22 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
     fields = personal_fields(catalog, tool)
     try:
         found = [
-            *_unknown_inputs(tool, arguments),
-            *_unknown_handles(arguments, fields),
+            *check_names(catalog, tool, arguments),
             *_schema_violations(tool, arguments, fields),
         ]
     except SCHEMA_FAULTS as fault:
         raise unreadable_schema(tool, fault) from None
     return tuple(dict.fromkeys(found))
+
+
+def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+    """Which arguments are no inputs of the tool, and which handles it may not be given.
+
+    The part of `check_arguments` that a contract does not know: a parameter that it does not
+    declare has no place in a request.
+    """
+    fields = personal_fields(catalog, tool)
+    return (*_unknown_inputs(tool, arguments), *_unknown_handles(arguments, fields))
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
