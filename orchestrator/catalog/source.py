@@ -2,16 +2,54 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
-from orchestrator.catalog.overlay import Overlay, parse_overlay
+from orchestrator.catalog.overlay import IdleAction, Overlay, apply_overlays, parse_overlay
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.record import JsonObject
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
+_CONTRACT_SCHEMA = Path(__file__).parents[2] / "specs" / "x-orchet.schema.json"
+"""Beside the packages, both in a checkout and installed."""
+
+
+class Sources(NamedTuple):
+    """What was read from files, overlays applied."""
+
+    documents: dict[str, JsonObject]
+    files: dict[str, Path]
+    """Where each document is, by its name; and each overlay, by the name of its file."""
+    idle: tuple[IdleAction, ...]
+    """Actions of overlays that changed nothing."""
+
+
+def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = ()) -> Sources:
+    """Documents by name, each made self-contained, with the overlays applied.
+
+    Raises:
+        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
+        DocumentInvalid: a file is no document, a reference to another file leads nowhere, or an
+            overlay is at fault.
+        UsageError: no document was found.
+    """
+    documents, files = _read(paths)
+    overlaid = apply_overlays(documents, read_overlays(overlays))
+    files |= {Path(path).name: Path(path) for path in overlays}
+    return Sources(overlaid.documents, files, overlaid.idle)
+
+
+@cache
+def read_contract_schema() -> JsonObject:
+    """The published JSON Schema of the extensions, specs/x-orchet.schema.json.
+
+    Raises:
+        DocumentUnreadable: it is not where the project keeps it.
+    """
+    return read_object(_CONTRACT_SCHEMA)
 
 
 def read_documents(paths: Iterable[str | Path]) -> dict[str, JsonObject]:
@@ -25,16 +63,22 @@ def read_documents(paths: Iterable[str | Path]) -> dict[str, JsonObject]:
         DocumentInvalid: a file is no document, or two files have the same stem.
         UsageError: no document was found.
     """
+    return _read(paths)[0]
+
+
+def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str, Path]]:
     asked = [Path(path) for path in paths]
     documents: dict[str, JsonObject] = {}
+    files: dict[str, Path] = {}
     for file, parsed in _find(asked):
         if file.stem in documents:
             raise DocumentInvalid(file.stem, "", f"another document is called so: rename {file}")
         documents[file.stem] = bundle(file.stem, parsed, at=file, read=read_object)
+        files[file.stem] = file
     if not documents:
         named = ", ".join(str(path) for path in asked) or "nothing"
         raise UsageError(f"no OpenAPI document found in {named}; name a file or a folder of them")
-    return documents
+    return documents, files
 
 
 def read_overlays(paths: Sequence[str | Path]) -> list[Overlay]:
