@@ -1,5 +1,6 @@
 """The x-orchet-* contract of an operation: effect, confirmation, personal fields and hints."""
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -9,6 +10,7 @@ from orchestrator.catalog.tool import Effect, InputBinding
 
 DEFAULT_CARD = "structured-confirmation"
 """The card of a call whose contract does not choose one."""
+_CARD_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def read_effect(operation: Operation) -> Effect:
@@ -44,7 +46,7 @@ def read_card_type(operation: Operation) -> str | None:
         return DEFAULT_CARD if (not operation.is_safe if asks is None else asks) else None
     if isinstance(declared.value, bool):
         return DEFAULT_CARD if declared.value else None
-    if not isinstance(declared.value, str) or not declared.value.strip():
+    if not isinstance(declared.value, str) or not _CARD_TYPE.fullmatch(declared.value):
         raise declared.invalid("x-orchet-requires-confirmation is false, true or a card type")
     return declared.value
 
