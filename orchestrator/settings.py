@@ -24,6 +24,7 @@ class Settings(BaseSettings):
 
     Examples:
         ORCHESTRATOR_SPECS=crm.yaml:billing/      files and folders of OpenAPI documents
+        ORCHESTRATOR_OVERLAYS=crm-tools.yaml      overlays over them, applied in this order
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
@@ -32,6 +33,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
 
     specs: Annotated[tuple[Path, ...], NoDecode] = Field(default_factory=lambda: (bundled_specs(),))
+    overlays: Annotated[tuple[Path, ...], NoDecode] = ()
     state_dir: Path = Field(
         default_factory=lambda: Path.home() / ".orchestrator",
         description="where catalogs and the PII vault are; shared by all workers of a queue",
@@ -40,11 +42,13 @@ class Settings(BaseSettings):
     server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     agents: Path | None = None
 
-    @field_validator("specs", mode="before")
+    @field_validator("specs", "overlays", mode="before")
     @classmethod
     def _split_paths(cls, value: Any) -> Any:
         """Paths as the shell writes them: separated by colons (semicolons on Windows)."""
-        return tuple(value.split(os.pathsep)) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        return tuple(path for path in value.split(os.pathsep) if path)
 
     @field_validator("server_variables", mode="before")
     @classmethod

@@ -37,19 +37,28 @@ Specs = Annotated[
     typer.Option("--specs", help="An OpenAPI file or a folder of them; may be repeated."),
 ]
 
+Overlays = Annotated[
+    list[Path] | None,
+    typer.Option("--overlay", help="An OpenAPI Overlay document; may be repeated."),
+]
 
-def open_catalog(specs: list[Path] | None) -> Catalog:
-    """The catalog of these paths, else of the settings."""
-    return Catalog.load(*(specs or load_settings().specs))
+
+def open_catalog(specs: list[Path] | None, overlays: list[Path] | None) -> Catalog:
+    """The catalog of these paths, else of the settings.
+
+    Overlays of the settings are for the documents of the settings: with other documents, or other
+    overlays, they are left out.
+    """
+    settings = load_settings()
+    if overlays is None and not specs:
+        return Catalog.load(*settings.specs, overlays=settings.overlays)
+    return Catalog.load(*(specs or settings.specs), overlays=overlays or ())
 
 
 @app.command()
 def lint(
     paths: Annotated[list[Path], typer.Argument(help="OpenAPI files and folders of them.")],
-    overlays: Annotated[
-        list[Path] | None,
-        typer.Option("--overlay", help="An OpenAPI Overlay document; may be repeated."),
-    ] = None,
+    overlays: Overlays = None,
     style: Annotated[LintFormat, typer.Option("--format", help="How to write it.")] = (
         LintFormat.TEXT
     ),
@@ -65,12 +74,12 @@ def lint(
 
 
 @app.command("list")
-def list_tools(specs: Specs = None, as_json: AsJson = False) -> None:
+def list_tools(specs: Specs = None, overlays: Overlays = None, as_json: AsJson = False) -> None:
     """Every tool: domain, effect, confirmation, and what undoes it.
 
     Example: orchestrator tools list --specs specs/flights.yaml
     """
-    catalog = open_catalog(specs)
+    catalog = open_catalog(specs, overlays)
     if as_json:
         print_json(list(catalog.tools.values()))
     else:
@@ -81,13 +90,14 @@ def list_tools(specs: Specs = None, as_json: AsJson = False) -> None:
 def show(
     name: Annotated[str, typer.Argument(help="The operationId.")],
     specs: Specs = None,
+    overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
     """One tool, whole: inputs, effect, confirmation, compensation.
 
     Example: orchestrator tools show flight_book_offer
     """
-    tool = open_catalog(specs).tool(name)
+    tool = open_catalog(specs, overlays).tool(name)
     if as_json:
         print_json(tool)
     else:
@@ -99,13 +109,14 @@ def discover(
     query: Annotated[str, typer.Argument(help="A few words, typos welcome.")],
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 3,
     specs: Specs = None,
+    overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
     """Find tools as an agent does with tools.discover.
 
     Example: orchestrator tools discover "send a massage to the team"
     """
-    catalog = open_catalog(specs)
+    catalog = open_catalog(specs, overlays)
     matches = DiscoveryIndex(catalog).search(query, limit=limit)
     if as_json:
         found = [{"name": m.name, "score": m.score, "tier": m.tier} for m in matches]
