@@ -1,13 +1,15 @@
 """The only file reading of the catalog: documents and overlays from files and folders."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
 from orchestrator.catalog.overlay import IdleAction, Overlay, apply_overlays, parse_overlay
+from orchestrator.catalog.places import Place, find_lines
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.record import JsonObject
@@ -40,6 +42,28 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
     overlaid = apply_overlays(documents, read_overlays(overlays))
     files |= {Path(path).name: Path(path) for path in overlays}
     return Sources(overlaid.documents, files, overlaid.idle)
+
+
+def read_places(
+    files: Mapping[str, Path], wanted: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Place]:
+    """File and line of places that are named by document and JSON pointer.
+
+    Args:
+        files: where each document and overlay is, as in `Sources`.
+        wanted: document and pointer; those of a document without a file are left out.
+    """
+    pointers: dict[str, list[str]] = defaultdict(list)
+    for document, pointer in wanted:
+        if document in files:
+            pointers[document].append(pointer)
+    places: dict[tuple[str, str], Place] = {}
+    for document, listed in pointers.items():
+        file = files[document]
+        lines = find_lines(file.read_text(encoding="utf-8-sig"), listed)
+        for pointer in listed:
+            places[document, pointer] = Place(str(file), lines.get(pointer))
+    return places
 
 
 @cache

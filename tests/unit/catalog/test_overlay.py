@@ -8,12 +8,14 @@ import pytest
 import yaml
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.lint import lint
 from orchestrator.catalog.overlay import (
     OverlayWarning,
     apply_overlay,
     apply_overlays,
     parse_overlay,
 )
+from orchestrator.catalog.source import read_sources
 from orchestrator.errors import DocumentInvalid
 from orchestrator.record import JsonObject
 
@@ -273,3 +275,32 @@ def test_loading_a_catalog_warns_of_actions_that_change_nothing(
         catalog = Catalog.load(tmp_path / "shop.yaml", overlays=[tmp_path / "ours.yaml"])
 
     assert len(catalog) == 3
+
+
+EXAMPLES = Path(__file__).parents[3] / "docs/examples"
+
+
+def test_the_documented_example_makes_sound_tools_of_a_foreign_document() -> None:
+    """Every action of it acts, and its four tools are without errors or warnings.
+
+    A visit that it books is undone by a cancel that a probe feeds when the answer was lost.
+    """
+    sources = read_sources([EXAMPLES / "crm.yaml"], [EXAMPLES / "crm-overlay.yaml"])
+    catalog = Catalog.from_documents(sources.documents)
+    visit = catalog.tool("crm_book_visit")
+
+    assert sources.idle == ()
+    assert [f.code for f in lint(sources.documents)] == ["ORC050"]
+    assert {name: tool.effect.value for name, tool in catalog.tools.items()} == {
+        "crm_book_visit": "obligation",
+        "crm_cancel_visit": "cancel",
+        "crm_find_customers": "read",
+        "crm_find_visit": "read",
+    }
+    assert visit.compensation is not None
+    assert visit.compensation.cancel.arguments == {"visit_id": "$response.body#/visit_id"}
+    assert visit.compensation.probe is not None
+    assert visit.reference_inputs == ("ref",)
+    assert visit.card_type == "crm-visit"
+    assert visit.properties["customer_id"]["maxLength"] == 40
+    assert "/admin/purge" not in sources.documents["crm"]["paths"]  # type: ignore[operator]  # an object
