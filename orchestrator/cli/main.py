@@ -35,6 +35,7 @@ _USAGE = (
     errors.UsageError,
     errors.DocumentUnreadable,
     errors.ToolNotFound,
+    errors.ArgumentsInvalid,
     errors.MissionNotFound,
     errors.ConfirmationError,
 )
