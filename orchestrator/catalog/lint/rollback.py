@@ -176,6 +176,9 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     tool = subject.tool
     if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
         return
+    if any(reference_is_own(subject)):
+        # ORC052 says what is worse about the same lack.
+        return
     yield Problem(
         subject.pointer,
         f"{subject.name} takes no idempotency key, so it is never sent a second time",
