@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.bundle import FILES_KEY
-from orchestrator.catalog.contract import DEFAULT_CARD, input_name, read_server
+from orchestrator.catalog.contract import DEFAULT_CARD, NEIGHBOURS, input_name, read_server
 from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.lint.values import (
@@ -31,7 +31,6 @@ CARD_TYPES = frozenset(
 )
 CARD_TYPES_KEY = "x-orchet-card-types"
 """Where a document lists the card types of its own, at its root."""
-_DIALECTS = ("x-openai-isConsequential", "x-requireConfirmation")
 
 
 def known_keywords(subject: Subject) -> Iterator[Problem]:
@@ -95,7 +94,7 @@ def declared_confirmation(subject: Subject) -> Iterator[Problem]:
     # Of a cancel tool more is asked: see ORC043.
     if subject.operation.is_safe or subject.said("x-orchet-cancel-for") is not None:
         return
-    dialects = (subject.said(keyword) for keyword in _DIALECTS)
+    dialects = (subject.said(keyword) for keyword in NEIGHBOURS)
     # What is no boolean in a neighbour's dialect says nothing that we understand.
     said = any(found is not None and isinstance(found.value, bool) for found in dialects)
     if not said and subject.said("x-orchet-requires-confirmation") is None:
