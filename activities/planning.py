@@ -1,6 +1,5 @@
 """Thinking: split the goal, select tools, plan a step, discover more; recorded, never replayed."""
 
-import functools
 from collections.abc import Callable, Sequence
 
 from temporalio import activity
@@ -8,11 +7,18 @@ from temporalio import activity
 from activities.boundary import heartbeats, translated_errors
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.discovery import DiscoveryIndex
+from orchestrator.catalog.discovery import DiscoveryIndexes
 from orchestrator.contracts import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.planning.decision import AgentProfile, GoalBrief, MissionPlan, StepContext
-from orchestrator.planning.planner import Planner, check_decision, check_plan
+from orchestrator.planning.decision import (
+    AgentProfile,
+    GoalBrief,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 
@@ -32,7 +38,7 @@ class PlanningActivities:
         self._routers = routers
         self._planner = planner
         self._agents = tuple(agents)
-        self._indexes = functools.lru_cache(maxsize=8)(DiscoveryIndex)
+        self._indexes = DiscoveryIndexes()
 
     @activity.defn(name=contracts.SPLIT_GOAL)
     async def split_goal(self, brief: GoalBrief) -> MissionPlan:
@@ -60,15 +66,22 @@ class PlanningActivities:
         async with heartbeats():
             with translated_errors():
                 catalog = self._catalogs.get(step.context.catalog_digest)
-                decision = await self._planner.plan_step(step.context, step.selection, catalog)
+                decision, usage = await self._decide(step, catalog)
                 check_decision(decision, step.selection, step.context, catalog)
-                return PlanStepOutput(decision=decision)
+                return PlanStepOutput(decision=decision, usage=usage)
+
+    async def _decide(
+        self, step: PlanStepInput, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        if isinstance(self._planner, MeteredPlanner):
+            return await self._planner.plan_metered(step.context, step.selection, catalog)
+        return await self._planner.plan_step(step.context, step.selection, catalog), None
 
     @activity.defn(name=contracts.DISCOVER_TOOLS)
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
         """Tools of the whole catalog that fit the query."""
         with translated_errors():
-            index = self._indexes(self._catalogs.get(wanted.catalog_digest))
+            index = self._indexes.of(self._catalogs.get(wanted.catalog_digest))
             matches = index.search(wanted.query, limit=wanted.limit)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
 

@@ -16,7 +16,8 @@ import httpx
 
 from orchestrator import contracts
 from orchestrator.adapters.pii import FilePiiVault
-from orchestrator.client import MissionClient, connect_temporal
+from orchestrator.client import MissionClient
+from orchestrator.connection import connect_temporal
 from orchestrator.errors import OrchestratorError, ServiceUnavailable, UsageError
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
@@ -112,6 +113,7 @@ class Stack:
             state_dir=self.folder,
             task_queue=self.task_queue,
             server_variables={"host": "127.0.0.1", "port": str(self.ports.sandbox)},
+            allowed_private_hosts=("127.0.0.1",),
         )
 
     @property
@@ -126,6 +128,7 @@ class Stack:
             "ORCHESTRATOR_STATE_DIR": str(settings.state_dir),
             "ORCHESTRATOR_TASK_QUEUE": self.task_queue,
             "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(settings.server_variables),
+            "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS": ",".join(settings.allowed_private_hosts),
         }
 
     async def __aenter__(self) -> "Stack":
@@ -254,6 +257,9 @@ class Stack:
 
     def _write_exports(self) -> None:
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        lines += [
+            f'export {name}="${{{name}:-{value}}}"' for name, value in SANDBOX_SECRETS.items()
+        ]
         self.exports.write_text("\n".join(lines) + "\n")
 
     def _fill_vault(self) -> None:

@@ -27,7 +27,10 @@ class Settings(BaseSettings):
         ORCHESTRATOR_OVERLAYS=crm-tools.yaml      overlays over them, applied in this order
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
+        ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    a model plans; its key as its provider reads it
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
+        ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   may be called though not public
+        ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls
     """
 
     model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
@@ -41,6 +44,18 @@ class Settings(BaseSettings):
     task_queue: str = "orchestrator"
     server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     agents: Path | None = None
+    planner_model: str | None = Field(
+        default=None,
+        description="provider:model for agents that name none; unset, they plan without a model",
+    )
+    allowed_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="hosts of tools, as their URLs name them, that may have addresses which are "
+        "not public",
+    )
+    proxy: str | None = Field(
+        default=None, description="URL of an HTTP proxy; HTTP_PROXY and its kin are not read"
+    )
 
     @field_validator("specs", "overlays", mode="before")
     @classmethod
@@ -49,6 +64,14 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         return tuple(path for path in value.split(os.pathsep) if path)
+
+    @field_validator("allowed_private_hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, value: Any) -> Any:
+        """Names between commas; not colons, for IPv6 addresses are full of them."""
+        if not isinstance(value, str):
+            return value
+        return tuple(host for part in value.split(",") if (host := part.strip()))
 
     @field_validator("server_variables", mode="before")
     @classmethod

@@ -22,9 +22,11 @@ from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import FilePiiVault
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.errors import UsageError
 from orchestrator.planning.chaining import ChainingPlanner
+from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import AgentProfile
-from orchestrator.planning.planner import Planner
+from orchestrator.planning.planner import MeteredPlanner, Planner
 from orchestrator.routing.router import Router
 from orchestrator.settings import Settings, load_agents
 from workflows import ALL_WORKFLOWS
@@ -40,7 +42,38 @@ def default_tools(settings: Settings) -> ToolClient:
         secrets=EnvironmentSecrets(),
         pii=FilePiiVault(settings.state_dir / "pii"),
         server_variables=settings.server_variables,
+        allowed_private_hosts=settings.allowed_private_hosts,
+        proxy=settings.proxy,
     )
+
+
+def default_planner(
+    settings: Settings, routers: Callable[[Catalog], Router], agents: Sequence[AgentProfile]
+) -> Planner:
+    """The deterministic planner, and a model for the agents that have one.
+
+    Raises:
+        UsageError: a model is set and the extra that asks it is not installed.
+    """
+    chaining = ChainingPlanner(routers)
+
+    @functools.cache
+    def modelled() -> MeteredPlanner:
+        return _model_planner(chaining, settings.planner_model)
+
+    if settings.planner_model or any(agent.model for agent in agents):
+        modelled()
+    return ChoosingPlanner(chaining, modelled, default_model=settings.planner_model)
+
+
+def _model_planner(splitter: Planner, default_model: str | None) -> MeteredPlanner:
+    try:
+        from orchestrator.adapters.llm_planner import LlmPlanner
+    except ImportError as error:
+        raise UsageError(
+            "planning with a model needs the llm extra: pip install 'orchestrator-missions[llm]'"
+        ) from error
+    return LlmPlanner(splitter, default_model=default_model)
 
 
 def build(
@@ -66,7 +99,7 @@ def build(
         catalog=catalog,
         catalogs=catalogs,
         routers=routers,
-        planner=planner or ChainingPlanner(routers),
+        planner=planner or default_planner(settings, routers, agents),
         agents=agents,
         tools=tools or default_tools(settings),
         client=client,

@@ -1,17 +1,15 @@
 """The catalog: the compiled tools of a set of documents, named by its content digest."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import rfc8785
-from pydantic import JsonValue
 from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.functions import compile_functions
 from orchestrator.catalog.overlay import warn_of_idle
 from orchestrator.catalog.source import read_sources
@@ -19,7 +17,6 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.errors import DocumentInvalid, ToolNotFound
 from orchestrator.record import JsonObject
 
-_LARGEST_EXACT_INT = 2**53 - 1
 _NEAR = 3
 _NEAR_ENOUGH = 70
 
@@ -81,9 +78,8 @@ class Catalog:
     @cached_property
     def digest(self) -> str:
         """Hex SHA-256 of the canonical JSON (RFC 8785) of tools and documents."""
-        tools: JsonObject = {name: t.model_dump(mode="json") for name, t in self.tools.items()}
-        content: JsonObject = {"tools": tools, "documents": dict(self.documents)}
-        return hashlib.sha256(rfc8785.dumps(_canonical(content))).hexdigest()
+        tools: JsonObject = {name: tool.as_json() for name, tool in self.tools.items()}
+        return content_digest(dict(self.documents), tools)
 
     def tool(self, name: str) -> Tool:
         """The tool of that name.
@@ -126,14 +122,3 @@ def load_documents(
 def _taken(tool: Tool, by: Tool) -> DocumentInvalid:
     reason = f"the operationId {tool.name!r} is taken by a tool of {by.document}"
     return DocumentInvalid(tool.document, "/paths", reason)
-
-
-def _canonical(value: JsonValue) -> JsonValue:
-    """The value with numbers that no double holds as strings, as RFC 8785 advises."""
-    if isinstance(value, dict):
-        return {key: _canonical(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_canonical(item) for item in value]
-    if isinstance(value, int) and abs(value) > _LARGEST_EXACT_INT:
-        return str(value)
-    return value

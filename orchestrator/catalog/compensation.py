@@ -11,6 +11,7 @@ from orchestrator.catalog.contract import input_name
 from orchestrator.catalog.expressions import expressions_of, input_read, parse_filling
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.patterns import matches_pattern
 from orchestrator.catalog.pointer import format_pointer
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.record import JsonObject
@@ -198,8 +199,8 @@ def _takes_call_id(schema: JsonObject) -> bool:
 
 def _matches(pattern: str, text: str) -> bool:
     try:
-        return re.search(pattern, text) is not None
-    except re.error:
+        return matches_pattern(pattern, text)
+    except ValueError:
         return False
 
 

@@ -12,7 +12,7 @@ from jsonpath_rfc9535 import JSONPathError, JSONPathQuery
 from pydantic import Field, JsonValue
 
 from orchestrator.catalog.node import Node
-from orchestrator.errors import DocumentInvalid
+from orchestrator.errors import DocumentInvalid, OverlayWarning
 from orchestrator.record import JsonObject, Record
 
 _Path = tuple[str | int, ...]
@@ -22,10 +22,6 @@ _OVERLAY_FIELDS = frozenset({"overlay", "info", "extends", "actions"})
 _INFO_FIELDS = frozenset({"title", "version"})
 _ACTION_FIELDS = frozenset({"target", "description", "update", "remove"})
 _LATER_FIELDS = {"copy": "came with Overlay 1.1; write what it would copy under `update`"}
-
-
-class OverlayWarning(UserWarning):
-    """An action of an overlay changed nothing: a path that was mistyped, or that has moved."""
 
 
 class OverlayAction(Record):

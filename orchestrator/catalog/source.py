@@ -1,6 +1,7 @@
 """The only file reading of the catalog: documents and overlays from files and folders."""
 
 import json
+import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -10,11 +11,15 @@ from typing import Any, NamedTuple
 from orchestrator.catalog.bundle import bundle
 from orchestrator.catalog.overlay import IdleAction, Overlay, apply_overlays, parse_overlay
 from orchestrator.catalog.places import Place, find_lines
+from orchestrator.catalog.pointer import format_pointer
+from orchestrator.catalog.wellformed import find_fault
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.record import JsonObject
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
+_MAX_MEGABYTES = 50
+_MEGABYTE = 2**20
 _CONTRACT_SCHEMA = Path(__file__).parents[2] / "specs" / "x-orchet.schema.json"
 """Beside the packages, both in a checkout and installed."""
 
@@ -122,17 +127,34 @@ def read_object(path: Path) -> JsonObject:
         DocumentUnreadable: the file is missing, is neither JSON nor YAML, or holds no object.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _read_text(path)
         value = _parse_json(text) if path.suffix == ".json" else load_yaml(text)
     except OSError as error:
         raise DocumentUnreadable(str(path), error.strerror or "it cannot be opened") from error
     except RecursionError as error:
         raise DocumentUnreadable(str(path), "it is nested too deep") from error
+    except UnicodeDecodeError as error:
+        raise DocumentUnreadable(str(path), "it is not text in UTF-8") from error
     except ValueError as error:
         raise DocumentUnreadable(str(path), str(error)) from error
     if not isinstance(value, dict):
         raise DocumentUnreadable(str(path), "it holds no object; an OpenAPI document is one")
+    if (fault := find_fault(value)) is not None:
+        raise DocumentUnreadable(
+            str(path), f"{fault.reason} at {format_pointer(fault.path) or '/'}"
+        )
     return value
+
+
+def _read_text(path: Path) -> str:
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is no file")
+    if found.st_size > _MAX_MEGABYTES * _MEGABYTE:
+        raise ValueError(
+            f"it holds {found.st_size / _MEGABYTE:.0f} MB, and at most {_MAX_MEGABYTES} MB are read"
+        )
+    return path.read_text(encoding="utf-8-sig")
 
 
 def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject]]:
@@ -154,8 +176,8 @@ def _parse_json(text: str) -> Any:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # None, so it goes on
         raise ValueError(f"the key {twice!r} is there twice")
     return result
 

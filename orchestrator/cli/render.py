@@ -1,7 +1,10 @@
 """Text for people: tables, cards and timelines, drawn with rich."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -9,19 +12,21 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Column, Table
 
-from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.discovery import Match
-from orchestrator.catalog.tool import Tool
-from orchestrator.client import MissionSummary
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.demo import DemoMission, DemoReport
-from orchestrator.devserver import Stack
-from orchestrator.mission import MissionResult, Question
-from orchestrator.outcome import ToolOutcome
 from orchestrator.record import JsonObject
-from orchestrator.routing.router import Explanation
-from orchestrator.routing.selection import Selection
-from orchestrator.saga import Obligation, RollbackReport
+
+if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+    from orchestrator.catalog.catalog import Catalog
+    from orchestrator.catalog.discovery import Match
+    from orchestrator.catalog.tool import Tool
+    from orchestrator.client import MissionSummary
+    from orchestrator.confirm import ConfirmationCard
+    from orchestrator.demo import DemoMission, DemoReport
+    from orchestrator.devserver import Stack
+    from orchestrator.mission import MissionResult, Question
+    from orchestrator.outcome import ToolOutcome
+    from orchestrator.routing.router import Explanation
+    from orchestrator.routing.selection import Selection
+    from orchestrator.saga import Obligation, RollbackReport
 
 _COLORS = {
     "succeeded": "green",
@@ -38,8 +43,10 @@ _COLORS = {
 
 
 def _table(*columns: str) -> Table:
-    """A table that folds what is too long: an id that was cut off cannot be copied."""
-    return Table(*(Column(name, overflow="fold") for name in columns), box=None, pad_edge=False)
+    """A table that folds what is too long, but never its first column: that is what one copies."""
+    first, *others = columns
+    folding = (Column(name, overflow="fold") for name in others)
+    return Table(Column(first, no_wrap=True), *folding, box=None, pad_edge=False)
 
 
 def colored(status: str) -> str:
@@ -129,9 +136,10 @@ def news(result: MissionResult, told: set[str]) -> Iterator[str]:
 
 def asked(question: Question) -> str:
     """A question, and how to answer it."""
-    values = " ".join(f"{name}=..." for name in question.fields)
-    command = f"orchestrator mission answer {question.question_id} {values}"
-    return f"asks: {escape(question.question)}\n  {command}"
+    values = "".join(f" {name}=..." for name in question.fields)
+    commands = [f"orchestrator pii set {name}" for name in question.personal]
+    commands.append(f"orchestrator mission answer {question.question_id}{values}")
+    return "\n  ".join([f"asks: {escape(question.question)}", *commands])
 
 
 def missions(console: Console, found: Sequence[MissionSummary]) -> None:
@@ -176,10 +184,9 @@ def mission(console: Console, result: MissionResult) -> None:
 
 
 def _ledger(obligations: Sequence[Obligation]) -> Table:
-    table = _table("obligation", "tool", "state", "price", "confirmed by", "note")
+    table = _table("tool", "state", "price", "confirmed by", "note")
     for o in obligations:
         table.add_row(
-            o.obligation_id,
             o.tool,
             colored(o.state.value),
             str(o.price or ""),

@@ -10,8 +10,10 @@ from typer.core import TyperGroup
 
 from orchestrator.cli import render
 from orchestrator.cli.output import AsJson, console, print_json
-from orchestrator.cli.tools import Overlays, Specs, open_catalog
+from orchestrator.cli.tools import open_catalog
+from orchestrator.cli.values import Overlays, Specs
 from orchestrator.errors import UsageError
+from orchestrator.routing.evaluation import evaluate
 from orchestrator.routing.router import Router
 
 
@@ -69,9 +71,6 @@ def evaluate_folder(
     for name in ("tools.jsonl", "queries.jsonl"):
         if not (folder / name).is_file():
             raise UsageError(f"{folder} has no {name}; name a folder that holds both files")
-    # Only this command needs it: the others start faster without.
-    from orchestrator.routing.evaluation import evaluate
-
     report = evaluate(folder, clock=time.perf_counter)
     if as_json:
         print_json(report)

@@ -17,11 +17,11 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.cli import render
 from orchestrator.cli.output import AsJson, console, print_json, progress, run
 from orchestrator.cli.typed import read_inputs
+from orchestrator.cli.values import Overlays, Specs
 from orchestrator.errors import TransportFailed, UsageError
 from orchestrator.outcome import ToolOutcome
 from orchestrator.record import JsonObject
 from orchestrator.settings import load_settings
-from orchestrator.worker import default_tools
 
 app = typer.Typer(help="Look at the tools of OpenAPI documents.", no_args_is_help=True)
 
@@ -42,16 +42,6 @@ _WRITERS = {
 
 _SHOWN = {"kind", "status", "body", "reason", "contract_breach", "retry_after_s"}
 """Of an outcome; the rest only matters to missions."""
-
-Specs = Annotated[
-    list[Path] | None,
-    typer.Option("--specs", help="An OpenAPI file or a folder of them; may be repeated."),
-]
-
-Overlays = Annotated[
-    list[Path] | None,
-    typer.Option("--overlay", help="An OpenAPI Overlay document; may be repeated."),
-]
 
 
 def open_catalog(specs: list[Path] | None, overlays: list[Path] | None) -> Catalog:
@@ -191,6 +181,9 @@ async def _call(
     catalog: Catalog, tool: Tool, arguments: JsonObject, timeout_s: float
 ) -> ToolOutcome:
     """One attempt; an answer that never came is an outcome too."""
+    # Only this command needs it: the others start faster without.
+    from orchestrator.worker import default_tools
+
     async with default_tools(load_settings()) as tools:
         try:
             return await tools.call(

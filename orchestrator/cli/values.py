@@ -1,14 +1,27 @@
-"""Values as they are written on a command line: K=V pairs and amounts."""
+"""Values as they are written on a command line: K=V pairs, amounts, paths of documents."""
 
 import json
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Annotated
 
+import typer
 from pydantic import JsonValue, ValidationError
 
 from orchestrator.budget import Money
 from orchestrator.errors import UsageError
 from orchestrator.record import JsonObject
+
+Specs = Annotated[
+    list[Path] | None,
+    typer.Option("--specs", help="An OpenAPI file or a folder of them; may be repeated."),
+]
+
+Overlays = Annotated[
+    list[Path] | None,
+    typer.Option("--overlay", help="An OpenAPI Overlay document; may be repeated."),
+]
 
 
 def read_pairs(pairs: Sequence[str]) -> JsonObject:

@@ -394,7 +394,8 @@ def _check(file: Path, document: JsonObject) -> None:
         OpenAPI.from_dict(document)
     except SchemaError as exc:
         where = "/".join(str(part) for part in exc.absolute_path) or "the document"
-        raise DocumentError(f"{file}: {where}: {exc.message}") from exc
+        # The lines after the first quote the schema.
+        raise DocumentError(f"{file}: {where}: {exc.message.splitlines()[0]}") from exc
     except Unresolvable as exc:
         raise DocumentError(f"{file}: reference {exc.ref!r} finds nothing") from exc
     except SpecError as exc:

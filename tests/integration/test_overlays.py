@@ -54,7 +54,8 @@ async def test_a_client_keeps_what_an_overlay_calls_personal_out_of_history(
         mission = await client.start(request)
         await mission.cancel()
         await mission.result()
-        history = await client.workflow(mission.mission_id).fetch_history()
+        started = workflow_env.client.get_workflow_handle(mission.mission_id)
+        history = await started.fetch_history()
 
     assert PHONE not in history.to_json()
     assert FilePiiVault(settings.state_dir / "pii").get("contact_phone") == PHONE

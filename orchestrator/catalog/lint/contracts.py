@@ -170,11 +170,18 @@ def _can_be_sent(scheme: Node) -> bool:
 def absolute_server(subject: Subject) -> Iterator[Problem]:
     """ORC035: there is a server with a host, for only declared hosts are ever called."""
     url, _ = read_server(subject.operation)
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    if not _has_host(url):
         servers = subject.operation.inherited("servers")
         yield Problem(
             servers.pointer if servers is not None else subject.pointer,
             f"{subject.name} has no server with a host: {url!r}" if url else "no server is named",
             "add servers with an absolute http(s) URL; its variables may be set by configuration",
         )
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)

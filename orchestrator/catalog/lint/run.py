@@ -1,18 +1,19 @@
 """All rules over all tools of a set of documents."""
 
 from collections.abc import Iterable, Iterator, Mapping
-
-from jsonschema.validators import validator_for
-from openapi_spec_validator.schemas import schema_v30, schema_v31
+from dataclasses import replace
+from itertools import islice
 
 from orchestrator.catalog.lint import contracts, rollback, shapes, wording
 from orchestrator.catalog.lint.finding import Code, Finding, Problem, Rule
+from orchestrator.catalog.lint.openapi_schema import openapi_breaches
+from orchestrator.catalog.lint.schemas import finite_schemas, readable_patterns, valid_schemas
 from orchestrator.catalog.lint.subject import Subject, subjects
 from orchestrator.catalog.lint.values import PREFIXES, operation_breaches
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation, check_version, operations
 from orchestrator.catalog.overlay import IdleAction
-from orchestrator.catalog.pointer import format_pointer, parse_pointer
+from orchestrator.catalog.pointer import parse_pointer
 from orchestrator.errors import DocumentInvalid
 from orchestrator.record import JsonObject
 
@@ -67,9 +68,11 @@ RULES: tuple[Rule, ...] = (
 
 _INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
 _IDLE = Code("ORC003", "warning", "An action of an overlay changes something")
+_PATTERN = Code("ORC025", "error", "Patterns are regular expressions")
+_ENDLESS = Code("ORC026", "error", "Schemas come to an end")
 _TAKEN = Code("ORC011", "error", "An operationId is unique")
 CODES: tuple[Code, ...] = tuple(
-    sorted((*RULES, _INVALID, _IDLE, _TAKEN), key=lambda code: code.code)
+    sorted((*RULES, _INVALID, _IDLE, _PATTERN, _ENDLESS, _TAKEN), key=lambda code: code.code)
 )
 """Every code there is, in order."""
 _UNKNOWN, _BREACHED = (
@@ -92,6 +95,7 @@ def lint(documents: Mapping[str, JsonObject], *, idle: Iterable[IdleAction] = ()
         findings += _document_findings(document, content)
         exposed, faults = _exposed(document, content)
         findings += faults
+        findings += _findings_on_schemas(document, exposed, is_3_1=_is_3_1(content))
         for subject in subjects(exposed):
             findings += _tool_findings(subject)
             names.setdefault(subject.operation.operation_id or "", []).append(subject)
@@ -172,14 +176,10 @@ def _keyword_findings(document: str, root: Node) -> list[Finding]:
 
 
 def _schema_findings(document: str, content: JsonObject) -> list[Finding]:
-    is_3_0 = str(content["openapi"]).startswith("3.0")
-    schema = dict(schema_v30 if is_3_0 else schema_v31)
-    found: list[Finding] = []
-    for breach in validator_for(schema)(schema).iter_errors(content):
-        if len(found) < _MOST_PER_DOCUMENT:
-            pointer = format_pointer(breach.absolute_path)
-            found.append(_document_finding(document, pointer, _shortened(breach.message)))
-    return found
+    return [
+        _document_finding(document, pointer, _shortened(reason))
+        for pointer, reason in islice(openapi_breaches(content), _MOST_PER_DOCUMENT)
+    ]
 
 
 def _document_finding(document: str, pointer: str, reason: str) -> Finding:
@@ -195,6 +195,23 @@ def _idle_finding(action: IdleAction) -> Finding:
 
 def _shortened(text: str, most: int = 240) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _is_3_1(content: JsonObject) -> bool:
+    return str(content.get("openapi")).startswith("3.1.")
+
+
+def _findings_on_schemas(document: str, exposed: list[Operation], *, is_3_1: bool) -> list[Finding]:
+    """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use."""
+    found = [(_PATTERN, problem) for problem in readable_patterns(exposed)]
+    found += [(_ENDLESS, problem) for problem in finite_schemas(exposed)]
+    if is_3_1:
+        invalid = islice(valid_schemas(exposed), _MOST_PER_DOCUMENT)
+        found += [(_INVALID, problem) for problem in invalid]
+    return [
+        code.finding(document, replace(problem, message=_shortened(problem.message)))
+        for code, problem in found
+    ]
 
 
 def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[Finding]]:

@@ -122,6 +122,12 @@ FAULTS: list[tuple[str, Change, str]] = [
         f"{AT_POST}/requestBody",
     ),
     ("ORC024", put(GET, responses={"204": {"description": "x"}}), f"{AT_GET}/responses"),
+    (
+        "ORC025",
+        in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "("}}}),
+        f"{AT_GET}{ANSWER}/properties/a/pattern",
+    ),
+    ("ORC026", in_answer(GET, {"allOf": [{"$ref": f"#{AT_GET}{ANSWER}"}]}), f"{AT_GET}{ANSWER}"),
     ("ORC030", put(GET, x_orchet_intent_tag=["a"]), f"{AT_GET}/x-orchet-intent-tag"),
     ("ORC030", lambda s: s.update({"x-orchet-tool": True}), "/x-orchet-tool"),
     (
@@ -218,7 +224,7 @@ def test_every_rule_has_a_fault_that_shows_it() -> None:
     shown = {code for code, _, _ in FAULTS} | {"ORC020"}
 
     assert len(set(codes)) == len(codes)
-    assert {*codes, "ORC001", "ORC011"} == shown
+    assert {*codes, "ORC001", "ORC011", "ORC025", "ORC026"} == shown
     assert [code.code for code in CODES] == sorted({*shown, "ORC003"})
 
 

@@ -10,13 +10,12 @@ import yaml
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.overlay import (
-    OverlayWarning,
     apply_overlay,
     apply_overlays,
     parse_overlay,
 )
 from orchestrator.catalog.source import read_sources
-from orchestrator.errors import DocumentInvalid
+from orchestrator.errors import DocumentInvalid, OverlayWarning
 from orchestrator.record import JsonObject
 
 DOCUMENT: JsonObject = {
