@@ -1,4 +1,4 @@
-"""Every error of the product, in one tree.
+"""Every error of the product, in one tree, and the one warning.
 
 OrchestratorError
 ├── UsageError              the caller asked for something that cannot be: a bad flag, amount or id
@@ -271,3 +271,7 @@ class MissionNotFound(ServiceUnavailable):
         """Name the mission that was asked for."""
         self.mission_id = mission_id
         super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
+
+
+class OverlayWarning(UserWarning):
+    """An action of an overlay changed nothing: a path that was mistyped, or that has moved."""

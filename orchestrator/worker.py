@@ -91,7 +91,7 @@ def build(
 
     Everything is an argument with a real default; tests pass their own.
     """
-    catalog = catalog or Catalog.load(*settings.specs)
+    catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
     catalogs = catalogs or CatalogStore(settings.state_dir / "catalogs")
     routers = routers or functools.lru_cache(maxsize=8)(Router)
     agents = load_agents(settings.agents) if agents is None else agents

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.demo import DemoMission, DemoReport
     from orchestrator.devserver import Stack
     from orchestrator.mission import MissionResult, Question
+    from orchestrator.outcome import ToolOutcome
     from orchestrator.routing.router import Explanation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga import Obligation, RollbackReport
@@ -34,6 +35,8 @@ _COLORS = {
     "cancelled": "yellow",
     "running": "cyan",
     "failed": "red",
+    "rejected": "red",
+    "unknown": "red",
     "parked": "red",
     "terminated": "red",
 }
@@ -262,6 +265,22 @@ def tool(console: Console, shown: Tool) -> None:
         console.print(f"from the PII vault: {', '.join(shown.pii_fields)}")
     if shown.compensation is not None:
         console.print(f"undone by: {shown.compensation.cancel.tool}")
+
+
+def answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:
+    """The body of an answer; why there is none, and what of it breaks the contract, on errors."""
+    if outcome.body is not None:
+        if isinstance(outcome.body, str):
+            console.print(escape(outcome.body), soft_wrap=True)
+        else:
+            console.print_json(data=outcome.body)
+    if outcome.kind != "succeeded":
+        errors.print(f"{colored(outcome.kind)}: {escape(outcome.reason or '')}", soft_wrap=True)
+    elif outcome.body is None:
+        errors.print(f"HTTP {outcome.status}, without a body that could be read")
+    if outcome.contract_breach is not None:
+        breach = escape(outcome.contract_breach)
+        errors.print(f"the answer breaks its contract: {breach}", soft_wrap=True)
 
 
 def matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
