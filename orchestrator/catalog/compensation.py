@@ -104,17 +104,17 @@ def _same_document_tool(name: Node, tools: Mapping[str, Tool]) -> Tool:
 
 
 def _template(called: Tool, args: Node) -> ToolCallTemplate:
-    arguments: dict[str, str] = {}
-    for name, place in args.items():
+    arguments: JsonObject = {}
+    for name, place in args.raw_items():
         try:
-            parse_filling(place.text())
+            parse_filling(place.value)
         except ValueError as error:
             raise place.invalid(str(error)) from error
-        arguments[input_name(name, called.bindings)] = place.text()
+        arguments[input_name(name, called.bindings)] = place.value
     return ToolCallTemplate(tool=called.name, arguments=arguments)
 
 
-def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> dict[str, str]:
+def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> JsonObject:
     """Expressions for the inputs of `called` that carry the name of something `tool` knows.
 
     The answer comes before the request, for its ids are the provider's; but a client reference is
@@ -126,7 +126,7 @@ def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> dict[st
         answered: whether its answer may be read.
     """
     answer = _answer_names(tool) if answered else frozenset()
-    matched: dict[str, str] = {}
+    matched: JsonObject = {}
     for binding in called.bindings:
         name = binding.field or binding.name
         sent = _request_expression(name, tool.bindings)

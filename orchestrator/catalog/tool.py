@@ -44,13 +44,13 @@ class InputBinding(Record):
 
 
 class ToolCallTemplate(Record):
-    """Another tool to call, with its inputs filled by OpenAPI runtime expressions."""
+    """Another tool to call, with its inputs filled by OpenAPI runtime expressions and constants."""
 
     tool: str
-    arguments: dict[str, str] = Field(
+    arguments: JsonObject = Field(
         default_factory=dict,
-        description="input name to expression, e.g. $response.body#/booking_id; "
-        "one that finds nothing leaves the input out",
+        description="input name to expression, e.g. $response.body#/booking_id, or to a constant; "
+        "an expression that finds nothing leaves the input out",
     )
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from pydantic import JsonValue
+
 from orchestrator.catalog.compensation import is_own_reference
 from orchestrator.catalog.expressions import (
     Expression,
@@ -14,6 +16,8 @@ from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
+from orchestrator.catalog.validator import SchemaValidator
+from orchestrator.catalog.violations import SCHEMA_FAULTS
 from orchestrator.record import JsonObject
 
 _ARGS = "x-orchet-compensation-args"
@@ -107,14 +111,20 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
 
 
 def args_are_inputs(subject: Subject) -> Iterator[Problem]:
-    """ORC045: every argument is an input of the tool that is called."""
+    """ORC045: every argument is an input of the tool that is called, a constant one it takes."""
     for called, template, pointer in _calls(subject):
-        for name in template.arguments:
+        for name, value in template.arguments.items():
             if name not in called.properties:
                 yield Problem(
                     pointer,
                     f"{called.name} has no input {name!r}",
                     f"use one of {', '.join(called.properties) or 'no args at all'}",
+                )
+            elif not parse_filling(value).expressions and not _takes(called, name, value):
+                yield Problem(
+                    pointer,
+                    f"the constant {value!r} is no value that {name!r} of {called.name} takes",
+                    "write a value that its schema allows, or an expression that begins with $",
                 )
 
 
@@ -123,12 +133,12 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
     if subject.tool is None:
         return
     for _, template, pointer in _calls(subject):
-        for name, text in template.arguments.items():
-            for expression in parse_filling(text).expressions:
+        for name, value in template.arguments.items():
+            for expression in parse_filling(value).expressions:
                 if not _can_find(expression, subject.tool):
                     yield Problem(
                         pointer,
-                        f"{text!r} for {name!r} reads nothing that {subject.name} sends or gets",
+                        f"{value!r} for {name!r} reads nothing that {subject.name} sends or gets",
                         "read a declared input, or a declared property of the answer",
                     )
 
@@ -211,6 +221,15 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
             yield peer.tool, template, subject.pointer_to(keyword)
 
 
+def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
+    """Whether an input takes a constant; yes when its schema does not tell."""
+    defs = called.input_schema.get("$defs", {})
+    try:
+        return SchemaValidator({**called.properties[name], "$defs": defs}).is_valid(constant)
+    except SCHEMA_FAULTS:
+        return True
+
+
 def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
     """Whether the filled inputs are all that one of the alternatives requires."""
     for keyword in ("anyOf", "oneOf"):
@@ -224,7 +243,9 @@ def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
 
 def _requires_at_most(branch: object, template: ToolCallTemplate) -> bool:
     required = branch.get("required") if isinstance(branch, dict) else None
-    return not isinstance(required, list) or set(required) <= template.arguments.keys()
+    return not isinstance(required, list) or all(
+        isinstance(name, str) and name in template.arguments for name in required
+    )
 
 
 def _can_find(expression: Expression, tool: Tool) -> bool:

@@ -36,16 +36,17 @@ def finite_schemas(operations: Iterable[Operation]) -> Iterator[Problem]:
     done: set[_Path] = set()
     for schema in _reached(operations):
         for place in _inside(schema):
-            if place.path not in done and _contains_itself(place, done):
+            circle = _find_circle(place, done) if place.path not in done else None
+            if circle is not None:
                 yield Problem(
-                    place.pointer,
+                    circle.pointer,
                     "this schema is part of itself, so nothing can ever be checked by it",
                     "break the circle: let only a property or an element refer back",
                 )
 
 
-def _contains_itself(start: Node, done: set[_Path]) -> bool:
-    """Whether following compositions and references leads back to a schema on the way."""
+def _find_circle(start: Node, done: set[_Path]) -> Node | None:
+    """A schema that following compositions and references from it leads back to."""
     done.add(start.path)
     way = [(start, iter(_parts_in_place(start)))]
     on_way = {start.path}
@@ -53,7 +54,7 @@ def _contains_itself(start: Node, done: set[_Path]) -> bool:
         schema, parts = way[-1]
         for part in parts:
             if part.path in on_way:
-                return True
+                return part
             if part.path not in done:
                 done.add(part.path)
                 on_way.add(part.path)
@@ -62,7 +63,7 @@ def _contains_itself(start: Node, done: set[_Path]) -> bool:
         else:
             way.pop()
             on_way.discard(schema.path)
-    return False
+    return None
 
 
 def _parts_in_place(schema: Node) -> list[Node]:

@@ -242,9 +242,9 @@ def test_the_linter_finds_a_wrong_value_once_and_where_it_stands(
         ),
         (
             "compensation-probe",
-            {"operationId": "shop_find_order", "args": {"client_reference": 5}},
+            {"operationId": "shop_find_order", "args": {"client_reference": "$nope"}},
             "/args/client_reference",
-            "x-orchet-compensation-probe on shop_place_order holds 5",
+            'x-orchet-compensation-probe on shop_place_order holds "$nope"',
             "write a runtime expression such as $response.body#/booking_id",
         ),
         (

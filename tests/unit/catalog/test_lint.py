@@ -36,7 +36,7 @@ def put(place: tuple[str, str], **keywords: Any) -> Change:
     return change
 
 
-def args(**more: str) -> Change:
+def args(**more: Any) -> Change:
     """Adds compensation args, or replaces them."""
     return lambda shop: operation(shop, POST)[PREFIX + "args"].update(more)
 
@@ -128,6 +128,24 @@ FAULTS: list[tuple[str, Change, str]] = [
         f"{AT_GET}{ANSWER}/properties/a/pattern",
     ),
     ("ORC026", in_answer(GET, {"allOf": [{"$ref": f"#{AT_GET}{ANSWER}"}]}), f"{AT_GET}{ANSWER}"),
+    (
+        "ORC001",
+        in_body(CANCEL, properties={"order_id": {"type": "texts", "description": "x"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/type",
+    ),
+    (
+        "ORC025",
+        in_body(CANCEL, properties={"order_id": {"pattern": "(", "type": "string"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
+    ),
+    (
+        "ORC026",
+        lambda s: (
+            s.update(components={"schemas": {"A": {"anyOf": [{"$ref": "#/components/schemas/A"}]}}})
+            or in_body(CANCEL, properties={"a": {"$ref": "#/components/schemas/A"}})(s)
+        ),
+        "/components/schemas/A",
+    ),
     ("ORC030", put(GET, x_orchet_intent_tag=["a"]), f"{AT_GET}/x-orchet-intent-tag"),
     ("ORC030", lambda s: s.update({"x-orchet-tool": True}), "/x-orchet-tool"),
     (
@@ -172,6 +190,7 @@ FAULTS: list[tuple[str, Change, str]] = [
         f"{AT_POST}/{PREFIX}args",
     ),
     ("ORC044", put(POST, **{PREFIX.replace("-", "_") + "args": {}}), f"{AT_POST}/{PREFIX}args"),
+    ("ORC045", args(client_reference=7), f"{AT_POST}/{PREFIX}args"),
     ("ORC045", args(colour="red"), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$response.body#/id"), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
