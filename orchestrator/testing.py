@@ -17,6 +17,7 @@ from activities.tools import ToolActivities, check_grant
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
+from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
@@ -293,6 +294,8 @@ class FakeWorld:
         self._undos: dict[str, list[PlayUndo]] = {}
         self._found: dict[str, tuple[str, ...]] = {}
         self._forwarded: tuple[str, ...] = tuple(made.tools)
+        self.usage: Usage | None = None
+        """What each planner step takes, as a model would."""
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
         wire = ToolClient(secrets=MemorySecrets(), pii=MemoryPii(), http=_no_wire())
@@ -405,9 +408,14 @@ class FakeWorld:
         await self._enter(contracts.PLAN_STEP, context.leg_id, step)
         script = self._decisions.get(context.leg_id, [])
         if context.step > len(script):
-            return PlanStepOutput(decision=Finish(summary=f"{context.leg_id} is done."))
+            return PlanStepOutput(
+                decision=Finish(summary=f"{context.leg_id} is done."), usage=self.usage
+            )
         decision = script[context.step - 1]
-        return PlanStepOutput(decision=decision(context) if callable(decision) else decision)
+        return PlanStepOutput(
+            decision=decision(context) if callable(decision) else decision,
+            usage=self.usage,
+        )
 
     @activity.defn(name=contracts.DISCOVER_TOOLS)
     async def _discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
