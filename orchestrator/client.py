@@ -153,12 +153,14 @@ class MissionHandle:
         """No."""
         return await self._client.reject(card.confirmation_id, reason=reason, approver=approver)
 
-    async def answer(self, question_id: str, values: JsonObject, *, answered_by: str = "") -> None:
-        """Answer a leg's question."""
+    async def answer(
+        self, question_id: str, values: JsonObject | None = None, *, answered_by: str = ""
+    ) -> None:
+        """Answer a leg's question; without values one that asks to store personal fields."""
         await self._client.connection.update(
             leg_of(question_id),
             contracts.ANSWER_UPDATE,
-            AnswerInput(question_id=question_id, values=values, answered_by=answered_by),
+            AnswerInput(question_id=question_id, values=values or {}, answered_by=answered_by),
             str,
             about=question_id,
         )
@@ -442,7 +444,7 @@ class MissionClient:
         """The inputs with personal fields moved to the vault: only their handles enter history."""
         if not inputs:
             return inputs
-        catalog = Catalog.load(*self._settings.specs)
+        catalog = Catalog.load(*self._settings.specs, overlays=self._settings.overlays)
         personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
         vault = FilePiiVault(self._settings.state_dir / "pii")
         kept = dict(inputs)

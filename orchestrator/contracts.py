@@ -210,6 +210,10 @@ class PreparedCall(Record):
     problems: tuple[str, ...] = Field(
         default=(), description="why it cannot be made; the rest is empty then"
     )
+    missing_personal: tuple[str, ...] = Field(
+        default=(),
+        description="personal fields that the vault must hold first; the rest is empty then",
+    )
     call: ToolCall | None = None
     title: str = ""
     side_effect: bool = False

@@ -134,6 +134,9 @@ class Question(Record):
     leg_id: str
     question: str
     fields: dict[str, JsonObject]
+    """What to answer with; empty when the answer is only that something was done."""
+    personal: tuple[str, ...] = ()
+    """Personal fields to store in the vault before answering; no answer carries their values."""
     expires_at: datetime | None = None
 
 

@@ -24,15 +24,19 @@ class Settings(BaseSettings):
 
     Examples:
         ORCHESTRATOR_SPECS=crm.yaml:billing/      files and folders of OpenAPI documents
+        ORCHESTRATOR_OVERLAYS=crm-tools.yaml      overlays over them, applied in this order
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    a model plans; its key as its provider reads it
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
+        ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   may be called though not public
+        ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls
     """
 
     model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
 
     specs: Annotated[tuple[Path, ...], NoDecode] = Field(default_factory=lambda: (bundled_specs(),))
+    overlays: Annotated[tuple[Path, ...], NoDecode] = ()
     state_dir: Path = Field(
         default_factory=lambda: Path.home() / ".orchestrator",
         description="where catalogs and the PII vault are; shared by all workers of a queue",
@@ -44,12 +48,30 @@ class Settings(BaseSettings):
         default=None,
         description="provider:model for agents that name none; unset, they plan without a model",
     )
+    allowed_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="hosts of tools, as their URLs name them, that may have addresses which are "
+        "not public",
+    )
+    proxy: str | None = Field(
+        default=None, description="URL of an HTTP proxy; HTTP_PROXY and its kin are not read"
+    )
 
-    @field_validator("specs", mode="before")
+    @field_validator("specs", "overlays", mode="before")
     @classmethod
     def _split_paths(cls, value: Any) -> Any:
         """Paths as the shell writes them: separated by colons (semicolons on Windows)."""
-        return tuple(value.split(os.pathsep)) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        return tuple(path for path in value.split(os.pathsep) if path)
+
+    @field_validator("allowed_private_hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, value: Any) -> Any:
+        """Names between commas; not colons, for IPv6 addresses are full of them."""
+        if not isinstance(value, str):
+            return value
+        return tuple(host for part in value.split(",") if (host := part.strip()))
 
     @field_validator("server_variables", mode="before")
     @classmethod

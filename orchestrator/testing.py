@@ -17,6 +17,7 @@ from activities.tools import ToolActivities, check_grant
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.pii import PiiVault
 from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
@@ -186,6 +187,7 @@ def fake_tool(
     max_attempts: int = 3,
     on_failure: Literal["park", "continue"] = "park",
     input_schema: JsonObject | None = None,
+    personal: Iterable[str] = (),
 ) -> Tool:
     """A tool as a document would declare it, for a `FakeWorld`.
 
@@ -205,6 +207,7 @@ def fake_tool(
         max_attempts: of its cancel, before it is parked.
         on_failure: what becomes of it then.
         input_schema: by default any object.
+        personal: inputs whose values come from the vault.
     """
     compensation = None
     if undo is not None:
@@ -220,6 +223,7 @@ def fake_tool(
         effect=effect or (Effect.OBLIGATION if undo else Effect.READ),
         card_type=card_type,
         compensation=compensation,
+        pii_fields=tuple(personal),
         idempotency_header="Idempotency-Key" if idempotent else None,
     )
 
@@ -283,8 +287,13 @@ class FakeWorld:
     What the script leaves out goes well: legs finish, calls succeed, obligations are cancelled.
     """
 
-    def __init__(self, client: Client, tools: Iterable[Tool] | Catalog) -> None:
-        """Take the server that missions run on, and the tools they have."""
+    def __init__(
+        self, client: Client, tools: Iterable[Tool] | Catalog, *, pii: PiiVault | None = None
+    ) -> None:
+        """Take the server that missions run on, the tools they have, and the vault: empty if None.
+
+        A call that needs what the vault lacks makes its leg ask for it.
+        """
         made = tools if isinstance(tools, Catalog) else Catalog({}, {t.name: t for t in tools})
         self.catalog = made
         self.calls: list[FakeCall] = []
@@ -298,7 +307,7 @@ class FakeWorld:
         """What each planner step takes, as a model would."""
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
-        wire = ToolClient(secrets=MemorySecrets(), pii=MemoryPii(), http=_no_wire())
+        wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
         self._called = ToolActivities(catalogs, wire)
         self._undone = RollbackActivities(catalogs, wire, client)
 

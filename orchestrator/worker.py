@@ -42,6 +42,8 @@ def default_tools(settings: Settings) -> ToolClient:
         secrets=EnvironmentSecrets(),
         pii=FilePiiVault(settings.state_dir / "pii"),
         server_variables=settings.server_variables,
+        allowed_private_hosts=settings.allowed_private_hosts,
+        proxy=settings.proxy,
     )
 
 
@@ -89,7 +91,7 @@ def build(
 
     Everything is an argument with a real default; tests pass their own.
     """
-    catalog = catalog or Catalog.load(*settings.specs)
+    catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
     catalogs = catalogs or CatalogStore(settings.state_dir / "catalogs")
     routers = routers or functools.lru_cache(maxsize=8)(Router)
     agents = load_agents(settings.agents) if agents is None else agents

@@ -1,7 +1,7 @@
 """Checks the arguments of a call against its tool's contract, before anything is sent."""
 
-import re
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -11,14 +11,14 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.patterns import matches_pattern
 from orchestrator.catalog.pointer import format_pointer
 from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.validator import KEYWORDS, Keyword, SchemaValidator
 from orchestrator.catalog.violations import SCHEMA_FAULTS, describe_violations, unknown_name
 from orchestrator.errors import DocumentInvalid
-from orchestrator.pii import field_of, handles_in
+from orchestrator.pii import field_of, handle_for, handles_in
 from orchestrator.record import JsonObject
-
-_Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
 
 
 def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -31,12 +31,24 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
         DocumentInvalid: the tool's own schema cannot be evaluated.
     """
     fields = personal_fields(catalog, tool)
-    found = [
-        *_unknown_inputs(tool, arguments),
-        *_unknown_handles(arguments, fields),
-        *_schema_violations(tool, arguments, fields),
-    ]
+    try:
+        found = [
+            *check_names(catalog, tool, arguments),
+            *_schema_violations(tool, arguments, fields),
+        ]
+    except SCHEMA_FAULTS as fault:
+        raise unreadable_schema(tool, fault) from None
     return tuple(dict.fromkeys(found))
+
+
+def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+    """Which arguments are no inputs of the tool, and which handles it may not be given.
+
+    The part of `check_arguments` that a contract does not know: a parameter that it does not
+    declare has no place in a request.
+    """
+    fields = personal_fields(catalog, tool)
+    return (*_unknown_inputs(tool, arguments), *_unknown_handles(arguments, fields))
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
@@ -45,15 +57,39 @@ def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
     A cancel or a probe goes to the provider that was sent the values before, and an id that the
     provider made from one of them must reach it as it was.
     """
-    undone = [other.pii_fields for other in catalog.tools.values() if _is_undone_by(other, tool)]
-    return frozenset(tool.pii_fields).union(*undone)
+    undone = _fields_of_undone(catalog).get((tool.document, tool.name), frozenset())
+    return undone.union(tool.pii_fields)
 
 
-def _is_undone_by(other: Tool, tool: Tool) -> bool:
-    if other.compensation is None or other.document != tool.document:
-        return False
-    probe = other.compensation.probe
-    return tool.name in (other.compensation.cancel.tool, probe.tool if probe else None)
+def needed_fields(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+    """The personal fields whose values a call with these arguments carries, sorted."""
+    fields = personal_fields(catalog, tool)
+    if not fields:
+        return ()
+    # Inside of other text too: an id that a provider made from a value comes back around a handle.
+    text = json.dumps(arguments, ensure_ascii=False)
+    return tuple(sorted(field for field in fields if handle_for(field) in text))
+
+
+@lru_cache(maxsize=8)
+def _fields_of_undone(catalog: Catalog) -> dict[tuple[str, str], frozenset[str]]:
+    """Of each cancel tool and probe: the personal fields of all tools that it undoes or asks for.
+
+    Once per catalog, for it looks at every tool.
+    """
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for other in catalog.tools.values():
+        for name in _tools_that_undo(other):
+            key = (other.document, name)
+            found[key] = found.get(key, frozenset()).union(other.pii_fields)
+    return found
+
+
+def _tools_that_undo(tool: Tool) -> tuple[str, ...]:
+    if tool.compensation is None:
+        return ()
+    probe = tool.compensation.probe
+    return (tool.compensation.cancel.tool, *((probe.tool,) if probe else ()))
 
 
 def _unknown_inputs(tool: Tool, arguments: JsonObject) -> Iterator[str]:
@@ -63,7 +99,7 @@ def _unknown_inputs(tool: Tool, arguments: JsonObject) -> Iterator[str]:
     patterns = tool.input_schema.get("patternProperties")
     allowed = list(patterns) if isinstance(patterns, dict) else []
     for name in arguments:
-        if name not in known and not any(re.search(pattern, name) for pattern in allowed):
+        if name not in known and not any(matches_pattern(p, name) for p in allowed):
             yield unknown_name(name, tool.properties)
 
 
@@ -82,10 +118,7 @@ def _schema_violations(
     validator = _validator_class(fields)(
         tool.input_schema, format_checker=Draft202012Validator.FORMAT_CHECKER
     )
-    try:
-        return describe_violations(validator.iter_errors(arguments))
-    except SCHEMA_FAULTS as fault:
-        raise unreadable_schema(tool, fault) from None
+    return describe_violations(validator.iter_errors(arguments))
 
 
 def unreadable_schema(tool: Tool, fault: BaseException) -> DocumentInvalid:
@@ -104,14 +137,13 @@ def unreadable_schema(tool: Tool, fault: BaseException) -> DocumentInvalid:
 def _validator_class(fields: frozenset[str]) -> type[Validator]:
     """JSON Schema 2020-12, except that nothing is asked of a handle of one of these fields."""
     if not fields:
-        return Draft202012Validator
-    keywords: dict[str, _Keyword] = dict(Draft202012Validator.VALIDATORS)
-    patient = {name: _except_handles(keyword, fields) for name, keyword in keywords.items()}
-    extended: type[Validator] = extend(Draft202012Validator, patient)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+        return SchemaValidator
+    patient = {name: _except_handles(keyword, fields) for name, keyword in KEYWORDS.items()}
+    extended: type[Validator] = extend(SchemaValidator, patient)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
 
 
-def _except_handles(keyword: _Keyword, fields: frozenset[str]) -> _Keyword:
+def _except_handles(keyword: Keyword, fields: frozenset[str]) -> Keyword:
     def checked(
         validator: Validator, wanted: Any, instance: Any, schema: Any
     ) -> Iterator[ValidationError] | None:

@@ -8,6 +8,8 @@ from jsonschema.exceptions import ValidationError
 from rapidfuzz import fuzz, process
 from referencing.exceptions import Unresolvable
 
+from orchestrator.catalog.patterns import matches_pattern
+
 SCHEMA_FAULTS: Final = (
     re.error,
     Unresolvable,
@@ -17,7 +19,7 @@ SCHEMA_FAULTS: Final = (
     ValueError,
     AttributeError,
 )
-"""What evaluating a schema that is itself at fault raises: a pattern that Python cannot read, a
+"""What evaluating a schema that is itself at fault raises: a pattern that is none, a
 reference that leads nowhere, a format checker that meets text it did not expect."""
 
 _SHOWN = 12
@@ -85,7 +87,7 @@ def _extra(error: ValidationError) -> Iterator[str]:
         yield f"{_subject(error)} has a property that does not fit"
         return
     for name in error.instance:
-        if name not in known and not any(re.search(pattern, name) for pattern in patterns):
+        if name not in known and not any(matches_pattern(p, name) for p in patterns):
             yield unknown_name(_path([*error.absolute_path, name]), known)
 
 

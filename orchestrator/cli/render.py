@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.demo import DemoMission, DemoReport
     from orchestrator.devserver import Stack
     from orchestrator.mission import MissionResult, Question
+    from orchestrator.outcome import ToolOutcome
     from orchestrator.routing.router import Explanation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga import Obligation, RollbackReport
@@ -34,14 +35,18 @@ _COLORS = {
     "cancelled": "yellow",
     "running": "cyan",
     "failed": "red",
+    "rejected": "red",
+    "unknown": "red",
     "parked": "red",
     "terminated": "red",
 }
 
 
 def _table(*columns: str) -> Table:
-    """A table that folds what is too long: an id that was cut off cannot be copied."""
-    return Table(*(Column(name, overflow="fold") for name in columns), box=None, pad_edge=False)
+    """A table that folds what is too long, but never its first column: that is what one copies."""
+    first, *others = columns
+    folding = (Column(name, overflow="fold") for name in others)
+    return Table(Column(first, no_wrap=True), *folding, box=None, pad_edge=False)
 
 
 def colored(status: str) -> str:
@@ -131,9 +136,10 @@ def news(result: MissionResult, told: set[str]) -> Iterator[str]:
 
 def asked(question: Question) -> str:
     """A question, and how to answer it."""
-    values = " ".join(f"{name}=..." for name in question.fields)
-    command = f"orchestrator mission answer {question.question_id} {values}"
-    return f"asks: {escape(question.question)}\n  {command}"
+    values = "".join(f" {name}=..." for name in question.fields)
+    commands = [f"orchestrator pii set {name}" for name in question.personal]
+    commands.append(f"orchestrator mission answer {question.question_id}{values}")
+    return "\n  ".join([f"asks: {escape(question.question)}", *commands])
 
 
 def missions(console: Console, found: Sequence[MissionSummary]) -> None:
@@ -178,10 +184,9 @@ def mission(console: Console, result: MissionResult) -> None:
 
 
 def _ledger(obligations: Sequence[Obligation]) -> Table:
-    table = _table("obligation", "tool", "state", "price", "confirmed by", "note")
+    table = _table("tool", "state", "price", "confirmed by", "note")
     for o in obligations:
         table.add_row(
-            o.obligation_id,
             o.tool,
             colored(o.state.value),
             str(o.price or ""),
@@ -260,6 +265,22 @@ def tool(console: Console, shown: Tool) -> None:
         console.print(f"from the PII vault: {', '.join(shown.pii_fields)}")
     if shown.compensation is not None:
         console.print(f"undone by: {shown.compensation.cancel.tool}")
+
+
+def answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:
+    """The body of an answer; why there is none, and what of it breaks the contract, on errors."""
+    if outcome.body is not None:
+        if isinstance(outcome.body, str):
+            console.print(escape(outcome.body), soft_wrap=True)
+        else:
+            console.print_json(data=outcome.body)
+    if outcome.kind != "succeeded":
+        errors.print(f"{colored(outcome.kind)}: {escape(outcome.reason or '')}", soft_wrap=True)
+    elif outcome.body is None:
+        errors.print(f"HTTP {outcome.status}, without a body that could be read")
+    if outcome.contract_breach is not None:
+        breach = escape(outcome.contract_breach)
+        errors.print(f"the answer breaks its contract: {breach}", soft_wrap=True)
 
 
 def matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from orchestrator.cli import render
 from orchestrator.cli.output import AsJson, console, print_json
 from orchestrator.cli.tools import open_catalog
-from orchestrator.cli.values import Specs
+from orchestrator.cli.values import Overlays, Specs
 from orchestrator.errors import UsageError
 from orchestrator.routing.evaluation import evaluate
 from orchestrator.routing.router import Router
@@ -38,6 +38,7 @@ app = typer.Typer(
 def route_text(
     text: Annotated[str, typer.Argument(help="The request, in plain words.")],
     specs: Specs = None,
+    overlays: Overlays = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show every feature of the best candidates.")
     ] = False,
@@ -47,7 +48,7 @@ def route_text(
 
     Example: orchestrator route "weather in London" --explain
     """
-    router = Router(open_catalog(specs))
+    router = Router(open_catalog(specs, overlays))
     explanation = router.explain(text, now=datetime.now(UTC))
     if as_json:
         selection = explanation.selection

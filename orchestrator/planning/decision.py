@@ -76,6 +76,8 @@ class Observation(Record):
     side_effect: bool = False
     body: JsonValue = None
     error: str | None = None
+    contract_breach: str | None = None
+    """What of a good answer is not as its document says: the body may lack what is looked for."""
     price: Money | None = None
 
 

@@ -1,12 +1,10 @@
-"""What a benchmark reports: one measured number with its unit."""
+"""One figure of a benchmark."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 
 class Figure(BaseModel):
-    """One measured number."""
-
-    model_config = ConfigDict(frozen=True)
+    """What was measured, and how much it is."""
 
     name: str
     value: float

@@ -20,7 +20,7 @@ from temporalio.client import (
     WorkflowHandle,
     WorkflowUpdateFailedError,
 )
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.common import SearchAttributeKey, WorkflowIDConflictPolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
@@ -56,11 +56,13 @@ from orchestrator.mission import (
     Question,
 )
 from orchestrator.record import JsonObject
-from orchestrator.saga import Resolution, RollbackReport
+from orchestrator.saga import Obligation, Resolution, RollbackReport
 from orchestrator.testing import FakeWorld, fake_tool
 from workflows import ALL_WORKFLOWS
 
 T = TypeVar("T")
+
+_STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 
 PATIENCE_S = 20.0
 """Time in seconds for something to show up: far more than a busy machine needs."""
@@ -167,6 +169,19 @@ class Mission:
     async def report(self) -> RollbackReport:
         """Where its rollback stands."""
         return await self._ask(self.rollback_handle, contracts.REPORT_QUERY, RollbackReport)
+
+    async def parked(self) -> tuple[Obligation, ...]:
+        """What is parked, once its rollback rests and waits for an operator.
+
+        Before it rests, the time-skipping server may lose an update.
+        """
+
+        async def look() -> tuple[Obligation, ...] | None:
+            shown = (await self.rollback_handle.describe()).typed_search_attributes
+            rests = shown.get(_STATUS) == "parked"
+            return (await self.report()).parked if rests else None
+
+        return await self.eventually(look)
 
     async def is_cancelling(self, leg_id: str) -> None:
         """Wait until a cancel request has reached a leg."""

@@ -123,7 +123,6 @@ async def test_a_cancelled_mission_with_something_parked_says_so(
 
     assert await mission.status() is WorkflowExecutionStatus.CANCELED
     assert result.status is MissionStatus.PARKED
-    await mission.resolve(result.ledger.obligations[0].obligation_id, "accept")
 
 
 async def test_a_leg_that_somebody_cancels_loses_the_mission(

@@ -12,7 +12,7 @@ from orchestrator import contracts
 from orchestrator.mission import LegStatus, MissionResult, MissionStatus
 from orchestrator.outcome import ToolOutcome
 from orchestrator.planning.decision import CallTool, GiveUp
-from orchestrator.saga import ObligationState, UndoOutcome
+from orchestrator.saga import ObligationState, Resolution, UndoOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
@@ -178,13 +178,12 @@ async def test_what_cannot_be_undone_is_parked_and_the_rest_is_undone(
 
     mission = await stage.start()
     result = await mission.end()
-    report = await mission.report()
+    parked = await mission.parked()
 
     assert result.status is MissionStatus.PARKED
     assert states_of(result.ledger) == {"book_flight": "cancelled", "book_hotel": "parked"}
-    assert [(o.tool, o.note) for o in report.parked] == [("book_hotel", "too late to cancel")]
+    assert [(o.tool, o.note) for o in parked] == [("book_hotel", "too late to cancel")]
     assert await mission.rollback_status() is WorkflowExecutionStatus.RUNNING
-    await mission.resolve(report.parked[0].obligation_id, "accept")
 
 
 async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
@@ -196,13 +195,12 @@ async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
 
     mission = await stage.start()
     result = await mission.end()
-    parked = (await mission.report()).parked[0]
+    parked = (await mission.parked())[0]
 
     assert result.status is MissionStatus.PARKED
     assert len(world.undone()) == parked.cancel_max_attempts == 3
     assert "all 3 attempts are spent" in parked.note
     assert "HTTP 503" in parked.note
-    await mission.resolve(parked.obligation_id, "accept")
 
 
 async def test_an_undo_that_fails_at_first_is_tried_again(stage: Stage, world: FakeWorld) -> None:
@@ -220,16 +218,16 @@ async def test_an_undo_that_fails_at_first_is_tried_again(stage: Stage, world: F
     ("resolution", "state"), [("cancelled", "cancelled"), ("accept", "accepted")]
 )
 async def test_an_operators_word_closes_the_rollback(
-    stage: Stage, world: FakeWorld, resolution: str, state: str
+    stage: Stage, world: FakeWorld, resolution: Resolution, state: str
 ) -> None:
     """Noted with who said so, and nothing is tried again."""
     lose_after(world, "book_flight")
     world.undo("book_flight", TOO_LATE)
     mission = await stage.start()
     await mission.end()
-    parked = (await mission.report()).parked[0]
+    parked = (await mission.parked())[0]
 
-    await mission.resolve(parked.obligation_id, "accept" if state == "accepted" else "cancelled")
+    await mission.resolve(parked.obligation_id, resolution)
     report = await mission.rollback_handle.result()
 
     assert states_of(report.ledger) == {"book_flight": state}
@@ -243,7 +241,7 @@ async def test_an_operators_retry_undoes_it_after_all(stage: Stage, world: FakeW
     world.undo("book_flight", TOO_LATE, UndoOutcome(state="cancelled"))
     mission = await stage.start()
     await mission.end()
-    parked = (await mission.report()).parked[0]
+    parked = (await mission.parked())[0]
 
     await mission.resolve(parked.obligation_id, "retry")
     report = await mission.rollback_handle.result()
@@ -258,12 +256,12 @@ async def test_a_retry_that_fails_again_parks_again(stage: Stage, world: FakeWor
     world.undo("book_flight", TOO_LATE, UndoOutcome(state="parked", note="still too late"))
     mission = await stage.start()
     await mission.end()
-    parked = (await mission.report()).parked[0]
+    parked = (await mission.parked())[0]
 
     await mission.resolve(parked.obligation_id, "retry")
 
     async def parked_again() -> bool | None:
-        return [o.note for o in (await mission.report()).parked] == ["still too late"] or None
+        return [o.note for o in await mission.parked()] == ["still too late"] or None
 
     await mission.eventually(parked_again)
     await mission.resolve(parked.obligation_id, "cancelled")
@@ -279,13 +277,13 @@ async def test_resolving_what_is_not_parked_is_refused(stage: Stage, world: Fake
     mission = await stage.start()
     result = await mission.end()
     flight, hotel = (o.obligation_id for o in result.ledger.obligations)
+    await mission.parked()
 
     unknown = await mission.refusal(mission.resolve(f"{mission.mission_id}.trip.99", "accept"))
     undone = await mission.refusal(mission.resolve(flight, "accept"))
 
     assert [unknown.type, undone.type] == ["ObligationNotParked"] * 2
-    assert [o.obligation_id for o in (await mission.report()).parked] == [hotel]
-    await mission.resolve(hotel, "accept")
+    assert [o.obligation_id for o in await mission.parked()] == [hotel]
 
 
 async def test_a_contract_that_says_continue_does_not_park(stage: Stage, world: FakeWorld) -> None:
@@ -325,7 +323,6 @@ async def test_the_first_error_is_never_hidden_by_a_later_one(
 
     assert result.error == "no visa"
     assert result.status is MissionStatus.PARKED
-    await mission.resolve(result.ledger.obligations[0].obligation_id, "accept")
 
 
 async def test_what_no_tool_undoes_is_tried_too(stage: Stage, world: FakeWorld) -> None:
@@ -338,7 +335,6 @@ async def test_what_no_tool_undoes_is_tried_too(stage: Stage, world: FakeWorld) 
 
     assert states_of(result.ledger) == {"post_note": "parked"}
     assert world.undone()[0].cancel_tool is None
-    await mission.resolve(result.ledger.obligations[0].obligation_id, "accept")
 
 
 async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeWorld) -> None:
@@ -354,10 +350,8 @@ async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeW
     result = await mission.end()
 
     assert states_of(result.ledger) == {"book_flight": "parked", "book_hotel": "cancelled"}
+    assert [o.tool for o in await mission.parked()] == ["book_flight"]
     assert await mission.rollback_status() is WorkflowExecutionStatus.RUNNING
-    await mission.resolve(result.ledger.obligations[0].obligation_id, "cancelled")
-    report = await mission.rollback_handle.result()
-    assert set(states_of(report.ledger).values()) == {"cancelled"}
 
 
 async def test_a_rollback_that_somebody_else_started_reports_to_the_mission(
