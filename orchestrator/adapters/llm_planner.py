@@ -49,6 +49,7 @@ from orchestrator.planning.decision import (
 from orchestrator.planning.meta_tools import META_TOOLS, MetaTool
 from orchestrator.planning.planner import Planner, check_decision
 from orchestrator.planning.prompt import (
+    ToolBlock,
     block_of,
     estimate_tokens,
     tool_description,
@@ -67,7 +68,6 @@ SETTINGS: Final = ModelSettings(max_retries=0, parallel_tool_calls=False, timeou
 """One request is one attempt: the activity around it is what retries. Time in seconds."""
 
 _KEPT_STATES: Final = 256
-_STABLE: Final = ("core", "catalog", "discovered", "step")
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME: Final = 64
 _PASSING: Final = (
@@ -99,11 +99,16 @@ class LlmPlanner:
             splitter: gives the legs of a goal.
             default_model: `provider:model` for agents whose profile names none.
             models: a model by its name; the default reads the provider's key from the environment.
+
+        Raises:
+            UsageError: the default model does not exist, or its provider is not set up here.
         """
         self._splitter = splitter
         self._default = default_model
         self._models = functools.lru_cache(maxsize=16)(models)
         self._states: OrderedDict[tuple[str, str], PromptState] = OrderedDict()
+        if default_model is not None:
+            self._model(default_model)
 
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
@@ -132,7 +137,8 @@ class LlmPlanner:
             UsageError: no such model, or its provider is not set up here.
         """
         model = self._model(context.agent.model or self._default)
-        step = _Step(context, selection, catalog, self._state(context, selection, catalog))
+        block = block_of(context, selection, catalog)
+        step = _Step(context, selection, catalog, block, self._state(context, block))
         messages: list[ModelMessage] = [step.request()]
         answer, usage = await _ask(model, messages, step.parameters())
         try:
@@ -151,10 +157,10 @@ class LlmPlanner:
             reason = " ".join(str(error).split())
             raise UsageError(f"the model {name} cannot be used here: {reason}") from error
 
-    def _state(self, context: StepContext, selection: Selection, catalog: Catalog) -> PromptState:
+    def _state(self, context: StepContext, block: ToolBlock) -> PromptState:
         """The step's tool sections, those that did not change taken from the step before."""
         leg = (context.mission_id, context.leg_id)
-        sources = tool_sources(block_of(context, selection, catalog), context.catalog_digest)
+        sources = tool_sources(block, context.catalog_digest)
         state, _ = self._states.get(leg, PromptState()).refreshed(sources)
         self._states[leg] = state
         self._states.move_to_end(leg)
@@ -167,13 +173,18 @@ class _Step:
     """One step as a model is asked for it, and its answers as decisions."""
 
     def __init__(
-        self, context: StepContext, selection: Selection, catalog: Catalog, state: PromptState
+        self,
+        context: StepContext,
+        selection: Selection,
+        catalog: Catalog,
+        block: ToolBlock,
+        state: PromptState,
     ) -> None:
         self._context = context
         self._selection = selection
         self._catalog = catalog
         self._state = state
-        self._tools = wire_names(block_of(context, selection, catalog).shown)
+        self._tools = wire_names(block.shown)
 
     def request(self) -> ModelRequest:
         """Rules and catalog as instructions; the situation, cut to what is left, as the text."""

@@ -20,7 +20,6 @@ from orchestrator.planning.decision import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.prompt import initial_block
 from orchestrator.routing.selection import Selection
 
 PII_PREFIX = "pii:"
@@ -114,9 +113,8 @@ def _check_order(plan: MissionPlan) -> None:
 def _check_call(
     decision: CallTool, selection: Selection, context: StepContext, catalog: Catalog
 ) -> None:
-    core = {tool.name for tool in initial_block(catalog, context.agent.domains).core}
-    shown = {*selection.tools, *context.discovered, *core}
-    if decision.tool not in shown:
+    shown = {*selection.tools, *context.discovered}
+    if decision.tool not in shown and not _is_core(decision.tool, context, catalog):
         raise DecisionInvalid(
             f"{decision.tool} was not among the {len(shown)} tools shown; discover it first"
         )
@@ -126,6 +124,14 @@ def _check_call(
             f"{tool.name} has no input {', '.join(unknown)}; it takes {', '.join(tool.properties)}"
         )
     _check_handles(decision, tool)
+
+
+def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
+    """Whether the tool is in every prompt of this agent."""
+    tool = catalog.tools.get(name)
+    if tool is None or tool.load_policy != "core":
+        return False
+    return not context.agent.domains or tool.domain in context.agent.domains
 
 
 def _check_handles(decision: CallTool, tool: Tool) -> None:

@@ -294,12 +294,14 @@ async def test_schemas_of_the_documents_are_schemas_to_the_library(catalog: Cata
     assert len(plain) > 50
 
 
-async def test_a_real_model_is_never_asked_here(catalog: Catalog) -> None:
+def test_a_default_model_that_cannot_be_used_is_refused_at_once() -> None:
+    """When the worker is built, not at the first step of a mission."""
+    with pytest.raises(UsageError, match="nowhere:model cannot be used here"):
+        LlmPlanner(ChainingPlanner(Router), default_model="nowhere:model")
+
+
+def test_a_real_model_is_never_asked_here() -> None:
     """The guard of the test suite stands: a request to a provider is refused before it is made."""
-    with pytest.raises(UsageError, match="nowhere:model"):
-        await LlmPlanner(ChainingPlanner(Router), default_model="nowhere:model").plan_step(
-            CONTEXT.model_copy(update={"agent": AgentProfile(name="a")}), SELECTION, catalog
-        )
     with pytest.raises(RuntimeError, match="not allowed"):
         check_allow_model_requests()
 

@@ -47,7 +47,7 @@ def test_everything_is_told_when_there_is_room(step_context: StepContext) -> Non
         '{"nights":3}',
         '1-flights.2 called book {}\n<tool_output tool="book">{"booking_id":"B7"}</tool_output>',
         '1. tool_1 {}: succeeded\n<tool_output tool="tool_1">{"found":3}</tool_output>',
-        "# Last error\nsold out",
+        '# Last error\n<tool_output tool="tool_2">sold out</tool_output>',
     ):
         assert told in text
 
@@ -97,8 +97,17 @@ def test_what_providers_say_cannot_end_its_tags(step_context: StepContext) -> No
     context = _with(step_context, _seen(1, {"name": attack}), _seen(2, error=attack))
     text = briefing(context, most_tokens=ROOMY)
 
-    assert text.count("</tool_output>") == 1
-    assert "\\u003c/tool_output>" in text
+    # The answer, and the error twice: at its step and as the last one.
+    assert text.count("</tool_output>") == 3
+    assert text.count("\\u003c/tool_output>") == 3
+
+
+def test_what_a_person_said_is_no_data(step_context: StepContext) -> None:
+    """A refusal is there to be followed."""
+    seen = Observation(step=1, tool="book", outcome="refused", error="Anna rejected it: too early")
+    text = briefing(_with(step_context, seen), most_tokens=ROOMY)
+
+    assert text.endswith("# Last error\nAnna rejected it: too early")
 
 
 def test_the_same_situation_is_told_in_the_same_words(step_context: StepContext) -> None:
