@@ -8,9 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from orchestrator.routing.bm25 import Floats, SparseBm25
+from orchestrator.routing.bm25 import SparseBm25
 from orchestrator.routing.cards import CapabilityCard
 from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.terms import Floats
 
 FIELDS: Final = ("text", "schema_text", "examples", "tags")
 
@@ -39,6 +40,12 @@ class Evidence:
         of the text, and the share, which one common word of a short text makes perfect.
         """
         return self.total / math.sqrt(self.mass) if self.mass > 0 else np.zeros_like(self.total)
+
+    @property
+    def peak(self) -> float:
+        """The greatest strength; 0 without cards."""
+        best = float(self.total.max(initial=0.0))
+        return best / math.sqrt(self.mass) if self.mass > 0 else 0.0
 
 
 class EvidenceIndex:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from orchestrator.intent import Action, IntentFrame
+from orchestrator.intent import Action, IntentFrame, Slot
 from orchestrator.routing.clauses import split_clauses, without_lead
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.slots import find_slots
+from orchestrator.routing.slots import read_slots
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import (
     NOUN_LIKE_VERBS,
@@ -87,14 +87,15 @@ def read_frame(
     context = context or RouteContext()
     clauses = split_clauses(text, verbs=vocabulary.verbs)
     readings = [read_clause(clause, verbs=vocabulary.verbs) for clause in clauses]
-    return frame_of(text, readings, now=now, vocabulary=vocabulary, context=context)
+    return frame_of(
+        readings, read_slots(text, now=now), vocabulary=vocabulary, context=context
+    )
 
 
 def frame_of(
-    text: str,
     readings: Collection[ClauseReading],
+    slots: Collection[Slot],
     *,
-    now: datetime | None,
     vocabulary: CatalogVocabulary,
     context: RouteContext,
 ) -> IntentFrame:
@@ -108,7 +109,7 @@ def frame_of(
         action=main.action,
         verb=main.verb,
         objects=tuple(dict.fromkeys(word for r in readings for word in r.objects)),
-        slots=find_slots(text, now=now),
+        slots=tuple(slot for slot in slots if slot.value is not None),
         side_effect_allowed=any(r.asks_side_effect for r in readings),
         previous_tool_error=context.last_error is not None,
         clauses=tuple(r.text for r in readings),

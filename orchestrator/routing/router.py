@@ -16,14 +16,12 @@ from orchestrator.routing.prerequisites import Producers
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scorer import Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext, Selection
-from orchestrator.routing.slots import find_slots
+from orchestrator.routing.slots import read_slots
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import content_stems
 
 _SCORES_KEPT = 20
 _FED = 3
-# Where a date stands in a text does not depend on the day, and scoring needs no more.
-_ANY_DAY = datetime(2000, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +99,7 @@ class Router:
             text: the request.
             among: the tools to consider; all when None.
         """
-        slots = find_slots(text, now=_ANY_DAY)
+        slots = read_slots(text, now=None)
         strengths = self._scorer.strengths(content_stems(text), slots)
         return max((s for n, s in strengths.items() if among is None or n in among), default=0.0)
 
@@ -138,9 +136,9 @@ class Router:
         verbs = self._vocabulary.verbs
         spans = clause_spans(text, verbs=verbs)
         clauses = [read_clause(text[start:end], verbs=verbs) for start, end in spans]
-        frame = frame_of(text, clauses, now=now, vocabulary=self._vocabulary, context=context)
+        slots = read_slots(text, now=now)
+        frame = frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
-        slots = frame.slots if now else find_slots(text, now=_ANY_DAY)
         whole = self._score_whole([clauses[i] for i in asked], slots, context)
         parts: list[ScoreTable] = []
         if len(asked) > 1:

@@ -6,7 +6,8 @@ import pytest
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.routing.cards import make_card
-from orchestrator.routing.fit import identifies, missing_inputs, noun_of, schema_fit, slot_use
+from orchestrator.routing.fit import missing_inputs, schema_fit, slot_use
+from orchestrator.routing.inputs import identifies, noun_of
 from orchestrator.routing.slots import find_slots
 
 FORECAST = {"city": {"type": "string"}, "date": {"type": "string", "format": "date"}}
