@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -26,7 +27,7 @@ from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.decision import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
-from orchestrator.settings import Settings, load_agents
+from orchestrator.settings import Settings, load_agents, load_routing_profile
 from workflows import ALL_WORKFLOWS
 
 _STICKY = timedelta(seconds=3)
@@ -41,6 +42,13 @@ def default_tools(settings: Settings) -> ToolClient:
         pii=FilePiiVault(settings.state_dir / "pii"),
         server_variables=settings.server_variables,
     )
+
+
+def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
+    """Routers that forward every tool when they take too long, one for each catalog."""
+    profile = load_routing_profile(settings.routing_profile)
+    make = functools.partial(Router, profile=profile, clock=time.monotonic)
+    return functools.lru_cache(maxsize=8)(make)
 
 
 def build(
@@ -60,7 +68,7 @@ def build(
     """
     catalog = catalog or Catalog.load(*settings.specs)
     catalogs = catalogs or CatalogStore(settings.state_dir / "catalogs")
-    routers = routers or functools.lru_cache(maxsize=8)(Router)
+    routers = routers or default_routers(settings)
     agents = load_agents(settings.agents) if agents is None else agents
     activities = all_activities(
         catalog=catalog,

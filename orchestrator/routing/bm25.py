@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, KeysView, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -36,30 +36,20 @@ class SparseBm25:
         lengths = np.array([c.total() for c in counts], dtype=np.float64)
         self.size = len(counts)
         self.k1 = k1
-        self._index = TermIndex(counts)
-        self._idf = _idf(self._index.frequencies(), self.size, epsilon)
+        index = TermIndex.of(counts)
+        self._idf = _idf(index.counts, self.size, epsilon)
         mean_length = float(lengths.mean()) if self.size and lengths.any() else 1.0
         damping = k1 * (1 - b + b * lengths / mean_length)
-        counted = self._index.weights
-        weights = counted * (k1 + 1) / (counted + damping[self._index.rows])
-        self._index.weights = weights * np.repeat(self._idf, self._index.frequencies())
+        weights = index.weights * (k1 + 1) / (index.weights + damping[index.rows])
+        self.index = index.reweighted(weights * np.repeat(self._idf, index.counts))
 
     def scores(self, query: Iterable[str]) -> Floats:
         """The score of every document; shape (size,). A repeated query term counts each time."""
-        return self._index.sums(Counter(query))
-
-    def weighted_scores(self, query: Mapping[str, float]) -> Floats:
-        """The scores of a query whose terms count as often as they are weighted; shape (size,)."""
-        return self._index.sums(query)
-
-    @property
-    def terms(self) -> KeysView[str]:
-        """Every term of the documents."""
-        return self._index.terms
+        return self.index.sums(Counter(query))
 
     def idf(self, term: str) -> float:
         """The term's inverse document frequency; of an unknown term, that of one in no document."""
-        number = self._index.numbers.get(term)
+        number = self.index.number(term)
         if number is None:
             return math.log(self.size + 0.5) - math.log(0.5)
         return float(self._idf[number])

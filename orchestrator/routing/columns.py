@@ -45,7 +45,7 @@ class CardColumns:
             idf: how telling a word of a name is; negative values count as none.
         """
         names = [{w: max(0.0, idf(w)) for w in set(card.name_stems)} for card in cards]
-        self._names = TermIndex(names)
+        self._names = TermIndex.of(names)
         self._name_mass = np.array([sum(name.values()) for name in names])
         numbers = {domain: number for number, domain in enumerate(domains)}
         self.domain: Rows = np.array([numbers[card.domain] for card in cards], dtype=np.intp)
@@ -73,7 +73,8 @@ class CardColumns:
         implied = unsaid[self._verb[rows]] & same[self._purpose[rows]]
         said = self._names.sums(stems)[rows] + self._verb_mass[rows] * implied
         mass = self._name_mass[rows]
-        return np.divide(said, mass, out=np.zeros(len(rows)), where=mass > 0)
+        share: Floats = np.divide(said, mass, out=np.zeros(len(rows)), where=mass > 0)
+        return share
 
     def agreement(self, rule: AgreementRule, reading: ClauseReading, rows: Rows) -> Floats:
         """What a rule says of each tool's purpose, given whether its own verb was used."""
@@ -83,7 +84,8 @@ class CardColumns:
         ]
         verb = self._verb_numbers.get(reading.verb, -1) if reading.verb else -1
         own = (self._verb[rows] == verb).astype(np.intp)
-        return np.array(said, dtype=np.float64)[own, self._purpose[rows]]
+        agreed: Floats = np.array(said, dtype=np.float64)[own, self._purpose[rows]]
+        return agreed
 
     def fit(self, known: Collection[str], slots: Iterable[Slot], rows: Rows) -> Floats:
         """The share of required inputs that can be filled, 0 to 1; 1 when nothing is required."""
@@ -104,7 +106,7 @@ class CardColumns:
         kinds = [_KIND_NUMBERS[slot.kind] for slot in slots if slot.kind not in UNTYPED]
         if not kinds:
             return np.zeros(len(rows))
-        used: Floats = self._takes[np.ix_(rows, kinds)].mean(axis=1)
+        used: Floats = self._takes[rows][:, kinds].mean(axis=1)
         return used
 
 

@@ -1,7 +1,7 @@
 """From a request to its intent frame: what is asked, in which domain, with which values."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -69,6 +69,24 @@ def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     )
 
 
+def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
+    """Clauses as one text: the words of all, ordered by the first verb that is known.
+
+    Raises:
+        IndexError: there are none.
+    """
+    if len(clauses) == 1:
+        return clauses[0]
+    main = next((c for c in clauses if c.action is not Action.UNKNOWN), clauses[0])
+    return ClauseReading(
+        text=". ".join(c.text for c in clauses),
+        stems=tuple(word for c in clauses for word in c.stems),
+        verb=main.verb,
+        action=main.action,
+        objects=main.objects,
+    )
+
+
 def read_frame(
     text: str,
     *,
@@ -87,9 +105,7 @@ def read_frame(
     context = context or RouteContext()
     clauses = split_clauses(text, verbs=vocabulary.verbs)
     readings = [read_clause(clause, verbs=vocabulary.verbs) for clause in clauses]
-    return frame_of(
-        readings, read_slots(text, now=now), vocabulary=vocabulary, context=context
-    )
+    return frame_of(readings, read_slots(text, now=now), vocabulary=vocabulary, context=context)
 
 
 def frame_of(

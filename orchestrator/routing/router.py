@@ -1,6 +1,6 @@
 """The router: from a request to the few tools its planner should see."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,8 @@ from orchestrator.routing.adaptive_k import adaptive_k
 from orchestrator.routing.cards import make_card
 from orchestrator.routing.clauses import clause_spans
 from orchestrator.routing.confidence import confidence_of
-from orchestrator.routing.frame import ClauseReading, frame_of, read_clause
+from orchestrator.routing.deadline import Deadline, OutOfTime
+from orchestrator.routing.frame import ClauseReading, frame_of, joined, read_clause
 from orchestrator.routing.phrases import warm_up
 from orchestrator.routing.prerequisites import Producers
 from orchestrator.routing.profile import RoutingProfile
@@ -20,6 +21,8 @@ from orchestrator.routing.slots import read_slots
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import content_stems
 
+TIMEOUT_S = 0.05
+"""How long one routing may take, in seconds."""
 _SCORES_KEPT = 20
 _FED = 3
 
@@ -51,13 +54,24 @@ class Explanation:
 class Router:
     """Routes requests over one catalog; immutable, safe to share between threads."""
 
-    def __init__(self, catalog: Catalog, *, profile: RoutingProfile | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        profile: RoutingProfile | None = None,
+        clock: Callable[[], float] | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
         """Prepare the cards and indexes of a catalog.
 
         Args:
             catalog: the tools; a new catalog needs a new router.
             profile: feature weights and thresholds; the fitted defaults when None.
+            clock: seconds from any origin, e.g. time.monotonic; None: routing takes what it takes.
+            timeout_s: how long one routing may take before every tool is forwarded.
         """
+        self._clock = clock
+        self._timeout_s = timeout_s
         self._catalog = catalog
         self._profile = profile or RoutingProfile()
         self._cards = tuple(make_card(tool) for tool in catalog.tools.values())
@@ -78,8 +92,9 @@ class Router:
             now: the requester's time; None leaves relative dates unread.
 
         Returns:
-            A selection; never raises: any error inside forwards every tool (band fail_open) and the
-            reason names the error's type, with nothing of the request in it.
+            A selection; never raises: any error inside, and more time than it may take, forwards
+            every tool (band fail_open). The reason names the error's type or the stage that took
+            too long, with nothing of the request in it.
         """
         return self._attempt(text, context or RouteContext(), now).selection
 
@@ -115,7 +130,7 @@ class Router:
         This is the order in which a fixed number of tools would be forwarded.
         """
         context = context or RouteContext()
-        reading = self._read(text, context, now)
+        reading = self._read(text, context, now, Deadline(None, 0))
         order: dict[str, None] = {}
         ranked = _merge(reading)
         for position, (name, _) in enumerate(ranked):
@@ -125,26 +140,39 @@ class Router:
         return list(order)
 
     def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
-        """Read, score, select; on any error the whole catalog."""
+        """Read, score, select; on any error, or out of time, the whole catalog."""
         try:
-            return self._select(self._read(text, context, now), context)
+            deadline = Deadline(self._clock, self._timeout_s)
+            reading = self._read(text, context, now, deadline)
+            explanation = self._select(reading, context)
+            deadline.check("selecting")
+            return explanation
+        except OutOfTime as late:
+            return Explanation(fail_open(self._catalog, str(late)), ())
         except Exception as error:  # the request must go on, whatever is wrong in here
-            return Explanation(self._fail_open(error), ())
+            return Explanation(
+                fail_open(self._catalog, f"{type(error).__name__} in the router"), ()
+            )
 
-    def _read(self, text: str, context: RouteContext, now: datetime | None) -> _Reading:
+    def _read(
+        self, text: str, context: RouteContext, now: datetime | None, deadline: Deadline
+    ) -> _Reading:
         """The frame of the text, and the feature tables of the whole and of each clause."""
         verbs = self._vocabulary.verbs
         spans = clause_spans(text, verbs=verbs)
         clauses = [read_clause(text[start:end], verbs=verbs) for start, end in spans]
         slots = read_slots(text, now=now)
+        deadline.check("reading")
         frame = frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
         whole = self._score_whole([clauses[i] for i in asked], slots, context)
+        deadline.check("scoring")
         parts: list[ScoreTable] = []
         if len(asked) > 1:
             for i in asked:
                 own = [s for s in slots if spans[i][0] <= s.position < spans[i][1]]
                 parts.append(self._scorer.score(clauses[i], own, context))
+                deadline.check("scoring")
         return _Reading(frame, slots, tuple(clauses[i] for i in asked), whole, tuple(parts))
 
     def _score_whole(
@@ -153,10 +181,9 @@ class Router:
         """The table of all clauses as one text; where no word tells, that of the mission's goal."""
         if not clauses:
             return None
-        text = ". ".join(c.text for c in clauses)
-        whole = clauses[0] if len(clauses) == 1 else read_clause(text)
+        whole = joined(clauses)
         table = self._scorer.score(whole, slots, context)
-        if table.strength == 0 and context.goal not in ("", text):
+        if table.strength == 0 and context.goal not in ("", whole.text):
             return self._scorer.score(read_clause(context.goal), slots, context)
         return table
 
@@ -202,16 +229,17 @@ class Router:
         cards = (self._by_name[name] for name in names)
         return any(card.is_side_effect or card.is_mutation for card in cards)
 
-    def _fail_open(self, error: Exception) -> Selection:
-        """Every tool; the reason says what kind of error, never what the request said."""
-        return Selection(
-            tools=tuple(self._catalog.tools),
-            k=len(self._catalog.tools),
-            band="fail_open",
-            reason=f"{type(error).__name__} in the router",
-            frame=IntentFrame(),
-            catalog_size=len(self._catalog.tools),
-        )
+
+def fail_open(catalog: Catalog, reason: str) -> Selection:
+    """Every tool of the catalog, and why."""
+    return Selection(
+        tools=tuple(catalog.tools),
+        k=len(catalog.tools),
+        band="fail_open",
+        reason=reason,
+        frame=IntentFrame(),
+        catalog_size=len(catalog.tools),
+    )
 
 
 def _merge(reading: _Reading) -> list[tuple[str, float]]:

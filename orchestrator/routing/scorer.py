@@ -59,6 +59,7 @@ class Scorer:
         self._names = tuple(card.name for card in cards)
         self._vocabulary = vocabulary
         self._profile = profile
+        self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
         self._index = EvidenceIndex(cards, profile)
         self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self._index.idf)
 
@@ -70,14 +71,13 @@ class Scorer:
         rows = self._shortlist(evidence, context)
         features = self._word_features(evidence, rows)
         features |= self._card_features(rows, reading, slots, context)
-        weights = self._profile.weights
-        fused = np.zeros(len(rows))
-        for name in FEATURES:
-            fused += getattr(weights, name) * features[name]
+        table = np.stack([features[name] for name in FEATURES])
+        fused = self._weights @ table
         order = np.lexsort((rows, -fused))
+        table = table[:, order]
         return ScoreTable(
             names=tuple(self._names[i] for i in rows[order].tolist()),
-            features={name: features[name][order] for name in FEATURES},
+            features=dict(zip(FEATURES, table, strict=True)),
             fused=fused[order],
             strength=evidence.peak,
         )

@@ -66,6 +66,6 @@ def _domain_index(counts: list[dict[str, float]]) -> TermIndex:
     """For each word, the domains that use it with a weight in [0, idf]."""
     uses = Counter(word for count in counts for word in count)
     idf = {word: math.log((len(counts) + 0.5) / (found - 0.5)) for word, found in uses.items()}
-    return TermIndex(
-        [{w: idf[w] * times / (times + _SATURATION) for w, times in count.items()} for count in counts]
+    return TermIndex.of(
+        [{w: idf[w] * n / (n + _SATURATION) for w, n in count.items()} for count in counts]
     )
