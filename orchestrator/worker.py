@@ -21,6 +21,7 @@ from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import FilePiiVault
+from orchestrator.adapters.route_traces import FILE_NAME, RouteTraces
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.planning.chaining import ChainingPlanner
@@ -61,6 +62,7 @@ def build(
     planner: Planner | None = None,
     agents: Sequence[AgentProfile] | None = None,
     tools: ToolClient | None = None,
+    traces: RouteTraces | None = None,
 ) -> list[Worker]:
     """One worker per task queue: the settings' own, and each that an agent profile names.
 
@@ -77,6 +79,7 @@ def build(
         planner=planner or ChainingPlanner(routers),
         agents=agents,
         tools=tools or default_tools(settings),
+        traces=traces or RouteTraces(settings.state_dir / FILE_NAME),
         client=client,
     )
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])

@@ -25,6 +25,7 @@ class FeatureWeights(Record):
     agent: float = Field(
         default=0.3, description="tools of the agent's own domains: a preference, no wall"
     )
+    learned: float = Field(default=1.0, description="what `RoutingProfile.learned` counts")
 
 
 class RoutingProfile(Record):
@@ -40,3 +41,6 @@ class RoutingProfile(Record):
         default=0.95, description="confidence from which a side effect needs no third tool"
     )
     fits: float = Field(default=0.85, description="evidence below which no tool fits a text")
+    learned: dict[str, float] = Field(
+        default_factory=dict, description="tool to what calibration adds to its score"
+    )

@@ -19,7 +19,17 @@ from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import content_stems
 
-FEATURES: Final = (*FIELDS, "name", "domain", "action", "effect", "fit", "slots", "agent")
+FEATURES: Final = (
+    *FIELDS,
+    "name",
+    "domain",
+    "action",
+    "effect",
+    "fit",
+    "slots",
+    "agent",
+    "learned",
+)
 _SHORTLIST = 64
 
 
@@ -60,6 +70,7 @@ class Scorer:
         self._vocabulary = vocabulary
         self._profile = profile
         self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
+        self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self._index = EvidenceIndex(cards, profile)
         self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self._index.idf)
 
@@ -118,6 +129,7 @@ class Scorer:
             "fit": columns.fit(context.known, slots, rows),
             "slots": columns.slot_use(slots, rows),
             "agent": self._own(context)[columns.domain[rows]],
+            "learned": self._learned[rows],
         }
 
     def _own(self, context: RouteContext) -> Floats:
