@@ -11,6 +11,7 @@ import numpy as np
 from orchestrator.routing.bm25 import SparseBm25
 from orchestrator.routing.cards import CapabilityCard
 from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.synonyms import synonyms_of
 from orchestrator.routing.terms import Floats, TermIndex
 
 FIELDS: Final = ("text", "schema_text", "examples", "tags")
@@ -97,6 +98,8 @@ class EvidenceIndex:
             for relative in self._families.get(word[:_FAMILY_PREFIX], ()):
                 if abs(len(relative) - len(word)) <= _FAMILY_REACH:
                     query.setdefault(relative, self._profile.related)
+            for synonym in synonyms_of(word):
+                query.setdefault(synonym, self._profile.synonym)
         return query
 
     def _mass(self, words: Iterable[str]) -> float:

@@ -35,6 +35,7 @@ class RoutingProfile(Record):
     related: float = Field(
         default=0.4, ge=0, le=1, description="what a word of the same family counts: book, booking"
     )
+    synonym: float = Field(default=0.2, ge=0, le=1, description="what a synonym counts: film, movie")
     crisp: float = Field(default=0.55, description="confidence from which one tool suffices")
     sure: float = Field(default=0.4, description="confidence from which two tools suffice")
     side_effect_sure: float = Field(
