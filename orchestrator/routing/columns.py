@@ -76,6 +76,11 @@ class CardColumns:
         share: Floats = np.divide(said, mass, out=np.zeros(len(rows)), where=mass > 0)
         return share
 
+    def naming(self, stems: Iterable[str], rows: Rows) -> Floats:
+        """-1 for each name that holds one of the words, else 0."""
+        words = dict.fromkeys(stems, 1.0)
+        return -(self._names.sums(words)[rows] > 0).astype(np.float64)
+
     def agreement(self, rule: AgreementRule, reading: ClauseReading, rows: Rows) -> Floats:
         """What a rule says of each tool's purpose, given whether its own verb was used."""
         said = [

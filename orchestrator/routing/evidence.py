@@ -87,6 +87,10 @@ class EvidenceIndex:
         asked = [word for word in words if word not in values]
         return Evidence(fields=fields, total=total, mass=self._mass(asked))
 
+    def knows(self, word: str) -> bool:
+        """Whether the catalog has the word, one of its family or a synonym."""
+        return not self._stack.terms.isdisjoint(self._with_related([word]))
+
     def idf(self, word: str) -> float:
         """How telling a word is among names and descriptions."""
         return self._text.idf(word)

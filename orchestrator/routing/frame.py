@@ -40,7 +40,10 @@ _MAX_OBJECTS = 6
 
 @dataclass(frozen=True, slots=True)
 class ClauseReading:
-    """One clause, read: `stems` of its content words, `objects` the nouns after its verb."""
+    """One clause, read: `stems` of its content words, `objects` the nouns after its verb.
+
+    `unwanted` are the stems of what other clauses say is not to be done.
+    """
 
     text: str
     stems: tuple[str, ...]
@@ -48,6 +51,7 @@ class ClauseReading:
     action: Action = Action.UNKNOWN
     objects: tuple[str, ...] = ()
     is_negated: bool = False
+    unwanted: tuple[str, ...] = ()
 
     @property
     def asks_side_effect(self) -> bool:
@@ -84,6 +88,7 @@ def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
         verb=main.verb,
         action=main.action,
         objects=main.objects,
+        unwanted=main.unwanted,
     )
 
 

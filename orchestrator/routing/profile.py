@@ -25,6 +25,7 @@ class FeatureWeights(Record):
     agent: float = Field(
         default=0.3, description="tools of the agent's own domains: a preference, no wall"
     )
+    negated: float = Field(default=0.3, description="names that say what is not wanted")
     learned: float = Field(default=1.0, description="what `RoutingProfile.learned` counts")
 
 
@@ -35,7 +36,7 @@ class RoutingProfile(Record):
     related: float = Field(
         default=0.4, ge=0, le=1, description="what a word of the same family counts: book, booking"
     )
-    synonym: float = Field(default=0.2, ge=0, le=1, description="what a synonym counts: film, movie")
+    synonym: float = Field(default=0.3, ge=0, le=1, description="what a synonym counts")
     crisp: float = Field(default=0.55, description="confidence from which one tool suffices")
     sure: float = Field(default=0.4, description="confidence from which two tools suffice")
     side_effect_sure: float = Field(

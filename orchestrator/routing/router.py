@@ -1,14 +1,16 @@
 """The router: from a request to the few tools its planner should see."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.intent import IntentFrame, Slot
 from orchestrator.routing.adaptive_k import adaptive_k
 from orchestrator.routing.cards import make_card
-from orchestrator.routing.clauses import clause_spans
+from orchestrator.routing.clauses import clause_spans, without_lead
 from orchestrator.routing.confidence import confidence_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
 from orchestrator.routing.frame import ClauseReading, frame_of, joined, read_clause
@@ -19,10 +21,14 @@ from orchestrator.routing.scorer import Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.routing.slots import read_slots
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import content_stems
+from orchestrator.routing.words import STOP_WORDS, content_stems, is_verb, stem
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
+# A command and what it is to be done to or for: "sell my car", "paint the house".
+_ORDER: Final = re.compile(
+    r"(?P<verb>[a-z]+)\s+(?:me|us|my|our|him|her|them|the|a|an)\s+\w", re.IGNORECASE
+)
 _SCORES_KEPT = 20
 _FED = 3
 
@@ -120,7 +126,29 @@ class Router:
 
     def fits(self, text: str) -> bool:
         """Whether any tool of the catalog can do what the text asks."""
-        return self.best_score(text) >= self._profile.fits
+        return self.best_score(text) >= self._profile.fits and self._knows_order(text)
+
+    def _knows_order(self, text: str) -> bool:
+        """Whether the verb of an order, and what it is to be done to, mean anything here.
+
+        "Sell my car" where nothing is sold, or "book me a massage" where nobody gives any, shares
+        a word with tools that do something else.
+        """
+        reading = read_clause(text, verbs=self._vocabulary.verbs)
+        ordered = _ORDER.match(without_lead(text))
+        verb = ordered["verb"].lower() if ordered else ""
+        if verb and verb not in STOP_WORDS and not reading.is_negated and not is_verb(verb):
+            return self._scorer.knows(stem(verb))
+        if not reading.asks_side_effect or not self._is_vague(reading.verb):
+            return True
+        if any(not word.islower() for word in reading.objects):
+            return True
+        objects = [word for name in reading.objects for word in content_stems(name)]
+        return not objects or any(self._scorer.knows(word) for word in objects)
+
+    def _is_vague(self, verb: str) -> bool:
+        """Whether tools of several domains have that verb, so that it says little on its own."""
+        return len({card.domain for card in self._cards if card.verb == verb}) > 1
 
     def rank(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
@@ -165,6 +193,7 @@ class Router:
         deadline.check("reading")
         frame = frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
+        clauses = _with_unwanted(clauses)
         whole = self._score_whole([clauses[i] for i in asked], slots, context)
         deadline.check("scoring")
         parts: list[ScoreTable] = []
@@ -240,6 +269,15 @@ def fail_open(catalog: Catalog, reason: str) -> Selection:
         frame=IntentFrame(),
         catalog_size=len(catalog.tools),
     )
+
+
+def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:
+    """The clauses, each told what the negated ones say and no other does."""
+    wanted = {word for c in clauses if not c.is_negated for word in c.stems}
+    unwanted = tuple(w for c in clauses if c.is_negated for w in c.stems if w not in wanted)
+    if not unwanted or not wanted:
+        return list(clauses)
+    return [replace(c, unwanted=unwanted) for c in clauses]
 
 
 def _merge(reading: _Reading) -> list[tuple[str, float]]:

@@ -28,6 +28,7 @@ FEATURES: Final = (
     "fit",
     "slots",
     "agent",
+    "negated",
     "learned",
 )
 _SHORTLIST = 64
@@ -93,6 +94,10 @@ class Scorer:
             strength=evidence.peak,
         )
 
+    def knows(self, word: str) -> bool:
+        """Whether the catalog has a stem, one of its family or a synonym."""
+        return self._index.knows(word)
+
     def strengths(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> dict[str, float]:
         """The strength of the words' evidence for each card that shares a word with them."""
         strength = self._index.find(stems, values=value_stems(slots)).strength
@@ -129,6 +134,7 @@ class Scorer:
             "fit": columns.fit(context.known, slots, rows),
             "slots": columns.slot_use(slots, rows),
             "agent": self._own(context)[columns.domain[rows]],
+            "negated": columns.naming(reading.unwanted, rows),
             "learned": self._learned[rows],
         }
 

@@ -1,4 +1,4 @@
-"""Everyday words that stand for each other, so that a tool is found by another word than its own."""
+"""Everyday words that stand for each other: a tool is found by other words than its own."""
 
 from collections import defaultdict
 from typing import Final
@@ -45,7 +45,7 @@ _GROUPS = """
     restaurant dining eat dinner lunch eatery
     food meal dish cuisine
     recipe cook
-    weather forecast temperature rain rainy snow snowy wind windy sunny storm umbrella climate cold hot
+    weather forecast temperature rain rainy snow snowy wind windy sunny storm umbrella climate
     air pollution smog
     price cost fee rate expensive cheap
     money cash fund
