@@ -228,7 +228,7 @@ class Router:
             is_side_effect=frame.side_effect_allowed or self._has_side_effect(winners),
             profile=self._profile,
         )
-        chosen = _take(winners, [name for name, _ in ranked], width.k)
+        chosen = _in_order([name for name, _ in ranked[: width.k]], winners)
         prerequisites = self._feeders(chosen, reading, context, dict(ranked))
         selection = Selection(
             tools=(*chosen, *prerequisites),
@@ -305,6 +305,6 @@ def _relative(table: ScoreTable) -> dict[str, float]:
     return {n: s / top for n, s in zip(table.names, table.fused.tolist(), strict=True)}
 
 
-def _take(winners: Sequence[str], ranked: Sequence[str], count: int) -> tuple[str, ...]:
-    """The best of each clause, filled up in order to `count`."""
-    return tuple(dict.fromkeys([*winners, *ranked]))[:count]
+def _in_order(chosen: Sequence[str], winners: Sequence[str]) -> tuple[str, ...]:
+    """The chosen tools; those that are the best of a clause first, in the order of the clauses."""
+    return tuple(dict.fromkeys([*(w for w in winners if w in chosen), *chosen]))
