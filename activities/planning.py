@@ -7,20 +7,23 @@ from temporalio import activity
 from activities.boundary import heartbeats, translated_errors
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.route_traces import RouteMetrics, RouteTraces
 from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.discovery import DiscoveryIndexes
 from orchestrator.contracts import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.decision import (
     AgentProfile,
+    CallTool,
     GoalBrief,
     MissionPlan,
     StepContext,
     StepDecision,
 )
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
-from orchestrator.routing.router import Router
+from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.routing.trace import record_of
 
 
 class PlanningActivities:
@@ -32,8 +35,12 @@ class PlanningActivities:
         routers: Callable[[Catalog], Router],
         planner: Planner,
         agents: Sequence[AgentProfile],
+        traces: RouteTraces,
+        metrics: RouteMetrics,
     ) -> None:
-        """Take what the thinking is done with."""
+        """Take what the thinking is done with, and where selections are recorded and counted."""
+        self._traces = traces
+        self._metrics = metrics
         self._catalogs = catalogs
         self._routers = routers
         self._planner = planner
@@ -55,8 +62,16 @@ class PlanningActivities:
         """The tools of this step; a router that fails forwards them all and says so."""
         with translated_errors():
             catalog = self._catalogs.get(context.catalog_digest)
-            selection = self._routers(catalog).route(
-                context.leg_goal, _route_context(context), now=context.now
+            selection = self._route(context, catalog)
+            self._metrics.count(selection)
+            self._traces.record(
+                record_of(
+                    selection,
+                    mission_id=context.mission_id,
+                    leg_id=context.leg_id,
+                    step=context.step,
+                    catalog_digest=context.catalog_digest,
+                )
             )
             return _with_discovered(selection, context, catalog)
 
@@ -68,6 +83,7 @@ class PlanningActivities:
                 catalog = self._catalogs.get(step.context.catalog_digest)
                 decision, usage = await self._decide(step, catalog)
                 check_decision(decision, step.selection, step.context, catalog)
+                self._trace_call(step.context, decision)
                 return PlanStepOutput(decision=decision, usage=usage)
 
     async def _decide(
@@ -76,6 +92,23 @@ class PlanningActivities:
         if isinstance(self._planner, MeteredPlanner):
             return await self._planner.plan_metered(step.context, step.selection, catalog)
         return await self._planner.plan_step(step.context, step.selection, catalog), None
+
+    def _route(self, context: StepContext, catalog: Catalog) -> Selection:
+        try:
+            router = self._routers(catalog)
+        except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
+            return fail_open(catalog, f"{type(error).__name__} while indexing the catalog")
+        return router.route(context.leg_goal, _route_context(context), now=context.now)
+
+    def _trace_call(self, context: StepContext, decision: StepDecision) -> None:
+        """Join the tool that is called to the record of the selection it was chosen from."""
+        if isinstance(decision, CallTool):
+            self._traces.called(
+                mission_id=context.mission_id,
+                leg_id=context.leg_id,
+                step=context.step,
+                tool=decision.tool,
+            )
 
     @activity.defn(name=contracts.DISCOVER_TOOLS)
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:

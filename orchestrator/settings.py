@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 import orchestrator
 from orchestrator.errors import DocumentUnreadable, UsageError
 from orchestrator.planning.decision import AgentProfile
+from orchestrator.routing.profile import RoutingProfile
 
 
 def bundled_specs() -> Path:
@@ -28,6 +29,7 @@ class Settings(BaseSettings):
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    a model plans; its key as its provider reads it
+        ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
         ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   may be called though not public
         ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls
@@ -55,6 +57,9 @@ class Settings(BaseSettings):
     )
     proxy: str | None = Field(
         default=None, description="URL of an HTTP proxy; HTTP_PROXY and its kin are not read"
+    )
+    routing_profile: Path | None = Field(
+        default=None, description="what `orchestrator route calibrate` wrote; None: the defaults"
     )
 
     @field_validator("specs", "overlays", mode="before")
@@ -108,3 +113,18 @@ def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
     except (OSError, yaml.YAMLError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise DocumentUnreadable(str(path), f"{reason}; it should list agent profiles") from error
+
+
+def load_routing_profile(path: Path | None) -> RoutingProfile | None:
+    """The routing profile of a JSON file; None when there is no file to read.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or not a profile.
+    """
+    if path is None:
+        return None
+    try:
+        return RoutingProfile.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise DocumentUnreadable(str(path), f"{reason}; it should be a routing profile") from error

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -20,6 +21,7 @@ from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import FilePiiVault
+from orchestrator.adapters.route_traces import FILE_NAME, RouteTraces
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import UsageError
@@ -28,7 +30,7 @@ from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import AgentProfile
 from orchestrator.planning.planner import MeteredPlanner, Planner
 from orchestrator.routing.router import Router
-from orchestrator.settings import Settings, load_agents
+from orchestrator.settings import Settings, load_agents, load_routing_profile
 from workflows import ALL_WORKFLOWS
 
 _STICKY = timedelta(seconds=3)
@@ -76,6 +78,13 @@ def _model_planner(splitter: Planner, default_model: str | None) -> MeteredPlann
     return LlmPlanner(splitter, default_model=default_model)
 
 
+def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
+    """Routers that forward every tool when they take too long, one for each catalog."""
+    profile = load_routing_profile(settings.routing_profile)
+    make = functools.partial(Router, profile=profile, clock=time.monotonic)
+    return functools.lru_cache(maxsize=8)(make)
+
+
 def build(
     client: Client,
     settings: Settings,
@@ -86,6 +95,7 @@ def build(
     planner: Planner | None = None,
     agents: Sequence[AgentProfile] | None = None,
     tools: ToolClient | None = None,
+    traces: RouteTraces | None = None,
 ) -> list[Worker]:
     """One worker per task queue: the settings' own, and each that an agent profile names.
 
@@ -93,7 +103,7 @@ def build(
     """
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
     catalogs = catalogs or CatalogStore(settings.state_dir / "catalogs")
-    routers = routers or functools.lru_cache(maxsize=8)(Router)
+    routers = routers or default_routers(settings)
     agents = load_agents(settings.agents) if agents is None else agents
     activities = all_activities(
         catalog=catalog,
@@ -102,6 +112,7 @@ def build(
         planner=planner or default_planner(settings, routers, agents),
         agents=agents,
         tools=tools or default_tools(settings),
+        traces=traces or RouteTraces(settings.state_dir / FILE_NAME),
         client=client,
     )
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])

@@ -150,7 +150,7 @@ class DiscoveryIndex:
 
     def _relevance(self, weights: Mapping[str, float]) -> _Floats:
         """BM25 of every tool, the best of them as 1."""
-        scores = np.maximum(self._bm25.weighted_scores(weights), 0.0)
+        scores = np.maximum(self._bm25.index.sums(weights), 0.0)
         best = float(scores.max())
         return scores / best if best > 0 else scores
 

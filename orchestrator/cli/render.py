@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.devserver import Stack
     from orchestrator.mission import MissionResult, Question
     from orchestrator.outcome import ToolOutcome
+    from orchestrator.routing.calibration import Calibration
     from orchestrator.routing.router import Explanation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga import Obligation, RollbackReport
@@ -331,3 +333,17 @@ def evaluation(console: Console, report: BaseModel) -> None:
     for name, value in report.model_dump(mode="json").items():
         table.add_row(name, f"{value:.3f}" if isinstance(value, float) else str(value))
     console.print(table)
+
+
+def calibration(console: Console, report: Calibration, out: Path) -> None:
+    """What a calibration changes for its own records, and where the profile went."""
+    table = _table("of its own records", "before", "after")
+    rows = (
+        ("the first tool was called", report.first_right_before, report.first_right_after),
+        ("all that was called was forwarded", report.covered_before, report.covered_after),
+        ("mean K", report.mean_k_before, report.mean_k_after),
+    )
+    for name, before, after in rows:
+        table.add_row(name, f"{before:.3f}", f"{after:.3f}")
+    console.print(table)
+    console.print(f"{report.records} records; the profile is in {out}", soft_wrap=True)

@@ -8,6 +8,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.planning import PlanningActivities
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.route_traces import RouteMetrics, RouteTraces
 from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.contracts import DiscoverInput, PlanStepInput
@@ -63,22 +64,27 @@ def _step(store: CatalogStore) -> PlanStepInput:
     )
 
 
+def _thought(store: CatalogStore, planner: Planner, folder: Path) -> PlanningActivities:
+    traces = RouteTraces(folder / "traces.db")
+    return PlanningActivities(store, Router, planner, (), traces, RouteMetrics())
+
+
 @pytest.mark.parametrize(
     ("planner", "usage"), [(Metered(Router), USAGE), (ChainingPlanner(Router), None)]
 )
 async def test_a_step_is_recorded_with_what_it_took(
-    store: CatalogStore, planner: Planner, usage: Usage | None
+    store: CatalogStore, tmp_path: Path, planner: Planner, usage: Usage | None
 ) -> None:
     """Nothing where no model was asked."""
-    thought = PlanningActivities(store, Router, planner, ())
+    thought = _thought(store, planner, tmp_path)
 
     planned = await ActivityEnvironment().run(thought.plan_step, _step(store))
     assert planned.usage == usage
 
 
-async def test_discovery_hears_what_was_meant(store: CatalogStore) -> None:
+async def test_discovery_hears_what_was_meant(store: CatalogStore, tmp_path: Path) -> None:
     """Over the whole catalog, best first."""
-    thought = PlanningActivities(store, Router, ChainingPlanner(Router), ())
+    thought = _thought(store, ChainingPlanner(Router), tmp_path)
     wanted = DiscoverInput(
         query="send a massage to the team", catalog_digest=Catalog.load(SPECS).digest
     )
