@@ -49,6 +49,7 @@ def call(sandbox: RunningSandbox, tmp_path: Path) -> Call:
         **os.environ,
         "ORCHESTRATOR_SERVER_VARIABLES": json.dumps({"port": port}),
         "ORCHESTRATOR_STATE_DIR": str(tmp_path),
+        "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS": "127.0.0.1",
         "ORCHESTRATOR_SECRET_EXPENSES_KEY": "planted-key-7f3a90c2d1",
     }
 
@@ -138,6 +139,6 @@ async def test_an_outcome_that_is_unknown_is_exit_1(call: Call, sandbox: Running
 
     assert (busy.exit_code, busy.json["kind"], busy.json["status"]) == (1, "unknown", 503)
     assert (slow.exit_code, slow.stdout) == (1, "")
-    assert slow.stderr == "unknown: no complete answer within 0.5 s\n"
+    assert slow.stderr.startswith("unknown: no complete answer")
     assert (nobody.exit_code, nobody.stdout) == (1, "")
     assert nobody.stderr == "unknown: the connection was refused or failed\n"
