@@ -6,6 +6,7 @@ OrchestratorError
 │   ├── DocumentUnreadable  no such file, or not JSON or YAML
 │   ├── DocumentInvalid     read, but not an OpenAPI document we can compile
 │   ├── CatalogNotFound     no catalog with that digest is stored
+│   │   └── CatalogDamaged  its file is there, and holds something else
 │   └── ToolNotFound        the catalog has no such tool
 ├── PlanError               a plan or a planner's decision is at fault
 │   ├── NothingFits         no tool can do what the goal asks
@@ -78,6 +79,19 @@ class CatalogNotFound(SpecError):
         super().__init__(
             f"no catalog {digest[:12]} is stored here; point the worker at the state directory "
             "of the worker that started the mission"
+        )
+
+
+class CatalogDamaged(CatalogNotFound):
+    """The file of a stored catalog was cut off or changed."""
+
+    def __init__(self, digest: str, path: str, reason: str) -> None:
+        """Name the catalog, its file and what is wrong with it."""
+        self.path = path
+        super().__init__(digest)
+        self.args = (
+            f"the catalog {digest[:12]} in {path} is damaged: {reason}; bring the file back, or "
+            "start a worker on the documents that it was made from, which writes it anew",
         )
 
 

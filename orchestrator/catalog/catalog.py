@@ -31,8 +31,21 @@ class Catalog:
     ```
     """
 
-    def __init__(self, documents: Mapping[str, JsonObject], tools: Mapping[str, Tool]) -> None:
-        """Take what is compiled already; the other constructors compile."""
+    def __init__(
+        self,
+        documents: Mapping[str, JsonObject],
+        tools: Mapping[str, Tool],
+        *,
+        digest: str | None = None,
+    ) -> None:
+        """Take what is compiled already; the other constructors compile.
+
+        Args:
+            documents: parsed, by name.
+            tools: compiled, by name.
+            digest: of what was compiled by an earlier release, whose name it keeps.
+        """
+        self._digest = digest
         self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))
         """Document name to its parsed content, overlays applied, references inside itself."""
         self.tools: Mapping[str, Tool] = MappingProxyType(dict(sorted(tools.items())))
@@ -78,6 +91,8 @@ class Catalog:
     @cached_property
     def digest(self) -> str:
         """Hex SHA-256 of the canonical JSON (RFC 8785) of tools and documents."""
+        if self._digest is not None:
+            return self._digest
         tools: JsonObject = {name: tool.as_json() for name, tool in self.tools.items()}
         return content_digest(dict(self.documents), tools)
 
