@@ -45,6 +45,8 @@ def unwritable_part(value: JsonValue, *, location: str, style: str, explode: boo
     if found is None or not isinstance(value, (list, dict)):
         return None
     parts = [*value, *value.values()] if isinstance(value, dict) else value
+    if written_like == "header" and explode and isinstance(value, dict) and "=" in "".join(value):
+        return "an equals sign"
     delimiter, name = found
     return name if any(delimiter in scalar_text(part) for part in parts) else None
 

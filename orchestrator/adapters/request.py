@@ -150,7 +150,7 @@ def _header_parameters(tool: Tool, placement: Placement) -> Iterable[tuple[str, 
     for binding, value in _placed(placement, "header"):
         if binding.field.lower() in _OF_THE_CONNECTION:
             raise ArgumentsInvalid(tool.name, [f"{binding.name} is a header that we set ourselves"])
-        if value not in ([], {}):
+        if binding.style == "json" or value not in ([], {}):
             text = header_text(value, style=binding.style, explode=binding.explode)
             yield binding.field, text
 
@@ -178,7 +178,7 @@ def _header_bytes(tool: Tool, name: str, text: str) -> bytes:
     """The text as a header may carry it; a line break in it would begin a header of its own."""
     if _CONTROL.search(text):
         raise ArgumentsInvalid(tool.name, [f"{name} holds characters that a header cannot carry"])
-    return text.strip().encode(errors="replace")
+    return text.strip(" ").encode(errors="replace")
 
 
 def _with_body(
@@ -189,10 +189,17 @@ def _with_body(
         return httpx.Request(method, url, headers=headers)
     if content_type.startswith("multipart/") and isinstance(placement.body, dict):
         files = _multipart(endpoint, placement.body)
-        return httpx.Request(method, url, headers=headers, files=files)
-    content = _content(endpoint, placement.body, content_type)
+        if files:
+            return httpx.Request(method, url, headers=headers, files=files)
+        content, content_type = b"--empty--\r\n", f"{_essence(content_type)}; boundary=empty"
+    else:
+        content = _content(endpoint, placement.body, content_type)
     headers = [*headers, (b"Content-Type", content_type.encode())]
     return httpx.Request(method, url, headers=headers, content=content)
+
+
+def _essence(content_type: str) -> str:
+    return content_type.partition(";")[0].strip()
 
 
 def _content(endpoint: Endpoint, body: JsonValue, content_type: str) -> bytes:
