@@ -1,5 +1,6 @@
 """Calling tools: check and complete a call, and send it once it is allowed."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from temporalio import activity
@@ -10,7 +11,7 @@ from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
 from orchestrator.cards import build_card, draft_obligation, quoted_item, quoted_price, title_of
-from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.arguments import check_arguments, needed_fields
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirm import call_digest
 from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
@@ -21,12 +22,13 @@ from orchestrator.errors import (
     OrchestratorError,
     PiiMissing,
     SecretMissing,
+    TokenRefused,
     TransportFailed,
 )
 from orchestrator.outcome import ToolOutcome
 from orchestrator.planning.observation import trim_body
 
-NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing)
+NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, TokenRefused)
 """Errors of an attempt that ended before the wire."""
 
 
@@ -40,7 +42,11 @@ class ToolActivities:
 
     @activity.defn(name=contracts.PREPARE_CALL)
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
-        """Fill what the orchestrator fills, check the arguments, draw up card and obligation."""
+        """Fill what the orchestrator fills, check the arguments, draw up card and obligation.
+
+        A personal field that the vault lacks is found here, before a person approves a call that
+        could not be made.
+        """
         with translated_errors():
             catalog = self._catalogs.get(wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
@@ -50,6 +56,9 @@ class ToolActivities:
         problems = check_arguments(catalog, tool, arguments)
         if problems:
             return PreparedCall(problems=problems)
+        missing = await self._missing_personal(needed_fields(catalog, tool, arguments))
+        if missing:
+            return PreparedCall(missing_personal=missing)
         item = quoted_item(arguments, wanted.observations)
         return PreparedCall(
             call=ToolCall(
@@ -92,13 +101,20 @@ class ToolActivities:
             else None,
         )
 
+    async def _missing_personal(self, needed: Sequence[str]) -> tuple[str, ...]:
+        if not needed:
+            return ()
+        with translated_errors():
+            return await self._tools.missing_personal(needed)
+
     @activity.defn(name=contracts.INVOKE_TOOL)
     async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
         """Send one call.
 
         The process may die anywhere in here: before the wire nothing happened; after it the same
         call goes out again with the same key, and the provider answers what it answered before. A
-        side effect that takes no key is scheduled with a single attempt.
+        side effect that takes no key is scheduled with a single attempt: when that one cannot have
+        left, the call is settled and not unclear.
 
         Raises:
             ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
@@ -121,6 +137,8 @@ class ToolActivities:
             except NOTHING_SENT as error:
                 return _not_sent(error, earlier_attempts=activity.info().attempt > 1)
             except TransportFailed as error:
+                if not error.may_have_arrived and _is_the_only_attempt():
+                    return ToolOutcome(kind="rejected", reason=str(error))
                 raise ApplicationError(str(error), type=type(error).__name__) from error
         return _settled(outcome)
 
@@ -168,6 +186,12 @@ def _time_left(call: ToolCall) -> float:
 def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:
     """An attempt that ended before the wire settles the call only if no earlier one got further."""
     return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=str(error))
+
+
+def _is_the_only_attempt() -> bool:
+    """Whether none came before and none will follow: what it knows is all there is to know."""
+    policy = activity.info().retry_policy
+    return policy is not None and policy.maximum_attempts == 1
 
 
 def _settled(outcome: ToolOutcome) -> ToolOutcome:

@@ -3,21 +3,10 @@
 import asyncio
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from collections.abc import AsyncIterator
+from datetime import datetime
 
-from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
-from temporalio.client import (
-    Client,
-    WorkflowExecutionStatus,
-    WorkflowFailureError,
-    WorkflowHandle,
-    WorkflowQueryFailedError,
-    WorkflowUpdateFailedError,
-)
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.common import (
     SearchAttributeKey,
     SearchAttributePair,
@@ -25,10 +14,8 @@ from temporalio.common import (
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
 )
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.envconfig import ClientConfig
-from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError
 
 from orchestrator import contracts, errors
 from orchestrator.adapters.pii import FilePiiVault
@@ -42,6 +29,7 @@ from orchestrator.confirm import (
     DecisionReceipt,
     Reject,
 )
+from orchestrator.connection import Connection, connect_temporal
 from orchestrator.contracts import (
     AnswerInput,
     LegWaiting,
@@ -56,19 +44,16 @@ from orchestrator.mission import (
     MissionResult,
     MissionStatus,
     Question,
+    receipts_of,
+    spend_of,
 )
 from orchestrator.pii import handle_for, is_handle
 from orchestrator.record import JsonObject, Record
-from orchestrator.saga import Ledger, Obligation, Resolution, RollbackReport
+from orchestrator.saga import Ledger, Resolution, RollbackReport
 from orchestrator.settings import Settings, load_settings
 
-T = TypeVar("T")
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 _MISSION_ID = SearchAttributeKey.for_keyword(contracts.MISSION_ID_ATTRIBUTE)
-_POLLER_GONE = timedelta(seconds=75)
-"""A poll lasts a minute, so a poller not seen for longer than this is dead."""
-_POLLER_PATIENCE_S = 3.0
-_PICK_UP_S = 6.0
 
 
 class MissionSummary(Record):
@@ -90,18 +75,53 @@ class MissionHandle:
 
     async def result(self) -> MissionResult:
         """Wait for the end and give the result document, whether it succeeded or not."""
-        workflow = self._client.workflow(self.mission_id)
+        workflow = self._client.temporal.get_workflow_handle(
+            self.mission_id, result_type=MissionResult
+        )
         try:
             result: MissionResult = await workflow.result()
             return result
         except WorkflowFailureError:
             return await self.snapshot()
         except RPCError as error:
-            raise self._client.explained(error, self.mission_id) from error
+            raise self._client.connection.explained(error, self.mission_id) from error
 
     async def snapshot(self) -> MissionResult:
-        """The result document as it stands now, without waiting."""
-        return await self._client.query(self.mission_id, contracts.RESULT_QUERY, MissionResult)
+        """The result document as it stands now, without waiting.
+
+        Running legs are asked themselves, and what a later rollback did shows in the ledger.
+        """
+        result = await self._client.connection.query(
+            self.mission_id, contracts.RESULT_QUERY, MissionResult
+        )
+        if result.finished_at is not None:
+            return _with_ledger(result, await self._undone_since(result.ledger))
+        legs = await asyncio.gather(*(self._as_it_stands(leg) for leg in result.legs))
+        asked = result.model_copy(update={"legs": tuple(legs)})
+        return _with_ledger(asked, Ledger.merged(leg.ledger for leg in legs))
+
+    async def _undone_since(self, ledger: Ledger) -> Ledger:
+        rollback = contracts.rollback_workflow_id(self.mission_id)
+        try:
+            report = await self._client.connection.query(
+                rollback, contracts.REPORT_QUERY, RollbackReport
+            )
+        except errors.MissionNotFound:
+            return ledger
+        for obligation in report.ledger.obligations:
+            ledger = ledger.written(obligation)
+        return ledger
+
+    async def _as_it_stands(self, leg: LegResult) -> LegResult:
+        if leg.status is not LegStatus.RUNNING:
+            return leg
+        workflow_id = contracts.leg_workflow_id(self.mission_id, leg.leg_id)
+        try:
+            return await self._client.connection.query(
+                workflow_id, contracts.RESULT_QUERY, LegResult
+            )
+        except errors.MissionNotFound:
+            return leg  # it is just being started
 
     async def confirmations(self) -> list[ConfirmationCard]:
         """The cards of this mission that wait for a decision."""
@@ -111,22 +131,11 @@ class MissionHandle:
         """The questions of this mission that wait for an answer."""
         return [w.question for w in await self._waiting() if w.question is not None]
 
-    async def obligations(self) -> list[Obligation]:
-        """Every obligation of this mission as its legs hold it now, running ones included."""
-        legs = [
-            await self._client.query(leg, contracts.RESULT_QUERY, LegResult)
-            for leg in await self._leg_workflows()
-        ]
-        return list(Ledger.merged(leg.ledger for leg in legs).obligations)
-
     async def _waiting(self) -> list[LegWaiting]:
-        legs = await self._leg_workflows()
-        found = await asyncio.gather(*(self._client.waiting(leg) for leg in legs))
+        legs = await self._client.connection.query(self.mission_id, contracts.LEGS_QUERY, list[str])
+        ids = [contracts.leg_workflow_id(self.mission_id, leg) for leg in legs]
+        found = await asyncio.gather(*(self._client.waiting(leg) for leg in ids))
         return [waiting for waiting in found if waiting is not None]
-
-    async def _leg_workflows(self) -> list[str]:
-        legs = await self._client.query(self.mission_id, contracts.LEGS_QUERY, list[str])
-        return [contracts.leg_workflow_id(self.mission_id, leg) for leg in legs]
 
     async def approve(self, card: ConfirmationCard, *, approver: str) -> DecisionReceipt:
         """Yes, to exactly what the card shows."""
@@ -144,22 +153,35 @@ class MissionHandle:
         """No."""
         return await self._client.reject(card.confirmation_id, reason=reason, approver=approver)
 
-    async def answer(self, question_id: str, values: JsonObject, *, answered_by: str = "") -> None:
-        """Answer a leg's question."""
-        await self._client.update(
+    async def answer(
+        self, question_id: str, values: JsonObject | None = None, *, answered_by: str = ""
+    ) -> None:
+        """Answer a leg's question; without values one that asks to store personal fields."""
+        await self._client.connection.update(
             leg_of(question_id),
             contracts.ANSWER_UPDATE,
-            AnswerInput(question_id=question_id, values=values, answered_by=answered_by),
+            AnswerInput(question_id=question_id, values=values or {}, answered_by=answered_by),
             str,
             about=question_id,
         )
 
     async def cancel(self) -> None:
-        """Ask the mission to stop and undo what it did."""
+        """Ask the mission to stop and undo what it did.
+
+        Raises:
+            UsageError: it is over.
+        """
+        if not await self._client.connection.is_running(self.mission_id):
+            raise errors.UsageError(
+                f"mission {self.mission_id} is over; undo what it did with: "
+                f"orchestrator mission rollback {self.mission_id}"
+            )
         try:
-            await self._client.workflow(self.mission_id).cancel()
+            await self._client.temporal.get_workflow_handle(
+                self.mission_id, result_type=MissionResult
+            ).cancel()
         except RPCError as error:
-            raise self._client.explained(error, self.mission_id) from error
+            raise self._client.connection.explained(error, self.mission_id) from error
 
     async def rollback(self, *, reason: str = "asked for") -> RollbackReport:
         """Undo a mission that is over; waits until everything was tried."""
@@ -173,9 +195,17 @@ class MissionHandle:
             if now != before:
                 yield now
                 before = now
-            if now.finished_at is not None or not await self._client.is_running(self.mission_id):
+            if now.finished_at is not None or not await self._client.connection.is_running(
+                self.mission_id
+            ):
                 return
             await asyncio.sleep(every_s)
+
+
+def _with_ledger(result: MissionResult, ledger: Ledger) -> MissionResult:
+    return result.model_copy(
+        update={"ledger": ledger, "receipts": receipts_of(ledger), "spend": spend_of(ledger)}
+    )
 
 
 class MissionClient:
@@ -184,6 +214,7 @@ class MissionClient:
     def __init__(self, client: Client, settings: Settings) -> None:
         """Take a connected Temporal client that uses the pydantic data converter."""
         self.temporal = client
+        self.connection = Connection(client, settings.task_queue)
         self._settings = settings
 
     @classmethod
@@ -203,7 +234,7 @@ class MissionClient:
                 has just died.
         """
         request = request.model_copy(update={"inputs": self._without_personal(request.inputs)})
-        await self._await_poller()
+        await self.connection.await_poller()
         mission_id = request.mission_id or new_mission_id(request.goal)
         try:
             handle = await self.temporal.start_workflow(
@@ -224,7 +255,7 @@ class MissionClient:
             )
         except WorkflowAlreadyStartedError:
             return MissionHandle(self, mission_id)  # it ran, and is over
-        await self._await_pick_up(handle)
+        await self.connection.await_pick_up(handle)
         return MissionHandle(self, mission_id)
 
     def get(self, mission_id: str) -> MissionHandle:
@@ -301,7 +332,7 @@ class MissionClient:
         Raises:
             ConfirmationError: of the kind that says why it was refused; nothing changed.
         """
-        return await self.update(
+        return await self.connection.update(
             leg_of(decision.confirmation_id),
             contracts.DECIDE_UPDATE,
             DecisionEnvelope(decision=decision),
@@ -315,7 +346,7 @@ class MissionClient:
         Raises:
             UsageError: the mission still runs: cancel it, and it undoes itself.
         """
-        if await self.is_running(mission_id):
+        if await self.connection.is_running(mission_id):
             raise errors.UsageError(
                 f"mission {mission_id} still runs; cancel it and it undoes itself: "
                 f"orchestrator mission cancel {mission_id}"
@@ -349,7 +380,7 @@ class MissionClient:
         """
         rollback_id = contracts.rollback_workflow_id(mission_id)
         try:
-            return await self.query(rollback_id, contracts.REPORT_QUERY, RollbackReport)
+            return await self.connection.query(rollback_id, contracts.REPORT_QUERY, RollbackReport)
         except errors.MissionNotFound:
             raise errors.UsageError(
                 f"no rollback of {mission_id!r}; start one with: "
@@ -361,7 +392,7 @@ class MissionClient:
     ) -> RollbackReport:
         """Decide on a parked obligation: retry it, note it as cancelled, or accept it."""
         mission_id = obligation_id.partition(".")[0]
-        return await self.update(
+        return await self.connection.update(
             contracts.rollback_workflow_id(mission_id),
             contracts.RESOLVE_UPDATE,
             ResolveInput(
@@ -378,73 +409,17 @@ class MissionClient:
             f"AND {contracts.STATUS_ATTRIBUTE} = 'parked'"
         )
         return [
-            await self.query(execution.id, contracts.REPORT_QUERY, RollbackReport)
+            await self.connection.query(execution.id, contracts.REPORT_QUERY, RollbackReport)
             async for execution in self.temporal.list_workflows(query)
         ]
 
     # -- what the parts above are made of ---------------------------------------------------------
 
-    def workflow(self, workflow_id: str) -> "WorkflowHandle[object, MissionResult]":
-        """The Temporal handle of a mission."""
-        return self.temporal.get_workflow_handle(workflow_id, result_type=MissionResult)
-
-    async def query(self, workflow_id: str, name: str, kind: type[T]) -> T:
-        """Ask a workflow, running or closed."""
-        handle = self.temporal.get_workflow_handle(workflow_id)
-        try:
-            answer: T = await handle.query(
-                name, result_type=kind, rpc_timeout=timedelta(seconds=20)
-            )
-            return answer
-        except (RPCError, WorkflowQueryFailedError) as error:
-            raise self.explained(error, workflow_id) from error
-
-    async def update(
-        self, workflow_id: str, name: str, message: Record, kind: type[T], *, about: str
-    ) -> T:
-        """Send an update and wait for its result; a refusal is raised as our own error.
-
-        `about` is the id that the caller named, for an error to name it too.
-        """
-        handle = self.temporal.get_workflow_handle(workflow_id)
-        try:
-            answer: T = await handle.execute_update(name, message, result_type=kind)
-            return answer
-        except WorkflowUpdateFailedError as error:
-            raise _refusal(error) from error
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                raise errors.CardUnknown(about, "it is closed, or never was") from error
-            raise self.explained(error, workflow_id) from error
-
     async def waiting(self, leg_workflow: str) -> LegWaiting | None:
         """What a leg waits for; None when there is no such leg, or it is over."""
-        if not await self.is_running(leg_workflow, missing=False):
+        if not await self.connection.is_running(leg_workflow, missing=False):
             return None
-        return await self.query(leg_workflow, contracts.WAITING_QUERY, LegWaiting)
-
-    async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
-        """Whether a workflow runs; `missing` is the answer for one that does not exist."""
-        try:
-            description = await self.temporal.get_workflow_handle(workflow_id).describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND and missing is not None:
-                return missing
-            raise self.explained(error, workflow_id) from error
-        return description.status is WorkflowExecutionStatus.RUNNING
-
-    def explained(self, error: Exception, workflow_id: str) -> Exception:
-        """Our own error for what the server said, where there is one."""
-        status = getattr(error, "status", None)
-        if status is RPCStatusCode.NOT_FOUND:
-            return errors.MissionNotFound(workflow_id)
-        if status is RPCStatusCode.UNAVAILABLE:
-            return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
-        if status in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED):
-            return errors.NoWorker(self._settings.task_queue)
-        if status is RPCStatusCode.FAILED_PRECONDITION:
-            return errors.NoWorker(self._settings.task_queue)
-        return error
+        return await self.connection.query(leg_workflow, contracts.WAITING_QUERY, LegWaiting)
 
     async def _waiting(self, status: LegStatus) -> AsyncIterator[LegWaiting]:
         query = (
@@ -460,7 +435,7 @@ class MissionClient:
         """The report once everything was tried; polled, for a parked rollback stays open."""
         while True:
             report = await self.rollback_report(mission_id)
-            running = await self.is_running(contracts.rollback_workflow_id(mission_id))
+            running = await self.connection.is_running(contracts.rollback_workflow_id(mission_id))
             if report.settled or not running:
                 return report
             await asyncio.sleep(0.3)
@@ -469,7 +444,7 @@ class MissionClient:
         """The inputs with personal fields moved to the vault: only their handles enter history."""
         if not inputs:
             return inputs
-        catalog = Catalog.load(*self._settings.specs)
+        catalog = Catalog.load(*self._settings.specs, overlays=self._settings.overlays)
         personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
         vault = FilePiiVault(self._settings.state_dir / "pii")
         kept = dict(inputs)
@@ -478,39 +453,6 @@ class MissionClient:
                 vault.put(name, str(inputs[name]))
                 kept[name] = handle_for(name)
         return kept
-
-    async def _await_poller(self) -> None:
-        """Wait a few seconds for a worker: one that has just started is not known at once."""
-        deadline = asyncio.get_running_loop().time() + _POLLER_PATIENCE_S
-        while not await self._has_poller():
-            if asyncio.get_running_loop().time() > deadline:
-                raise errors.NoWorker(self._settings.task_queue)
-            await asyncio.sleep(0.1)
-
-    async def _has_poller(self) -> bool:
-        try:
-            answer = await self.temporal.workflow_service.describe_task_queue(
-                DescribeTaskQueueRequest(
-                    namespace=self.temporal.namespace,
-                    task_queue=TaskQueue(name=self._settings.task_queue),
-                    task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-                )
-            )
-        except RPCError as error:
-            raise self.explained(error, "") from error
-        newest = [p.last_access_time.ToDatetime(tzinfo=UTC) for p in answer.pollers]
-        return any(datetime.now(UTC) - seen < _POLLER_GONE for seen in newest)
-
-    async def _await_pick_up(self, handle: "WorkflowHandle[object, object]") -> None:
-        """Wait until a worker has begun with it: the server remembers dead pollers for minutes."""
-        waited = 0.0
-        while waited < _PICK_UP_S:
-            async for event in handle.fetch_history_events():
-                if event.HasField("workflow_task_started_event_attributes"):
-                    return
-            await asyncio.sleep(0.1)
-            waited += 0.1
-        raise errors.NoWorker(self._settings.task_queue)
 
 
 def leg_of(confirmation_id: str) -> str:
@@ -529,37 +471,3 @@ def new_mission_id(goal: str) -> str:
     """A readable id: the goal's first words and something random."""
     words = re.findall(r"[a-z0-9]+", goal.lower())[:4]
     return "-".join([*words, secrets.token_hex(3)])[:80]
-
-
-async def connect_temporal(address: str | None = None) -> Client:
-    """A Temporal client from the SDK's environment configuration, or for this address.
-
-    Raises:
-        ServerUnreachable: nothing answers at the address.
-    """
-    config = ClientConfig.load_client_connect_config()
-    config["target_host"] = address or config.get("target_host") or "localhost:7233"
-    try:
-        return await Client.connect(**config, data_converter=pydantic_data_converter)
-    except RuntimeError as error:
-        raise errors.ServerUnreachable(config["target_host"]) from error
-
-
-_REFUSALS: dict[str, Callable[[str, str], errors.OrchestratorError]] = {
-    "CardUnknown": errors.CardUnknown,
-    "CardDecided": errors.CardDecided,
-    "CardExpired": errors.CardExpired,
-    "DigestMismatch": errors.DigestMismatch,
-}
-
-
-def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
-    """The refusal of an update as our own error, of the same kind as the workflow raised."""
-    cause = error.cause
-    if not isinstance(cause, ApplicationError):
-        return errors.UsageError(str(cause))
-    made = _REFUSALS.get(cause.type or "")
-    if made is None:
-        return errors.UsageError(cause.message)
-    confirmation_id, _, message = cause.message.partition(": ")
-    return made(confirmation_id, message)

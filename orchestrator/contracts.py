@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import Field, JsonValue
 
-from orchestrator.budget import Money, Spend
+from orchestrator.budget import Money, Spend, Usage
 from orchestrator.confirm import ConfirmationCard, DecisionRecord, Grant
 from orchestrator.mission import (
     LegResult,
@@ -123,6 +123,8 @@ class LegState(Record):
     discovered: tuple[str, ...] = ()
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
+    usage: Usage = Field(default_factory=Usage)
+    tool_calls: int = 0
     decisions: tuple[DecisionRecord, ...] = ()
     summary: str = ""
     error: str | None = None
@@ -154,6 +156,7 @@ class PlanStepOutput(Record):
     """What it decided; a union travels inside a model so that its kind is kept."""
 
     decision: StepDecision
+    usage: Usage | None = Field(default=None, description="None: no model was asked")
 
 
 class DiscoverInput(Record):
@@ -207,6 +210,10 @@ class PreparedCall(Record):
     problems: tuple[str, ...] = Field(
         default=(), description="why it cannot be made; the rest is empty then"
     )
+    missing_personal: tuple[str, ...] = Field(
+        default=(),
+        description="personal fields that the vault must hold first; the rest is empty then",
+    )
     call: ToolCall | None = None
     title: str = ""
     side_effect: bool = False
@@ -242,7 +249,6 @@ class RollbackInput(Record):
 
     mission_id: str
     reason: str = ""
-    notify_mission: bool = Field(default=False, description="signal the mission when settled")
 
 
 class ResolveInput(Record):

@@ -144,8 +144,8 @@ class Demo:
         """Return when a side effect was written to the ledger and its answer is still out."""
 
         async def sent() -> bool:
-            found = await mission.obligations()
-            return any(obligation.state is ObligationState.INTENDED for obligation in found)
+            ledger = (await mission.snapshot()).ledger
+            return any(o.state is ObligationState.INTENDED for o in ledger.obligations)
 
         await _poll(sent, patience_s=5.0)
 

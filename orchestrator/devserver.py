@@ -16,7 +16,8 @@ import httpx
 
 from orchestrator import contracts
 from orchestrator.adapters.pii import FilePiiVault
-from orchestrator.client import MissionClient, connect_temporal
+from orchestrator.client import MissionClient
+from orchestrator.connection import connect_temporal
 from orchestrator.errors import OrchestratorError, ServiceUnavailable, UsageError
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import Settings
@@ -85,6 +86,7 @@ class Stack:
     specs: tuple[Path, ...]
     ports: Ports = field(default_factory=Ports)
     task_queue: str = "orchestrator"
+    overlays: tuple[Path, ...] = ()
     _processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
 
     @property
@@ -107,9 +109,11 @@ class Stack:
         """The settings with which the parts of this stack find each other."""
         return Settings(
             specs=self.specs,
+            overlays=self.overlays,
             state_dir=self.folder,
             task_queue=self.task_queue,
             server_variables={"host": "127.0.0.1", "port": str(self.ports.sandbox)},
+            allowed_private_hosts=("127.0.0.1",),
         )
 
     @property
@@ -120,9 +124,11 @@ class Stack:
             "TEMPORAL_ADDRESS": self.address,
             "TEMPORAL_NAMESPACE": "default",
             "ORCHESTRATOR_SPECS": os.pathsep.join(str(path) for path in self.specs),
+            "ORCHESTRATOR_OVERLAYS": os.pathsep.join(str(path) for path in self.overlays),
             "ORCHESTRATOR_STATE_DIR": str(settings.state_dir),
             "ORCHESTRATOR_TASK_QUEUE": self.task_queue,
             "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(settings.server_variables),
+            "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS": ",".join(settings.allowed_private_hosts),
         }
 
     async def __aenter__(self) -> "Stack":
@@ -251,6 +257,9 @@ class Stack:
 
     def _write_exports(self) -> None:
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        lines += [
+            f'export {name}="${{{name}:-{value}}}"' for name, value in SANDBOX_SECRETS.items()
+        ]
         self.exports.write_text("\n".join(lines) + "\n")
 
     def _fill_vault(self) -> None:

@@ -1,4 +1,4 @@
-"""Every error of the product, in one tree.
+"""Every error of the product, in one tree, and the one warning.
 
 OrchestratorError
 ├── UsageError              the caller asked for something that cannot be: a bad flag, amount or id
@@ -11,10 +11,12 @@ OrchestratorError
 ├── PlanError               a plan or a planner's decision is at fault
 │   ├── NothingFits         no tool can do what the goal asks
 │   ├── PlanInvalid         legs that repeat, depend on nobody, or run in a circle
-│   └── DecisionInvalid     a step that names a tool it was not shown, or cannot be
+│   ├── DecisionInvalid     a step that names a tool it was not shown, or cannot be
+│   └── ModelRefused        the provider of a model does not serve the request
 ├── ToolError               a tool call is at fault
 │   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
-│   ├── EgressRefused       the request would have gone to a host that the document does not declare
+│   ├── EgressRefused       the request would have gone to a host that it may not go to
+│   ├── TokenRefused        the provider's token endpoint gives this client no token
 │   └── TransportFailed     the provider could not be reached, or the answer never came
 ├── BudgetExceeded          the next call would cost more than is left
 ├── ConfirmationError       a decision or a grant is at fault
@@ -28,6 +30,7 @@ OrchestratorError
 └── ServiceUnavailable      something we need does not answer
     ├── ServerUnreachable   no Temporal server at the address
     ├── NoWorker            nobody polls the task queue
+    ├── ModelUnavailable    a model did not answer in time, or is overloaded
     └── MissionNotFound     no mission with that id
 """
 
@@ -126,6 +129,16 @@ class DecisionInvalid(PlanError):
     """A planner's step that cannot be carried out."""
 
 
+class ModelRefused(PlanError):
+    """A model's provider that will not serve the request: credentials, quota, size or content."""
+
+    def __init__(self, model: str, reason: str) -> None:
+        """Name the model and the kind of refusal, never what was sent."""
+        self.model = model
+        self.reason = reason
+        super().__init__(f"the model {model} cannot plan this step: {reason}")
+
+
 class ToolError(OrchestratorError):
     """A tool call is at fault."""
 
@@ -141,13 +154,28 @@ class ArgumentsInvalid(ToolError):
 
 
 class EgressRefused(ToolError):
-    """A request to a host that the document does not declare; nothing was sent there."""
+    """A request to a host that may not be called; nothing was sent there."""
 
-    def __init__(self, tool: str, host: str) -> None:
-        """Name the tool and the host."""
+    def __init__(
+        self, tool: str, host: str, reason: str = "is not a server that its document declares"
+    ) -> None:
+        """Name the tool and the host, and say what about it."""
         self.tool = tool
         self.host = host
-        super().__init__(f"{tool}: {host} is not a server that its document declares")
+        super().__init__(f"{tool}: {host} {reason}")
+
+
+class TokenRefused(ToolError):
+    """A token endpoint gave no token; nothing was done by the tool that needed it."""
+
+    def __init__(self, tool: str, secret: str, reason: str) -> None:
+        """Name the tool, the secret that the client is configured by, and what was answered."""
+        self.tool = tool
+        self.secret = secret
+        super().__init__(
+            f"{tool}: its token endpoint refused the client of {secret!r}: {reason}; check the "
+            f"secrets {secret}_client_id and {secret}_client_secret"
+        )
 
 
 class TransportFailed(ToolError):
@@ -240,6 +268,16 @@ class NoWorker(ServiceUnavailable):
         )
 
 
+class ModelUnavailable(ServiceUnavailable):
+    """A model that does not answer now; another attempt may reach it."""
+
+    def __init__(self, model: str, reason: str) -> None:
+        """Name the model and what asking it met."""
+        self.model = model
+        self.reason = reason
+        super().__init__(f"the model {model} does not answer: {reason}")
+
+
 class MissionNotFound(ServiceUnavailable):
     """The server knows no mission with that id."""
 
@@ -247,3 +285,7 @@ class MissionNotFound(ServiceUnavailable):
         """Name the mission that was asked for."""
         self.mission_id = mission_id
         super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
+
+
+class OverlayWarning(UserWarning):
+    """An action of an overlay changed nothing: a path that was mistyped, or that has moved."""

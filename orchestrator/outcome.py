@@ -1,6 +1,7 @@
 """What a call came to, decided from its status or transport error: DESIGN's table of outcomes."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -34,15 +35,80 @@ class ToolOutcome(Record):
     """How long the provider asked to wait before the next attempt."""
 
 
-def classify_status(status: int, *, in_progress: bool = False) -> OutcomeKind:
+class TransportFault(StrEnum):
+    """How a call can end without an answer, in words."""
+
+    ADDRESS = "the address is not one of HTTP"
+    NAME = "the host's name could not be resolved"
+    CONNECT = "the connection was refused or failed"
+    CONNECT_TIMEOUT = "the connection was not made in time"
+    TLS = "no secure connection could be made"
+    POOL = "no connection was free in time"
+    PROXY = "the proxy refused the connection"
+    REQUEST = "the request could not be written"
+    DEADLINE_BEFORE_SENDING = "its time was over before it was sent"
+    SEND = "the connection broke while sending"
+    SEND_TIMEOUT = "the request could not be sent in time"
+    PROTOCOL = "the server broke off or did not speak HTTP"
+    READ = "the connection broke before the answer was complete"
+    READ_TIMEOUT = "the answer did not come in time"
+    DEADLINE = "no complete answer came within its time"
+    ANSWER = "the answer could not be read"
+    OTHER = "the exchange failed"
+
+
+_NEVER_LEFT = frozenset(
+    {
+        TransportFault.ADDRESS,
+        TransportFault.NAME,
+        TransportFault.CONNECT,
+        TransportFault.CONNECT_TIMEOUT,
+        TransportFault.TLS,
+        TransportFault.POOL,
+        TransportFault.PROXY,
+        TransportFault.REQUEST,
+        TransportFault.DEADLINE_BEFORE_SENDING,
+    }
+)
+"""Faults before the first byte of a request is sent: the provider cannot have acted."""
+
+_DONE_ELSEWHERE = frozenset({302, 303})
+"""Redirects that providers also use to say "done, look there" after a request that they carried
+out; the others say that the request itself should have gone somewhere else."""
+
+
+def classify(
+    ended: int | TransportFault, *, in_progress: bool = False, changes: bool = False
+) -> OutcomeKind:
+    """What one attempt to call a tool came to.
+
+    Args:
+        ended: the status that was received, or the fault that it ended with.
+        in_progress: see `classify_status`.
+        changes: see `classify_status`.
+
+    Returns:
+        "rejected" only when the attempt can have had no effect at the provider.
+    """
+    if isinstance(ended, TransportFault):
+        return "rejected" if ended in _NEVER_LEFT else "unknown"
+    return classify_status(ended, in_progress=in_progress, changes=changes)
+
+
+def classify_status(
+    status: int, *, in_progress: bool = False, changes: bool = False
+) -> OutcomeKind:
     """The outcome that an HTTP status stands for.
 
     Args:
-        status: as received; 3xx counts as rejected, for no redirect is followed that matters here.
-        in_progress: a 409 that says an earlier request with the same key is still running.
+        status: as received; an informational one is no answer.
+        in_progress: a 409 says that an earlier request with the same key is still running.
+        changes: the tool may change something, so that a redirect may mean that it did.
     """
     if 200 <= status < 300:
         return "succeeded"
-    if status >= 500 or status in _NOT_FINAL or (status == 409 and in_progress):
+    if status < 200 or status >= 500 or status in _NOT_FINAL:
+        return "unknown"
+    if (status == 409 and in_progress) or (status in _DONE_ELSEWHERE and changes):
         return "unknown"
     return "rejected"

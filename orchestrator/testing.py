@@ -17,6 +17,8 @@ from activities.tools import ToolActivities, check_grant
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.pii import PiiVault
+from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
@@ -58,6 +60,7 @@ from orchestrator.record import JsonObject, Record
 from orchestrator.routing.selection import Selection
 from orchestrator.saga import Ledger, Obligation, UndoOutcome
 
+T = TypeVar("T")
 Decide = Callable[[MissionHandle, ConfirmationCard], Awaitable[None]]
 
 
@@ -93,6 +96,21 @@ async def run_to_end(
                 if (await mission.snapshot()).finished_at is not None:
                     return await mission.result()
             await asyncio.sleep(0.1)
+
+
+async def eventually(ask: Callable[[], Awaitable[T]], *, patience_s: float = 30.0) -> T:
+    """The first answer that is true.
+
+    Example: `cards = await eventually(mission.confirmations)`
+
+    Raises:
+        TimeoutError: there was none in time.
+    """
+    async with asyncio.timeout(patience_s):
+        while True:
+            if answer := await ask():
+                return answer
+            await asyncio.sleep(0.05)
 
 
 class MemorySecrets:
@@ -169,6 +187,7 @@ def fake_tool(
     max_attempts: int = 3,
     on_failure: Literal["park", "continue"] = "park",
     input_schema: JsonObject | None = None,
+    personal: Iterable[str] = (),
 ) -> Tool:
     """A tool as a document would declare it, for a `FakeWorld`.
 
@@ -188,6 +207,7 @@ def fake_tool(
         max_attempts: of its cancel, before it is parked.
         on_failure: what becomes of it then.
         input_schema: by default any object.
+        personal: inputs whose values come from the vault.
     """
     compensation = None
     if undo is not None:
@@ -203,6 +223,7 @@ def fake_tool(
         effect=effect or (Effect.OBLIGATION if undo else Effect.READ),
         card_type=card_type,
         compensation=compensation,
+        pii_fields=tuple(personal),
         idempotency_header="Idempotency-Key" if idempotent else None,
     )
 
@@ -266,8 +287,13 @@ class FakeWorld:
     What the script leaves out goes well: legs finish, calls succeed, obligations are cancelled.
     """
 
-    def __init__(self, client: Client, tools: Iterable[Tool] | Catalog) -> None:
-        """Take the server that missions run on, and the tools they have."""
+    def __init__(
+        self, client: Client, tools: Iterable[Tool] | Catalog, *, pii: PiiVault | None = None
+    ) -> None:
+        """Take the server that missions run on, the tools they have, and the vault: empty if None.
+
+        A call that needs what the vault lacks makes its leg ask for it.
+        """
         made = tools if isinstance(tools, Catalog) else Catalog({}, {t.name: t for t in tools})
         self.catalog = made
         self.calls: list[FakeCall] = []
@@ -277,9 +303,11 @@ class FakeWorld:
         self._undos: dict[str, list[PlayUndo]] = {}
         self._found: dict[str, tuple[str, ...]] = {}
         self._forwarded: tuple[str, ...] = tuple(made.tools)
+        self.usage: Usage | None = None
+        """What each planner step takes, as a model would."""
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
-        wire = ToolClient(secrets=MemorySecrets(), pii=MemoryPii(), http=_no_wire())
+        wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
         self._called = ToolActivities(catalogs, wire)
         self._undone = RollbackActivities(catalogs, wire, client)
 
@@ -389,9 +417,14 @@ class FakeWorld:
         await self._enter(contracts.PLAN_STEP, context.leg_id, step)
         script = self._decisions.get(context.leg_id, [])
         if context.step > len(script):
-            return PlanStepOutput(decision=Finish(summary=f"{context.leg_id} is done."))
+            return PlanStepOutput(
+                decision=Finish(summary=f"{context.leg_id} is done."), usage=self.usage
+            )
         decision = script[context.step - 1]
-        return PlanStepOutput(decision=decision(context) if callable(decision) else decision)
+        return PlanStepOutput(
+            decision=decision(context) if callable(decision) else decision,
+            usage=self.usage,
+        )
 
     @activity.defn(name=contracts.DISCOVER_TOOLS)
     async def _discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:

@@ -1,6 +1,12 @@
 """What went wrong, read from the chain of failures that Temporal wraps around it."""
 
+import asyncio
+
 from temporalio.exceptions import ApplicationError
+
+LOST = (Exception, asyncio.CancelledError)
+"""All that can end the work of a workflow, a cancel request included. Not BaseException, for
+GeneratorExit only says that a worker lets go of the workflow: nothing may be undone for that."""
 
 
 def first_words(error: BaseException) -> str:

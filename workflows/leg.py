@@ -45,10 +45,11 @@ with workflow.unsafe.imports_passed_through():
         Observation,
         StepContext,
     )
+    from orchestrator.record import JsonObject
     from orchestrator.routing.selection import Selection
     from workflows import calls
     from workflows.confirmation import PAST, Gate, refuse
-    from workflows.failures import first_words
+    from workflows.failures import LOST, first_words
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -83,7 +84,7 @@ class LegWorkflow:
             await self._work()
         except LegLost as lost:
             self._end(LegStatus.FAILED, error=str(lost))
-        except BaseException as error:
+        except LOST as error:
             if is_cancelled_exception(error):
                 self._end(LegStatus.CANCELLED, error="cancelled")
                 await self._drain()
@@ -118,9 +119,12 @@ class LegWorkflow:
         self._update(step=self._state.step + 1)
         context = self._context()
         selection = await calls.select_tools(context)
-        decision = await calls.plan_step(context, selection)
+        planned = await calls.plan_step(context, selection)
+        self._update(usage=self._state.usage.plus(planned.usage))
+        decision = planned.decision
         match decision:
             case CallTool():
+                self._check_calls_left()
                 await self._call(decision, selection)
             case DiscoverTools(query=query):
                 await self._discover(query, selection)
@@ -133,6 +137,13 @@ class LegWorkflow:
             case GiveUp(reason=reason):
                 self._record(selection, "give up", "lost", reason)
                 raise LegLost(reason)
+
+    def _check_calls_left(self) -> None:
+        """Only calls that were sent count: discovery, questions and refused calls are free."""
+        if self._state.tool_calls >= self._input.leg.agent.max_tool_calls:
+            raise LegLost(
+                f"the leg made {self._state.tool_calls} tool calls without reaching its goal"
+            )
 
     def _context(self) -> StepContext:
         state, leg = self._state, self._input
@@ -164,19 +175,10 @@ class LegWorkflow:
     # -- what a step can do -----------------------------------------------------------------------
 
     async def _call(self, decision: CallTool, selection: Selection) -> None:
-        prepared = await calls.prepare_call(
-            PrepareInput(
-                call_id=self._call_id(),
-                mission_id=self._input.mission_id,
-                leg_id=self._input.leg.leg_id,
-                tool=decision.tool,
-                arguments=decision.arguments,
-                catalog_digest=self._input.catalog.digest,
-                observations=self._state.observations,
-                policy=self._input.policy,
-                now=workflow.now(),
-            )
-        )
+        prepared = await self._prepare(self._call_id(), decision.tool, decision.arguments)
+        while prepared.missing_personal:
+            await self._ask_to_store(decision.tool, prepared.missing_personal, selection)
+            prepared = await self._prepare(self._call_id(), decision.tool, decision.arguments)
         if prepared.call is None:
             problems = "; ".join(prepared.problems)
             self._observe(decision, outcome="invalid", error=problems)
@@ -192,7 +194,7 @@ class LegWorkflow:
             selection,
             f"call {decision.tool}",
             outcome.kind,
-            outcome.reason,
+            outcome.reason or outcome.contract_breach,
             at=outcome.answered_at,
         )
         if outcome.kind == "unknown" and allowed.obligation is not None:
@@ -200,6 +202,21 @@ class LegWorkflow:
                 f"whether {decision.tool} took effect is unknown ({outcome.reason}); "
                 "rollback finds out"
             )
+
+    async def _prepare(self, call_id: str, tool: str, arguments: JsonObject) -> PreparedCall:
+        return await calls.prepare_call(
+            PrepareInput(
+                call_id=call_id,
+                mission_id=self._input.mission_id,
+                leg_id=self._input.leg.leg_id,
+                tool=tool,
+                arguments=arguments,
+                catalog_digest=self._input.catalog.digest,
+                observations=self._state.observations,
+                policy=self._input.policy,
+                now=workflow.now(),
+            )
+        )
 
     async def _allow(self, prepared: PreparedCall) -> tuple[PreparedCall | None, str | None]:
         """The call with its budget reserved and its grant, or why it may not be made."""
@@ -239,6 +256,7 @@ class LegWorkflow:
             call = call.model_copy(update={"deadline": deadline})
         if allowed.obligation is not None:
             self._write_ahead(allowed)
+        self._update(tool_calls=self._state.tool_calls + 1)
         outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
         self._settle(allowed, outcome)
         if cancelled:
@@ -279,6 +297,7 @@ class LegWorkflow:
             side_effect=allowed.side_effect,
             body=outcome.body,
             error=None if outcome.kind == "succeeded" else outcome.reason or outcome.kind,
+            contract_breach=outcome.contract_breach,
             price=outcome.price,
         )
 
@@ -293,7 +312,23 @@ class LegWorkflow:
         )
         self._record(selection, f"discover {query!r}", f"{len(found)} found")
 
-    async def _ask(self, asked: AskUser, selection: Selection) -> None:
+    async def _ask_to_store(
+        self, tool: str, personal: tuple[str, ...], selection: Selection
+    ) -> None:
+        """Wait until a person says that the vault holds these fields; the values stay out of here.
+
+        Whether it does is looked up, not believed.
+        """
+        commands = " and ".join(f"orchestrator pii set {name}" for name in personal)
+        question = (
+            f"{tool} needs {', '.join(personal)}, which the PII vault does not hold. Store it "
+            f"({commands}), then answer this question without a value."
+        )
+        await self._ask(AskUser(question=question, fields={}), selection, personal=personal)
+
+    async def _ask(
+        self, asked: AskUser, selection: Selection, *, personal: tuple[str, ...] = ()
+    ) -> None:
         """Wait for the answer; nobody answering in time is a terminal failure."""
         expires_at = workflow.now() + self._input.policy.answer_expiry
         self._question = Question(
@@ -302,6 +337,7 @@ class LegWorkflow:
             leg_id=self._input.leg.leg_id,
             question=asked.question,
             fields=asked.fields,
+            personal=personal,
             expires_at=expires_at,
         )
         self._show(LegStatus.AWAITING_ANSWER)
@@ -312,9 +348,11 @@ class LegWorkflow:
                 timeout_summary="question expires",
             )
         except TimeoutError:
-            self._question = None
-            self._record(selection, "ask the user", "expired")
-            raise LegLost(f"nobody answered in time: {asked.question}") from None
+            # An answer may arrive in the same task as the timer, and was promised to count.
+            if self._question is not None:
+                self._question = None
+                self._record(selection, "ask the user", "expired")
+                raise LegLost(f"nobody answered in time: {asked.question}") from None
         self._show(LegStatus.RUNNING)
         self._record(selection, "ask the user", "answered")
 
@@ -365,22 +403,12 @@ class LegWorkflow:
         before = self._prepared
         assert before is not None
         assert before.call is not None
-        prepared = await calls.prepare_call(
-            PrepareInput(
-                call_id=before.call.call_id,
-                mission_id=self._input.mission_id,
-                leg_id=self._input.leg.leg_id,
-                tool=before.call.tool,
-                arguments={**before.call.arguments, **amend.changes},
-                catalog_digest=self._input.catalog.digest,
-                observations=self._state.observations,
-                policy=self._input.policy,
-                now=workflow.now(),
-            )
+        prepared = await self._prepare(
+            before.call.call_id, before.call.tool, {**before.call.arguments, **amend.changes}
         )
         if prepared.card is None:
             raise ApplicationError(
-                f"the amended call is not valid: {'; '.join(prepared.problems)}",
+                f"the amended call is not valid: {_faults(prepared)}",
                 type="ArgumentsInvalid",
                 non_retryable=True,
             )
@@ -419,6 +447,13 @@ class LegWorkflow:
                 type="QuestionUnknown",
                 non_retryable=True,
             )
+        if answer.values and not question.fields:
+            raise ApplicationError(
+                f"{answer.question_id}: answer without a value; what is stored in the PII vault is "
+                "looked up there and must not be sent here",
+                type="AnswerInvalid",
+                non_retryable=True,
+            )
         strange = sorted(set(answer.values) - set(question.fields))
         missing = sorted(set(question.fields) - set(answer.values))
         if strange or missing:
@@ -450,6 +485,7 @@ class LegWorkflow:
             facts=self._facts(),
             ledger=state.ledger,
             spend=state.spend,
+            usage=state.usage,
             decisions=state.decisions,
         )
 
@@ -568,3 +604,11 @@ class LegWorkflow:
     async def _drain(self) -> None:
         """Let updates that are still being handled finish: their senders get an answer."""
         await workflow.wait_condition(workflow.all_handlers_finished)
+
+
+def _faults(prepared: PreparedCall) -> str:
+    """Why a call cannot be made, in one text."""
+    if prepared.missing_personal:
+        named = ", ".join(prepared.missing_personal)
+        return f"the PII vault holds no {named}; store it with: orchestrator pii set"
+    return "; ".join(prepared.problems)

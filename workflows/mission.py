@@ -16,7 +16,7 @@ from temporalio.exceptions import (
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
-    from orchestrator.budget import Spend, over_budget
+    from orchestrator.budget import Spend, Usage, over_budget
     from orchestrator.contracts import (
         CatalogPin,
         LegInput,
@@ -37,7 +37,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.decision import Fact, GoalBrief, LegPlan, MissionPlan
     from orchestrator.saga import Ledger, RollbackReport
     from workflows import calls
-    from workflows.failures import first_words
+    from workflows.failures import LOST, first_words
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -79,7 +79,7 @@ class MissionWorkflow:
         """
         try:
             await self._pursue()
-        except BaseException as error:
+        except LOST as error:
             self._note_error(error)
             await finish_despite_cancel(self._undo())
         return self._conclude()
@@ -116,9 +116,10 @@ class MissionWorkflow:
                 if not done:
                     raise MissionLost("the mission's deadline has passed")
                 for task in done:
-                    self._results[running.pop(task)] = task.result()
+                    result = self._results[running.pop(task)] = task.result()
+                    self._held[result.leg_id] = result.spend
                 self._show(self._status)
-        except BaseException as error:
+        except LOST as error:
             self._note_error(error)
             for task in running:
                 task.cancel()
@@ -188,9 +189,7 @@ class MissionWorkflow:
         try:
             await workflow.start_child_workflow(
                 contracts.ROLLBACK_WORKFLOW,
-                RollbackInput(
-                    mission_id=self._mission_id, reason=self._error or "", notify_mission=True
-                ),
+                RollbackInput(mission_id=self._mission_id, reason=self._error or ""),
                 id=contracts.rollback_workflow_id(self._mission_id),
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
@@ -245,9 +244,11 @@ class MissionWorkflow:
         handle = workflow.get_external_workflow_handle(
             contracts.leg_workflow_id(self._mission_id, wanted.leg_id)
         )
-        await handle.signal(
-            contracts.RESERVED_SIGNAL, ReserveOutput(call_id=wanted.call_id, refusal=refusal)
-        )
+        answer = ReserveOutput(call_id=wanted.call_id, refusal=refusal)
+        try:
+            await handle.signal(contracts.RESERVED_SIGNAL, answer)
+        except ApplicationError:
+            workflow.logger.info("the leg that asked for money is over")
 
     @workflow.query(name=contracts.LEGS_QUERY)
     def legs(self) -> list[str]:
@@ -269,6 +270,7 @@ class MissionWorkflow:
             receipts=receipts_of(ledger),
             ledger=ledger,
             spend=spend_of(ledger),
+            usage=Usage.total(r.usage for r in self._results.values()),
             catalog_digest=self._catalog.digest,
             catalog_size=self._catalog.size,
             started_at=workflow.info().start_time,
@@ -305,5 +307,5 @@ def workflow_attributes(mission_id: str, status: str) -> TypedSearchAttributes:
 
 
 async def _all_done(tasks: list[asyncio.Task[LegResult]]) -> None:
-    """Wait until each has ended, however."""
-    await workflow.wait(tasks)
+    """Wait until each has ended, however; errors that follow from the first are not news."""
+    await asyncio.gather(*tasks, return_exceptions=True)

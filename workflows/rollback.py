@@ -14,6 +14,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.contracts import ResolveInput, RollbackInput
     from orchestrator.saga import Ledger, Obligation, ObligationState, RollbackReport
     from workflows import calls
+    from workflows.failures import first_words
+    from workflows.waiting import finish_despite_cancel
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 
@@ -29,10 +31,17 @@ class RollbackWorkflow:
         self._report = RollbackReport(mission_id=rollback.mission_id)
 
     @workflow.run
-    async def run(self, rollback: RollbackInput) -> RollbackReport:
-        """Undo, then wait until nothing is parked any more."""
+    async def run(self, _rollback: RollbackInput) -> RollbackReport:
+        """Undo, then wait until nothing is parked any more.
+
+        A cancel request changes nothing: it would leave behind what is here to be undone.
+        """
+        report, _ = await finish_despite_cancel(self._roll_back())
+        return report
+
+    async def _roll_back(self) -> RollbackReport:
         self._show("collecting")
-        legs = await calls.collect_legs(rollback.mission_id)
+        legs = await calls.collect_legs(self._input.mission_id)
         self._report = self._report.model_copy(
             update={"ledger": Ledger.merged(leg.ledger for leg in legs)}
         )
@@ -67,8 +76,9 @@ class RollbackWorkflow:
         try:
             outcome = await calls.undo_obligation(obligation)
         except ActivityError as error:
-            reason = f"all {obligation.cancel_max_attempts} attempts are spent: {error.cause}"
-            self._write(obligation.given_up(at=workflow.now(), note=reason))
+            spent = f"all {obligation.cancel_max_attempts} attempts are spent"
+            note = f"{spent}: {first_words(error)}"
+            self._write(obligation.given_up(at=workflow.now(), note=note))
             return
         if outcome.state == "parked":
             self._write(obligation.given_up(at=workflow.now(), note=outcome.note))
@@ -90,8 +100,7 @@ class RollbackWorkflow:
             await workflow.sleep(left, summary=f"until {obligation.tool} can no longer arrive")
 
     async def _tell_mission(self) -> None:
-        if not self._input.notify_mission:
-            return
+        """Report to the mission, which may wait for it, whoever started this rollback."""
         handle = workflow.get_external_workflow_handle(self._input.mission_id)
         try:
             await handle.signal(contracts.ROLLBACK_SETTLED_SIGNAL, self._report)

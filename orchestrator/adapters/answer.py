@@ -1,11 +1,13 @@
 """Reads a provider's answer: body, reason, waiting time; within limits, whatever it sends."""
 
+import codecs
+import contextlib
 import json
 import math
 import re
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -20,6 +22,19 @@ _MAX_DEPTH = 100
 _MAX_TEXT = 2_000
 _MAX_REASON = 1_000
 _MAX_FIELD_ERRORS = 20
+_GZIP_MAGIC = b"\x1f\x8b"
+_WINDOW_BITS = {
+    "gzip": (zlib.MAX_WBITS | 16,),
+    "x-gzip": (zlib.MAX_WBITS | 16,),
+    # Half of the servers mean zlib's format by it, as the standard says, the others the bare one.
+    "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS),
+}
+_CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]+)""", re.IGNORECASE)
+_ENCODING_OF_TEXT = re.compile(
+    r"(utf|iso|cp|mac|koi|euc|gb|big5|shift|kz|ptcp|tis|johab|hz|ascii|latin|hp)[\w-]*"
+)
+"""Python has others by which no server means text, such as idna and unicode_escape."""
+_TEXT_TYPE = re.compile(r"[/+](xml|yaml|json|x-ndjson|javascript|x-www-form-urlencoded|graphql)\b")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _IN_PROGRESS = re.compile(
     r"(?:request|operation|key|idempoten\w*).*"
@@ -34,54 +49,72 @@ class Answer:
 
     status: int
     headers: httpx.Headers
-    data: bytes = b""
+    value: JsonValue = None
+    """The whole body: parsed JSON, or text."""
     body: JsonValue = None
-    """Parsed JSON; the beginning of the text when it is not JSON; None when there is none."""
+    """The body as it is kept: JSON, the beginning of a text, a note in place of other data."""
+    is_empty: bool = True
     fault: str | None = None
     """Why the body could not be read, or not as what it claims to be."""
 
     @property
     def content_type(self) -> str:
         """The media type without parameters, in lower case; '' when there is none."""
-        return str(self.headers.get("content-type", "")).partition(";")[0].strip().lower()
+        return self.header("content-type").partition(";")[0].strip().lower()
+
+    def header(self, name: str) -> str:
+        """A header's first value, for those that may be sent once; '' when there is none."""
+        return next(iter(self.headers.get_list(name)), "")
 
 
 class _Unreadable(Exception):
     """The body cannot be had; the text says why."""
 
 
-async def read_answer(response: httpx.Response, *, max_bytes: int) -> Answer:
+async def read_answer(
+    response: httpx.Response, *, max_bytes: int, declared_types: Collection[str] = ()
+) -> Answer:
     """Read a streamed response to its end, or to the limit.
 
     Args:
         response: opened with `stream=True`; the caller closes it.
         max_bytes: of the body, both as sent and decompressed.
+        declared_types: the media types that are promised; JSON under any other name is still
+            read as JSON, for what it says (the id of a booking) is needed all the same.
 
     Raises:
         httpx.TransportError: the body broke off.
     """
+    bare = Answer(response.status_code, response.headers)
     try:
         data = _decompressed(
-            await _raw_body(response, max_bytes),
-            str(response.headers.get("content-encoding", "")),
-            max_bytes,
+            await _raw_body(response, max_bytes), bare.header("content-encoding"), max_bytes
         )
     except _Unreadable as unreadable:
-        return Answer(response.status_code, response.headers, fault=str(unreadable))
-    answer = Answer(response.status_code, response.headers, data)
+        return replace(bare, is_empty=False, fault=str(unreadable))
     if not data:
-        return answer
-    try:
-        body = _parsed(data) if is_json(answer.content_type) else _text(data)
-    except (ValueError, RecursionError):
-        return Answer(
-            response.status_code,
-            response.headers,
-            data,
-            _text(data),
-            f"the body is not valid {answer.content_type}",
-        )
-    return Answer(response.status_code, response.headers, data, body)
+        return bare
+    return _with_body(bare, data, sniff=bare.content_type not in declared_types)
+
+
+def _with_body(bare: Answer, data: bytes, *, sniff: bool) -> Answer:
+    """The answer with its body, by the content type, or else by what it looks like."""
+    charset = _charset(bare.header("content-type"))
+    if is_json(bare.content_type):
+        try:
+            value = _parsed(data, charset)
+            return replace(bare, value=value, body=value, is_empty=False)
+        except (ValueError, RecursionError):
+            text = _decoded(data, charset)
+            fault = f"the body is not valid {bare.content_type}"
+            return replace(bare, value=text, body=text[:_MAX_TEXT], is_empty=False, fault=fault)
+    if sniff and data.lstrip()[:1] in (b"{", b"["):
+        with contextlib.suppress(ValueError, RecursionError):
+            value = _parsed(data, charset)
+            return replace(bare, value=value, body=value, is_empty=False)
+    text = _decoded(data, charset)
+    shown = text[:_MAX_TEXT] if _is_text(bare.content_type, data) else _note(bare, data)
+    return replace(bare, value=text, body=shown, is_empty=False)
 
 
 async def _raw_body(response: httpx.Response, max_bytes: int) -> bytes:
@@ -101,29 +134,81 @@ def _decompressed(data: bytes, encoding: str, max_bytes: int) -> bytes:
     encoding = encoding.strip().lower()
     if encoding in ("", "identity") or not data:
         return data
-    if encoding not in ("gzip", "x-gzip", "deflate"):
+    if encoding not in _WINDOW_BITS:
         raise _Unreadable(f"the answer came in the encoding {encoding!r}, which was not asked for")
-    decompressor = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    for window_bits in _WINDOW_BITS[encoding]:
+        with contextlib.suppress(zlib.error):
+            return _inflated(data, window_bits, encoding, max_bytes)
+    raise _Unreadable(f"the answer is not valid {encoding}")
+
+
+def _inflated(data: bytes, window_bits: int, encoding: str, max_bytes: int) -> bytes:
+    """The content of all compressed members that follow one another.
+
+    Raises:
+        zlib.error: it is not compressed in this way.
+    """
+    plain = b""
+    while True:
+        decompressor = zlib.decompressobj(window_bits)
+        plain += decompressor.decompress(data, max_bytes + 1 - len(plain))
+        if len(plain) > max_bytes:
+            raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
+        if not decompressor.eof:
+            raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
+        data = decompressor.unused_data
+        if not data.startswith(_GZIP_MAGIC):
+            return plain
+
+
+def _charset(content_type: str) -> str:
+    """The charset parameter of a content type; utf-8 when there is none that is known."""
+    found = _CHARSET.search(content_type)
     try:
-        plain = decompressor.decompress(data, max_bytes + 1)
-    except zlib.error:
-        raise _Unreadable(f"the answer is not valid {encoding}") from None
-    if len(plain) > max_bytes:
-        raise _Unreadable(f"the answer is larger than {max_bytes} bytes")
-    if not decompressor.eof:
-        raise _Unreadable(f"the answer is not valid {encoding}: it breaks off")
-    return plain
+        name = codecs.lookup(found[1] if found else "utf-8").name
+    except LookupError:
+        return "utf-8"
+    return name if _ENCODING_OF_TEXT.fullmatch(name) else "utf-8"
 
 
-def _parsed(data: bytes) -> JsonValue:
+def _decoded(data: bytes, charset: str) -> str:
+    return data.decode(charset, errors="replace")
+
+
+def _is_text(content_type: str, data: bytes) -> bool:
+    """Whether a reader can make something of it: a type for text, or no type and valid UTF-8."""
+    if content_type:
+        return content_type.startswith("text/") or _TEXT_TYPE.search(content_type) is not None
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _note(answer: Answer, data: bytes) -> str:
+    return f"({answer.content_type or 'data of no declared type'}, {len(data)} bytes)"
+
+
+def _parsed(data: bytes, charset: str) -> JsonValue:
     """The JSON, if it is JSON that every later reader can take.
+
+    JSON is in UTF-8, whatever else its content type says; only what is not is read as that says.
 
     Raises:
         ValueError: it is not, or it holds numbers without end or nests too deeply.
     """
-    value: JsonValue = json.loads(data, parse_constant=_refuse, parse_float=_finite)
+    try:
+        value = _loaded(data)
+    except UnicodeDecodeError:
+        value = _loaded(data.decode(charset))
     _check_depth(value)
     return _scrubbed(value) if _SURROGATE.search(data) else value
+
+
+def _loaded(data: bytes | str) -> JsonValue:
+    value: JsonValue = json.loads(data, parse_constant=_refuse, parse_float=_finite)
+    return value
 
 
 def _refuse(constant: str) -> None:
@@ -165,10 +250,6 @@ def _whole(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _text(data: bytes) -> str:
-    return data[: _MAX_TEXT * 4].decode(errors="replace")[:_MAX_TEXT]
-
-
 def reason_of(answer: Answer) -> str:
     """Why a provider did not do it, in words that a planner can act on.
 
@@ -176,7 +257,7 @@ def reason_of(answer: Answer) -> str:
     """
     phrase = _phrase(answer.status)
     if 300 <= answer.status < 400:
-        return f"{phrase}: redirects are not followed{_redirect_target(answer.headers)}"
+        return f"{phrase}: redirects are not followed{_redirect_target(answer.header('location'))}"
     body = answer.body
     if isinstance(body, dict):
         said = [_said(body, besides=phrase), *_field_errors(body)]
@@ -193,9 +274,9 @@ def _phrase(status: int) -> str:
         return f"HTTP {status}"
 
 
-def _redirect_target(headers: httpx.Headers) -> str:
+def _redirect_target(location: str) -> str:
     try:
-        host = urlsplit(str(headers.get("location", ""))).hostname
+        host = urlsplit(location).hostname
     except ValueError:
         host = None
     return f" (it pointed to {host})" if host else ""
@@ -256,7 +337,7 @@ def is_in_progress(answer: Answer, *, has_key: bool) -> bool:
     """
     if answer.status != 409 or not has_key:
         return False
-    if "retry-after" in answer.headers:
+    if answer.header("retry-after"):
         return True
     return isinstance(answer.body, dict) and bool(_IN_PROGRESS.search(_progress_text(answer.body)))
 
@@ -265,21 +346,21 @@ def _progress_text(body: Mapping[str, JsonValue]) -> str:
     return " ".join(str(body.get(key, "")) for key in ("type", "code")) + " " + _said(body)
 
 
-def retry_after_s(headers: httpx.Headers, *, now: datetime) -> float | None:
+def retry_after_s(answer: Answer, *, now: datetime) -> float | None:
     """How long the provider asks to wait; None when it does not say.
 
     Args:
-        headers: of the answer; a date is compared with its own Date header when it has one, so
-            that a difference between the two clocks does not matter.
+        answer: a date in it is compared with its own Date header when it has one, so that a
+            difference between the two clocks does not matter.
         now: aware; used when the answer has no Date.
     """
-    asked = str(headers.get("retry-after", "")).strip()
+    asked = answer.header("retry-after").strip()
     if asked.isascii() and asked.isdigit():
         return float(asked[:9])
     until = _http_date(asked)
     if until is None:
         return None
-    answered = _http_date(str(headers.get("date", ""))) or now
+    answered = _http_date(answer.header("date")) or now
     return max(0.0, (until - answered).total_seconds())
 
 

@@ -1,8 +1,7 @@
 """One operation's contract, checked by openapi-core: each request before it leaves, each answer."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from jsonschema.exceptions import ValidationError as SchemaViolation
@@ -21,19 +20,17 @@ from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
 from openapi_core.templating.paths.datatypes import PathOperationServer
 from openapi_core.templating.paths.finders import BasePathFinder
 from openapi_core.templating.responses.exceptions import ResponseNotFound
-from openapi_core.validation.request.exceptions import (
-    MissingParameterError,
-    MissingRequestBodyError,
-    ParameterValidationError,
-)
 from openapi_core.validation.response.exceptions import (
     HeaderValidationError,
     MissingData,
     MissingHeaderError,
 )
 from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
+from openapi_core.validation.schemas.factories import SchemaValidatorsFactory
+from openapi_core.validation.schemas.validators import SchemaValidator
 from pydantic import JsonValue
 
+from orchestrator.adapters.answer import Answer
 from orchestrator.adapters.parameters import json_text
 from orchestrator.adapters.placement import Placement
 from orchestrator.catalog.arguments import unreadable_schema
@@ -46,7 +43,9 @@ from orchestrator.record import JsonObject
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
 """OpenAPI: parameters of these names are ignored."""
 _JSON = "application/json"
-_KEPT = ("name", "in", "required")
+_WITHOUT_BODY = frozenset({204, 205, 304})
+_BODY = "body"
+"""The name of the request's body among the parts of a request; a parameter's has a dot in it."""
 _RESOLVED = 512
 """References whose targets are remembered, per operation."""
 _SHOWN = 8
@@ -55,14 +54,21 @@ _SHOWN = 8
 
 @dataclass
 class _AskedRequest:
-    """A request as openapi-core looks at one: its parameters are values, its body is JSON."""
+    """A request as openapi-core looks at one: a JSON object of all its parts."""
 
-    parameters: RequestParameters
-    body: bytes | None
+    body: bytes | None = None
+    parameters: RequestParameters = field(default_factory=RequestParameters)
     host_url: str = ""
     path: str = ""
     method: str = ""
     content_type: str = _JSON
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A body that was parsed already."""
+
+    value: JsonValue
 
 
 @dataclass
@@ -72,20 +78,22 @@ class _GivenResponse:
     status_code: int
     headers: Mapping[str, str]
     content_type: str
-    data: bytes
+    data: Any
 
 
 class OperationContract:
     """What one operation allows in a request and promises in an answer.
 
-    openapi-core is asked about the request's values, each as JSON, not about their wire text: its
-    own readers of styles and forms take a comma inside a list element for a delimiter and know
-    neither nested objects nor several types, and would refuse calls that are right. How values are
-    written is `parameters`' and `request`'s.
+    openapi-core is asked about the request's values, not about their wire text: its own readers of
+    styles and forms take a comma inside a list element for a delimiter and know neither nested
+    objects nor several types, and would refuse calls that are right. How values are written is
+    `parameters`' and `request`'s. All values are asked about at once, as one JSON object: that is
+    one walk through the document instead of one for each parameter.
     """
 
     def __init__(self, operation: Operation, tool: Tool) -> None:
-        pinned = _pinned_document(operation, tool)
+        pinned_responses = _responses(operation)
+        pinned = _pinned_document(operation, tool, pinned_responses)
         # No handlers: the default ones fetch references over the network and from the disk.
         spec = SchemaPath.from_dict(
             cast("Any", pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
@@ -95,11 +103,17 @@ class OperationContract:
         request_class = V30RequestValidator if is_30 else V31RequestValidator
         response_class = V30ResponseValidator if is_30 else V31ResponseValidator
         self._tool = tool
-        self._requests = request_class(spec, path_finder_cls=finder)
+        self._answer_types = frozenset(_answer_types(pinned_responses))
+        self._requests = request_class(
+            spec,
+            path_finder_cls=finder,
+            schema_validators_factory=_KeptValidators(request_class.schema_validators_factory),
+        )
         self._responses = response_class(
             spec,
             path_finder_cls=finder,
-            extra_media_type_deserializers=dict.fromkeys(_json_types(operation), json.loads),
+            schema_validators_factory=_KeptValidators(response_class.schema_validators_factory),
+            extra_media_type_deserializers=_AnyType(),
         )
 
     def request_violations(
@@ -124,37 +138,65 @@ class OperationContract:
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
             raise unreadable_schema(self._tool, fault) from None
 
-    def response_breach(
-        self, status: int, headers: Mapping[str, str], content_type: str, data: bytes
-    ) -> str | None:
-        """What of an answer breaks the contract, in one text; None when it honours it.
+    @property
+    def answer_types(self) -> frozenset[str]:
+        """The media types that its answers may have, without parameters, in lower case."""
+        return self._answer_types
 
-        Args:
-            status: as received.
-            headers: names in any case.
-            content_type: the media type without its parameters, in lower case.
-            data: the body, decompressed.
-        """
-        response = _GivenResponse(status, _AnyCase(headers), content_type, data)
+    def response_breach(self, answer: Answer) -> str | None:
+        """What of an answer breaks the contract, in one text; None when it honours it."""
+        response = _GivenResponse(
+            answer.status,
+            _AnyCase(answer.headers),
+            answer.content_type,
+            None if answer.is_empty else _Read(answer.value),
+        )
+        bodyless = self._tool.method == "HEAD" or answer.status in _WITHOUT_BODY
         try:
-            errors = self._responses.iter_errors(_asked(Placement(), {}), response)
+            errors = [
+                error
+                for error in self._responses.iter_errors(_AskedRequest(), response)
+                if not (bodyless and isinstance(error, MissingData))
+            ]
             texts = list(dict.fromkeys(text for e in errors for text in _response_words(e)))
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
             return f"the answer cannot be checked against its schema ({type(fault).__name__})"
         return _limited(texts) if texts else None
 
 
-def _json_types(operation: Operation) -> Iterator[str]:
-    """Declared media types that are JSON under another name, such as application/problem+json.
+class _KeptValidators(SchemaValidatorsFactory):
+    """Makes the validator of each schema once.
 
-    openapi-core knows only some by itself and would take the others' bytes for the value.
+    openapi-core makes two for every value that it looks at, each with a copy of all format checks.
     """
-    responses = operation.node.at("responses")
-    for _, response in responses.items() if responses is not None else ():
-        content = response.at("content")
-        for media_type, _ in content.items() if content is not None else ():
-            if is_json(media_type):
-                yield media_type.partition(";")[0].strip().lower()
+
+    def __init__(self, makes: SchemaValidatorsFactory) -> None:
+        super().__init__(makes.schema_validator_cls, makes.format_checker)
+        self._makes = makes
+        self._kept: dict[tuple[Any, ...], SchemaValidator] = {}
+
+    def create(
+        self, spec: SchemaPath, schema: SchemaPath, *args: Any, **options: Any
+    ) -> SchemaValidator:
+        """The validator of a schema; all but the schema is the same at every call."""
+        kept = self._kept.get(schema.parts)
+        if kept is None:
+            kept = self._kept[schema.parts] = self._makes.create(spec, schema, *args, **options)
+        return kept
+
+
+class _AnyType(dict[str, Any]):
+    """Deserialisers by media type: there is nothing left to do, whatever the type."""
+
+    def __contains__(self, media_type: object) -> bool:
+        return True
+
+    def __getitem__(self, media_type: str) -> Any:
+        return _value_of
+
+
+def _value_of(read: _Read, **_: str) -> JsonValue:
+    return read.value
 
 
 class _AnyCase(dict[str, str]):
@@ -175,23 +217,15 @@ def _limited(texts: list[str]) -> str:
     return "; ".join(texts[:_SHOWN]) + rest
 
 
-def _pinned_document(operation: Operation, tool: Tool) -> JsonObject:
+def _pinned_document(operation: Operation, tool: Tool, responses: JsonObject) -> JsonObject:
     """The document with this one operation, reduced to what openapi-core is to check."""
-    parameters: list[JsonValue] = [
-        _parameter_as_json(parameter.mapping())
-        for parameter in operation.parameters()
-        if _counts(parameter.mapping())
-    ]
     written: JsonObject = {
-        # OpenAPI 3.1 does not ask for responses: one without them promises nothing.
-        "responses": {"default": {"description": ""}},
         **operation.node.mapping(),
-        "parameters": parameters,
+        "responses": responses,
+        "parameters": [],
+        "requestBody": {"content": {_JSON: {"schema": _request_schema(operation, tool)}}},
         "security": [],
     }
-    body = operation.node.at("requestBody")
-    if body is not None:
-        written["requestBody"] = _body_as_json(body.mapping(), tool.body_content_type)
     root = operation.root.mapping()
     paths = root["paths"] if isinstance(root["paths"], dict) else {}
     pinned: JsonObject = {**paths, tool.path: {tool.method.lower(): written}}
@@ -202,20 +236,77 @@ def _counts(parameter: JsonObject) -> bool:
     return parameter["in"] != "header" or str(parameter["name"]).lower() not in _IGNORED_HEADERS
 
 
-def _parameter_as_json(parameter: JsonObject) -> JsonObject:
+def _responses(operation: Operation) -> JsonObject:
+    """The declared responses, their media types as answers are looked up in them."""
+    declared = operation.node.at("responses")
+    if declared is None:
+        # OpenAPI 3.1 does not ask for responses: an operation without them promises nothing.
+        return {"default": {"description": ""}}
+    pinned: JsonObject = {}
+    for status, response in declared.items():
+        mapping = dict(response.mapping())
+        content = response.at("content")
+        if content is not None:
+            mapping["content"] = _content({key: node.mapping() for key, node in content.items()})
+        pinned[status] = mapping
+    return pinned
+
+
+def _content(declared: Mapping[str, JsonObject]) -> JsonObject:
+    """By media types without parameters; two that differ only in these hold either's schema."""
+    schemas: dict[str, list[JsonValue]] = {}
+    for key, media_type in declared.items():
+        essence = key.partition(";")[0].strip().lower()
+        # What is no JSON and no text, such as XML, is not turned into what a schema speaks of.
+        speaks = is_json(essence) or essence.startswith("text/") or "*" in essence
+        schema = media_type.get("schema", {}) if speaks else {}
+        schemas.setdefault(essence, []).append(schema)
+    return {
+        essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
+        for essence, found in schemas.items()
+    }
+
+
+def _answer_types(responses: JsonObject) -> Iterator[str]:
+    for response in responses.values():
+        content = response.get("content") if isinstance(response, dict) else None
+        yield from content if isinstance(content, dict) else ()
+
+
+def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
+    """One object schema of all parts of a request."""
+    properties: JsonObject = {}
+    required: list[JsonValue] = []
+    for node in operation.parameters():
+        parameter = node.mapping()
+        if _counts(parameter):
+            part = _part(str(parameter["in"]), str(parameter["name"]))
+            properties[part] = _schema_of_parameter(parameter)
+            if parameter.get("required") is True:
+                required.append(part)
+    body = operation.node.at("requestBody")
+    if body is not None:
+        properties[_BODY] = _schema_of_body(body.mapping(), tool.body_content_type)
+        if body.mapping().get("required") is True:
+            required.append(_BODY)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _part(location: str, name: str) -> str:
+    return f"{location}.{name}"
+
+
+def _schema_of_parameter(parameter: JsonObject) -> JsonValue:
     content = parameter.get("content")
     media_types = list(content.values()) if isinstance(content, dict) else []
     described = media_types[0] if media_types else parameter
-    schema = described.get("schema", {}) if isinstance(described, dict) else {}
-    named: JsonObject = {key: parameter[key] for key in _KEPT if key in parameter}
-    return {**named, "content": {_JSON: {"schema": schema}}}
+    return described.get("schema", {}) if isinstance(described, dict) else {}
 
 
-def _body_as_json(body: JsonObject, content_type: str | None) -> JsonObject:
+def _schema_of_body(body: JsonObject, content_type: str | None) -> JsonValue:
     content = body.get("content")
     media_type = content.get(content_type or "") if isinstance(content, dict) else None
-    schema = media_type.get("schema", {}) if isinstance(media_type, dict) else {}
-    return {**body, "content": {_JSON: {"schema": schema}}}
+    return media_type.get("schema", {}) if isinstance(media_type, dict) else {}
 
 
 def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
@@ -233,27 +324,43 @@ def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
 
 
 def _asked(placement: Placement, headers: Mapping[str, str]) -> _AskedRequest:
-    places: dict[str, dict[str, str]] = {
-        "path": {},
-        "query": {},
-        "header": {name: json_text(value) for name, value in headers.items()},
-        "cookie": {},
-    }
+    parts: JsonObject = {_part("header", name): value for name, value in headers.items()}
     for binding, value in placement.parameters:
-        places[binding.location][binding.field] = json_text(value)
-    body = json_text(placement.body).encode() if placement.has_body else None
-    return _AskedRequest(RequestParameters(**places), body)
+        parts[_part(binding.location, binding.field)] = value
+    if placement.has_body:
+        parts[_BODY] = placement.body
+    return _AskedRequest(json_text(parts).encode())
 
 
 def _request_words(error: Exception) -> Iterator[str]:
     cause = error.__cause__
-    name = error.name if isinstance(error, ParameterValidationError) else ""
-    if isinstance(error, MissingParameterError | MissingRequestBodyError):
-        yield f"{name or 'the body'} is missing"
-    elif isinstance(cause, InvalidSchemaValue):
-        yield from describe_violations(_under(name, cause.schema_errors))
-    else:
-        yield f"{name or 'the body'} is not of its declared type"
+    if not isinstance(cause, InvalidSchemaValue):
+        yield "the request is not of its declared form"
+        return
+    breaches = [breach for breach in cause.schema_errors if isinstance(breach, SchemaViolation)]
+    for breach in breaches:
+        if not breach.path:
+            yield from (f"{_name_of(part) or 'the body'} is missing" for part in _missing(breach))
+    yield from describe_violations(_by_own_name(breach) for breach in breaches if breach.path)
+
+
+def _missing(breach: SchemaViolation) -> list[str]:
+    given = breach.instance if isinstance(breach.instance, dict) else {}
+    wanted = breach.validator_value if isinstance(breach.validator_value, list) else []
+    return [part for part in wanted if part not in given]
+
+
+def _by_own_name(breach: SchemaViolation) -> SchemaViolation:
+    """The breach with the parameter's name before its path; a body's fields speak for it."""
+    name = _name_of(str(breach.path.popleft()))
+    if name:
+        breach.path.appendleft(name)
+    return breach
+
+
+def _name_of(part: str) -> str:
+    """The parameter's name; '' for the body."""
+    return part.partition(".")[2]
 
 
 def _response_words(error: Exception) -> Iterator[str]:

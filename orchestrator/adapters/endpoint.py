@@ -81,12 +81,13 @@ def _keep(cache: dict[tuple[str, str], _T], key: tuple[str, str], value: _T, *, 
 
 def _compile(operation: Operation, tool: Tool, server_variables: Mapping[str, str]) -> Endpoint:
     body = operation.node.at("requestBody")
+    base = base_url(tool, server_variables)
     return Endpoint(
         tool=tool,
-        base_url=base_url(tool, server_variables),
+        base_url=base,
         origins=declared_origins(operation, server_variables),
         contract=OperationContract(operation, tool),
-        credentials=read_alternatives(operation),
+        credentials=read_alternatives(operation, base),
         body_required=body is not None and body.mapping().get("required") is True,
         encoding=_encoding(body, tool.body_content_type),
         kept_headers=frozenset(name.lower() for name in response_headers_read(tool)),

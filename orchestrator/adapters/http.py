@@ -1,8 +1,7 @@
 """ToolClient: one attempt of one tool call over HTTP, from checked arguments to its outcome."""
 
 import asyncio
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
@@ -11,6 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
+from orchestrator.adapters.addresses import AddressPolicy, AddressRefused
 from orchestrator.adapters.answer import (
     Answer,
     is_in_progress,
@@ -21,8 +21,9 @@ from orchestrator.adapters.answer import (
 from orchestrator.adapters.credentials import Credential, basic_token, resolve_credentials
 from orchestrator.adapters.endpoint import Endpoint, Endpoints
 from orchestrator.adapters.masking import Hidden, Mask, hide_personal, hide_secret
+from orchestrator.adapters.oauth import ClientGrant, ClientKey, Token, Tokens
 from orchestrator.adapters.pii import PiiVault
-from orchestrator.adapters.placement import place_arguments
+from orchestrator.adapters.placement import Placement, place_arguments
 from orchestrator.adapters.request import build_request
 from orchestrator.adapters.reveal import personal_literals, reveal_arguments
 from orchestrator.adapters.secrets import SecretStore
@@ -33,19 +34,17 @@ from orchestrator.adapters.telemetry import (
     tool_call_span,
     wire_logs_dropped,
 )
-from orchestrator.catalog.arguments import check_arguments, personal_fields
+from orchestrator.adapters.transport import CheckedTransport
+from orchestrator.adapters.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
+from orchestrator.catalog.arguments import check_arguments, check_names, needed_fields
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.errors import ArgumentsInvalid, PiiMissing, TransportFailed
-from orchestrator.outcome import ToolOutcome, classify_status
-from orchestrator.pii import handle_for
+from orchestrator.errors import ArgumentsInvalid, EgressRefused, PiiMissing
+from orchestrator.outcome import ToolOutcome, TransportFault, classify
 from orchestrator.record import JsonObject
 
 _CALL_ID_HEADER = "X-Request-Id"
-_KEEPALIVE_S = 2.0
-"""Shorter than servers wait (uvicorn: 5 s): a request on a connection that the server is closing
-breaks in a way that leaves its outcome unclear."""
 
 
 class ToolClient:
@@ -64,6 +63,8 @@ class ToolClient:
         secrets: SecretStore,
         pii: PiiVault,
         server_variables: Mapping[str, str] = {},
+        allowed_private_hosts: Iterable[str] = (),
+        proxy: str | None = None,
         max_answer_bytes: int = 1_000_000,
         http: httpx.AsyncClient | None = None,
         telemetry: Telemetry | None = None,
@@ -74,16 +75,21 @@ class ToolClient:
             secrets: asked for credentials at each call.
             pii: asked for personal values at each call.
             server_variables: values that override the defaults of the documents' server variables.
+            allowed_private_hosts: hosts that may be called at addresses that are not public: this
+                machine, a private network, link-local ones.
+            proxy: URL of an HTTP proxy for all calls; the environment's is never used.
             max_answer_bytes: a larger body is not read.
-            http: closed with this client; by default one is made.
+            http: closed with this client, and trusted with where it connects to; by default one is
+                made that obeys `allowed_private_hosts` and `proxy`.
             telemetry: by default what is installed in the process.
         """
         self._secrets = secrets
         self._pii = pii
         self._max_answer_bytes = max_answer_bytes
-        self._http = http if http is not None else _default_http()
+        self._http = http if http is not None else _checked_http(allowed_private_hosts, proxy)
         self._telemetry = telemetry if telemetry is not None else default_telemetry()
         self._endpoints = Endpoints(server_variables)
+        self._tokens = Tokens(self._http)
 
     async def __aenter__(self) -> Self:
         """This client."""
@@ -130,13 +136,17 @@ class ToolClient:
             ArgumentsInvalid: nothing was sent; names each fault.
             PiiMissing: nothing was sent; the vault lacks these fields.
             SecretMissing: nothing was sent; a credential is not configured.
-            EgressRefused: nothing was sent; no declared server.
+            TokenRefused: nothing was done; the token endpoint does not know our client.
+            EgressRefused: nothing was sent; no declared server, or one at an address that is not
+                public and not allowed.
             DocumentInvalid: nothing was sent; the document is at fault.
             UsageError: nothing was sent; a server variable or the vault is at fault.
             TransportFailed: no answer; says whether the provider may have acted all the same.
         """
-        problems = check_arguments(catalog, tool, arguments)
-        if problems:
+        needed = needed_fields(catalog, tool, arguments)
+        # With handles in them, before any value is read; without, all is the contract's to check.
+        check = check_arguments if needed else check_names
+        if problems := check(catalog, tool, arguments):
             raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
         call = _Call(endpoint, call_id, idempotency_key if tool.idempotency_header else None)
@@ -146,13 +156,14 @@ class ToolClient:
             ) as facts,
             wire_logs_dropped(),
         ):
-            return await self._within(catalog, call, arguments, timeout_s, facts)
+            return await self._within(catalog, call, arguments, needed, timeout_s, facts)
 
     async def _within(
         self,
         catalog: Catalog,
         call: "_Call",
         arguments: JsonObject,
+        needed: Sequence[str],
         timeout_s: float,
         facts: CallFacts,
     ) -> ToolOutcome:
@@ -160,71 +171,109 @@ class ToolClient:
 
         Not httpx's timeouts, which begin anew with every byte that arrives.
         """
+        tool = call.endpoint.tool
         try:
             async with asyncio.timeout(timeout_s):
-                request, mask = await self._prepare(catalog, call, arguments)
-                request.extensions["timeout"] = httpx.Timeout(timeout_s).as_dict()
-                request.extensions["trace"] = call.wire.on_event
-                return await self._exchange(call, request, mask, facts)
+                placement, personal = await self._place(catalog, call, arguments, needed)
+                answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
+                if answer.status == 401 and self._forget_stale(call):
+                    # Refused, so nothing was done: the same request once more, with a new token.
+                    call.wire = _Wire()
+                    answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
+                return _outcome(call, answer, mask)
+        except AddressRefused as refused:
+            raise _not_allowed(tool, refused) from None
         except TimeoutError:
-            raise TransportFailed(
-                call.endpoint.tool.name,
-                f"no complete answer within {timeout_s:g} s",
-                may_have_arrived=call.wire.may_have_arrived,
-            ) from None
+            fault = call.wire.late_fault
+            raise transport_failure(tool.name, fault, f"{timeout_s:g} s") from None
 
-    async def _prepare(
-        self, catalog: Catalog, call: "_Call", arguments: JsonObject
-    ) -> tuple[httpx.Request, Mask]:
-        """The request with its real values, found right, and what hides them afterwards."""
+    async def _place(
+        self, catalog: Catalog, call: "_Call", arguments: JsonObject, needed: Sequence[str]
+    ) -> tuple[Placement, list[Hidden]]:
+        """The arguments in their places, with their real values, found right; and what to hide."""
         tool = call.endpoint.tool
-        values = await self._personal_values(personal_fields(catalog, tool), arguments)
-        credentials: Sequence[tuple[Credential, str]] = ()
-        if call.endpoint.credentials:
-            # In a thread: a store may read a file or ask a server.
-            credentials = await asyncio.to_thread(
-                resolve_credentials, call.endpoint.credentials, self._secrets
-            )
-        literals = personal_literals(tool, arguments)
-        mask = Mask(_hidden([*values.items(), *literals], credentials))
+        values = await asyncio.to_thread(_read_all, self._pii, needed) if needed else {}
+        personal = [*values.items(), *personal_literals(tool, arguments)]
         placement = place_arguments(
             tool,
             reveal_arguments(tool, arguments, values),
             body_required=call.endpoint.body_required,
         )
         violations = call.endpoint.contract.request_violations(placement, call.key_header())
+        hidden = [hide_personal(name, value) for name, value in personal]
         if violations:
-            raise ArgumentsInvalid(tool.name, [mask.text(text) for text in violations])
+            mask = Mask(hidden)
+            # By the names of the tool's inputs where it can be said so, else by the document's.
+            problems = check_arguments(catalog, tool, arguments) or violations
+            raise ArgumentsInvalid(tool.name, [mask.text(text) for text in problems])
+        return placement, hidden
+
+    async def _answered(
+        self,
+        call: "_Call",
+        placement: Placement,
+        personal: Sequence[Hidden],
+        timeout_s: float,
+        facts: CallFacts,
+    ) -> tuple[Answer, Mask]:
+        """The answer to one request, and what hides in it what was sent."""
+        credentials = await self._credentials(call) if call.endpoint.credentials else []
+        mask = Mask([*personal, *_hidden(credentials)])
         headers = {**call.key_header(), _CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
         request = build_request(call.endpoint, placement, headers=headers, credentials=credentials)
-        return request, mask
+        request.extensions["timeout"] = httpx.Timeout(timeout_s).as_dict()
+        request.extensions["trace"] = call.wire.on_event
+        return await self._exchange(call, request, mask, facts), mask
 
-    async def _personal_values(
-        self, fields: frozenset[str], arguments: JsonObject
-    ) -> dict[str, str]:
-        text = json.dumps(arguments, ensure_ascii=False)
-        wanted = sorted(field for field in fields if handle_for(field) in text)
-        if not wanted:
-            return {}
-        return await asyncio.to_thread(_read_all, self._pii, wanted)
+    async def _credentials(self, call: "_Call") -> list[tuple[Credential, str]]:
+        """The credentials that the call carries, with their values."""
+        # In a thread: a store may read a file or ask a server.
+        found = await asyncio.to_thread(
+            resolve_credentials, call.endpoint.credentials, self._secrets
+        )
+        call.tokens = []
+        credentials = []
+        for credential, value in found:
+            if isinstance(value, ClientKey):
+                assert credential.grant is not None
+                token = await self._tokens.get(call.endpoint.tool.name, credential.grant, value)
+                call.tokens.append((credential.grant, value, token))
+                value = token.value
+            credentials.append((credential, value))
+        return credentials
+
+    def _forget_stale(self, call: "_Call") -> bool:
+        """Forget the kept tokens that a call carried; whether there were any."""
+        stale = [used for used in call.tokens if not used[2].is_fresh]
+        for grant, key, token in stale:
+            self._tokens.forget(grant, key, token)
+        return bool(stale)
+
+    async def missing_personal(self, fields: Sequence[str]) -> tuple[str, ...]:
+        """Those of these fields that the vault lacks.
+
+        Raises:
+            UsageError: the vault cannot be opened.
+        """
+        held = await asyncio.to_thread(self._pii.fields)
+        return tuple(field for field in fields if field not in held)
 
     async def _exchange(
         self, call: "_Call", request: httpx.Request, mask: Mask, facts: CallFacts
-    ) -> ToolOutcome:
-        tool = call.endpoint.tool
+    ) -> Answer:
+        call.wire.begun = True
         try:
             response = await self._http.send(
                 request, stream=True, auth=None, follow_redirects=False
             )
-        except _HTTPX_ERRORS as error:
-            failure = map_transport_error(tool.name, error)
+        except HTTPX_ERRORS as error:
+            failure = transport_failure(call.endpoint.tool.name, fault_of(error))
             raise failure from (error if mask.is_absent_from(error) else None)
         facts.status = response.status_code
         try:
-            answer = await self._read(call, response)
+            return await self._read(call, response)
         finally:
             await response.aclose()
-        return _outcome(call, answer, mask)
 
     async def _read(self, call: "_Call", response: httpx.Response) -> Answer:
         """The answer; a body that broke off is missed only where the call may have happened.
@@ -233,18 +282,27 @@ class ToolClient:
         refused stays refused, with or without the reason.
         """
         try:
-            return await read_answer(response, max_bytes=self._max_answer_bytes)
-        except _HTTPX_ERRORS as error:
+            return await read_answer(
+                response,
+                max_bytes=self._max_answer_bytes,
+                declared_types=call.endpoint.contract.answer_types,
+            )
+        except HTTPX_ERRORS as error:
             if 300 <= response.status_code < 500:
-                return Answer(response.status_code, response.headers, fault="the body broke off")
-            failure = map_transport_error(call.endpoint.tool.name, error)
-            raise TransportFailed(failure.tool, failure.reason, may_have_arrived=True) from error
+                return Answer(
+                    response.status_code,
+                    response.headers,
+                    is_empty=False,
+                    fault="the body broke off",
+                )
+            raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
 
 
 @dataclass
 class _Wire:
-    """How far a request got, as the transport reports it."""
+    """How far a request got: whether it was given to the transport, and what that reports."""
 
+    begun: bool = False
     seen: bool = False
     sending: bool = False
 
@@ -254,9 +312,15 @@ class _Wire:
             self.sending = True
 
     @property
-    def may_have_arrived(self) -> bool:
-        """False only when the transport reports its steps and sending was not among them."""
-        return self.sending or not self.seen
+    def late_fault(self) -> TransportFault:
+        """What it means that the time is over now.
+
+        Nothing was sent when the transport was given nothing yet, or when it reports its steps and
+        sending was not among them.
+        """
+        if not self.begun or (self.seen and not self.sending):
+            return TransportFault.DEADLINE_BEFORE_SENDING
+        return TransportFault.DEADLINE
 
 
 @dataclass
@@ -267,6 +331,7 @@ class _Call:
     call_id: str
     idempotency_key: str | None
     wire: _Wire = field(default_factory=_Wire)
+    tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
 
     def key_header(self) -> dict[str, str]:
         """The idempotency key in the header that the tool declares."""
@@ -274,13 +339,9 @@ class _Call:
         return {header: self.idempotency_key} if header and self.idempotency_key else {}
 
 
-def _default_http() -> httpx.AsyncClient:
-    """A client that goes around a proxy for this machine's own addresses."""
-    direct = {f"all://{host}": None for host in ("127.0.0.1", "localhost", "[::1]")}
-    limits = httpx.Limits(
-        max_connections=200, max_keepalive_connections=50, keepalive_expiry=_KEEPALIVE_S
-    )
-    return httpx.AsyncClient(limits=limits, mounts=direct)
+def _checked_http(allowed_private_hosts: Iterable[str], proxy: str | None) -> httpx.AsyncClient:
+    transport = CheckedTransport(AddressPolicy(allowed_private_hosts), proxy=proxy)
+    return httpx.AsyncClient(transport=transport, trust_env=False)
 
 
 def _read_all(pii: PiiVault, fields: Sequence[str]) -> dict[str, str]:
@@ -301,10 +362,8 @@ def _read_all(pii: PiiVault, fields: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _hidden(
-    personal: Sequence[tuple[str, str]], credentials: Sequence[tuple[Credential, str]]
-) -> list[Hidden]:
-    hidden = [hide_personal(name, value) for name, value in personal]
+def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
+    hidden = []
     for credential, value in credentials:
         hidden.append(hide_secret(credential.secret.name, value))
         if credential.scheme == "basic":
@@ -316,9 +375,11 @@ def _hidden(
 def _outcome(call: _Call, answer: Answer, mask: Mask) -> ToolOutcome:
     tool = call.endpoint.tool
     in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
-    kind = classify_status(answer.status, in_progress=in_progress)
+    kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
-    breach = answer.fault or (None if kind == "unknown" else _breach(call.endpoint, answer))
+    breach = answer.fault or (
+        None if kind == "unknown" else call.endpoint.contract.response_breach(answer)
+    )
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
     return ToolOutcome(
         kind=kind,
@@ -328,65 +389,22 @@ def _outcome(call: _Call, answer: Answer, mask: Mask) -> ToolOutcome:
         contract_breach=mask.text(breach) if breach else None,
         price=price_of(answer.body) if spends else None,
         headers=_kept_headers(call.endpoint, answer, mask),
-        retry_after_s=retry_after_s(answer.headers, now=datetime.now(UTC)),
+        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
     )
 
 
-def _breach(endpoint: Endpoint, answer: Answer) -> str | None:
-    return endpoint.contract.response_breach(
-        answer.status, answer.headers, answer.content_type, answer.data
+def _not_allowed(tool: Tool, refused: AddressRefused) -> EgressRefused:
+    return EgressRefused(
+        tool.name,
+        refused.host,
+        f"leads to {refused.address}, which is {refused.kind}; to allow it, add the host to "
+        "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
     )
 
 
 def _kept_headers(endpoint: Endpoint, answer: Answer, mask: Mask) -> dict[str, str]:
     return {
-        name: mask.text(answer.headers[name])
+        name: mask.text(answer.header(name))
         for name in sorted(endpoint.kept_headers)
         if name in answer.headers
     }
-
-
-_TRANSPORT_ERRORS: dict[type[Exception], tuple[str, bool]] = {
-    httpx.ConnectTimeout: ("the connection was not made in time", False),
-    httpx.ConnectError: ("the connection was refused or failed", False),
-    httpx.PoolTimeout: ("no connection was free in time", False),
-    httpx.ProxyError: ("the proxy refused the connection", False),
-    httpx.UnsupportedProtocol: ("the address is not one of HTTP", False),
-    httpx.InvalidURL: ("the address is not a URL", False),
-    httpx.CookieConflict: ("two cookies have one name", False),
-    httpx.RequestNotRead: ("the request's body was not read", False),
-    httpx.LocalProtocolError: ("the request is not valid HTTP", True),
-    httpx.ReadTimeout: ("the answer did not come in time", True),
-    httpx.WriteTimeout: ("the request could not be sent in time", True),
-    httpx.ReadError: ("the connection broke before the answer was complete", True),
-    httpx.WriteError: ("the connection broke while sending", True),
-    httpx.CloseError: ("the connection could not be closed", True),
-    httpx.RemoteProtocolError: ("the server broke off or did not speak HTTP", True),
-    httpx.DecodingError: ("the answer could not be decoded", True),
-    httpx.TooManyRedirects: ("the server redirects without end", True),
-    httpx.HTTPStatusError: ("the server answered with an error", True),
-    httpx.StreamConsumed: ("the answer was read twice", True),
-    httpx.StreamClosed: ("the answer was closed before it was read", True),
-    httpx.ResponseNotRead: ("the answer was not read", True),
-    httpx.TimeoutException: ("it took too long", True),
-    httpx.NetworkError: ("the connection failed", True),
-    httpx.ProtocolError: ("the protocol was broken", True),
-    httpx.TransportError: ("the transport failed", True),
-    httpx.RequestError: ("the request failed", True),
-    httpx.HTTPError: ("the exchange failed", True),
-    httpx.StreamError: ("the stream was misused", True),
-}
-"""What happened, and whether the provider may have processed the request. The last ones are bases:
-an exception that httpx adds under one of them is unclear until it gets a line of its own."""
-
-_HTTPX_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.CookieConflict, httpx.StreamError)
-
-
-def map_transport_error(tool: str, error: Exception) -> TransportFailed:
-    """Our error for one of httpx's, by its most specific line in the table."""
-    for kind in type(error).__mro__:
-        found = _TRANSPORT_ERRORS.get(kind)
-        if found is not None:
-            reason, may_have_arrived = found
-            return TransportFailed(tool, reason, may_have_arrived=may_have_arrived)
-    raise TypeError(f"{type(error).__name__} is no exception of httpx") from error

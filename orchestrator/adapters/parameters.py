@@ -8,6 +8,15 @@ from pydantic import JsonValue
 
 _Encode = Callable[[str], str]
 _DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
+_AMBIGUOUS = {
+    ("path", "label", True): (".", "a dot"),
+    ("query", "spaceDelimited", False): (" ", "a space"),
+    ("query", "pipeDelimited", False): ("|", "a pipe"),
+    ("header", "simple", False): (",", "a comma"),
+    ("header", "simple", True): (",", "a comma"),
+}
+"""Delimiters that look alike whether they divide elements or stand in one: location, style and
+explode to the character and its name. In the other styles a delimiter in an element is encoded."""
 
 
 def scalar_text(value: JsonValue) -> str:
@@ -20,15 +29,39 @@ def scalar_text(value: JsonValue) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
+def unwritable_part(value: JsonValue, *, location: str, style: str, explode: bool) -> str | None:
+    """The name of a character in a list or object that its style cannot carry; None: it can.
+
+    The receiver would find other elements than were sent, and nobody would notice.
+
+    Args:
+        value: of a parameter, or of a field of a form, which is written like a query.
+        location: path, query, header, cookie or body.
+        style: of the parameter.
+        explode: of the parameter.
+    """
+    written_like = "query" if location in ("cookie", "body") else location
+    found = _AMBIGUOUS.get((written_like, style, explode))
+    if found is None or not isinstance(value, (list, dict)):
+        return None
+    parts = [*value, *value.values()] if isinstance(value, dict) else value
+    if written_like == "header" and explode and isinstance(value, dict) and "=" in "".join(value):
+        return "an equals sign"
+    delimiter, name = found
+    return name if any(delimiter in scalar_text(part) for part in parts) else None
+
+
 def path_segment(name: str, value: JsonValue, *, style: str, explode: bool) -> str:
     """What takes the place of `{name}` in a path.
 
     Args:
         name: of the parameter; only the matrix style writes it.
-        value: to write.
+        value: to write; an empty list or object gives nothing at all.
         style: simple, label, matrix, or json for a parameter with `content`.
         explode: whether elements and properties stand apart.
     """
+    if style != "json" and value in ([], {}):
+        return ""
     if style == "label":
         return "." + _joined(value, "." if explode else ",", explode, encode)
     if style == "matrix":

@@ -1,5 +1,6 @@
 """Builds the HTTP request of one tool call from values that were found right."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from orchestrator.adapters.parameters import (
     path_segment,
     query_parts,
     scalar_text,
+    unwritable_part,
 )
 from orchestrator.adapters.placement import Placement
 from orchestrator.adapters.servers import origin_of
@@ -27,6 +29,23 @@ _ACCEPT = "application/json, application/problem+json;q=0.9, */*;q=0.1"
 _AGENT = "orchestrator-missions"
 _FORM = "application/x-www-form-urlencoded"
 _STYLE_KEYS = frozenset({"style", "explode", "allowReserved"})
+_OF_THE_CONNECTION = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that say where a request ends or whom it is for: no document makes arguments of them."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _Parts = list[tuple[str, tuple[str | None, bytes, str]]]
 
 
@@ -49,17 +68,18 @@ def build_request(
         ArgumentsInvalid: a value cannot stand where it would go in a request.
         EgressRefused: the URL leads to a server that the document does not declare.
     """
+    _check_styles(endpoint, placement)
     url = _url(endpoint, placement, credentials)
-    written = [
+    written = _each_name_once(
         ("Accept", _ACCEPT),
         # No more: what we decompress, we decompress within a limit.
         ("Accept-Encoding", "gzip, deflate"),
         ("User-Agent", _AGENT),
-        *_header_parameters(placement),
         *headers.items(),
+        *_header_parameters(endpoint.tool, placement),
         *_credential_headers(credentials),
         *_cookie_header(placement, credentials),
-    ]
+    )
     encoded = [
         (_header_bytes(endpoint.tool, n, n), _header_bytes(endpoint.tool, n, v)) for n, v in written
     ]
@@ -67,6 +87,28 @@ def build_request(
         return _with_body(endpoint, placement, url, encoded)
     except httpx.InvalidURL:
         raise ArgumentsInvalid(endpoint.tool.name, ["they are too long for a URL"]) from None
+
+
+def _each_name_once(*headers: tuple[str, str]) -> list[tuple[str, str]]:
+    """The last one of each name: arguments replace what is ours, credentials replace arguments."""
+    return list({name.lower(): (name, text) for name, text in headers}.values())
+
+
+def _check_styles(endpoint: Endpoint, placement: Placement) -> None:
+    """Refuse lists and objects whose elements the receiver could not tell apart."""
+    tool = endpoint.tool
+    written = [(b.name, b.location, b.style, b.explode, v) for b, v in placement.parameters]
+    if (tool.body_content_type or "").startswith(_FORM) and isinstance(placement.body, dict):
+        written += [
+            (b.name, b.location, b.style, b.explode, placement.body[b.field])
+            for b in tool.bindings
+            if b.location == "body" and b.field in placement.body
+        ]
+    for name, location, style, explode, value in written:
+        part = unwritable_part(value, location=location, style=style, explode=explode)
+        if part is not None:
+            reason = f"{name} holds {part}, which its style in the document cannot carry"
+            raise ArgumentsInvalid(tool.name, [reason])
 
 
 def _url(
@@ -79,7 +121,10 @@ def _url(
         for binding, value in _placed(placement, "query")
         for part in query_parts(binding.field, value, style=binding.style, explode=binding.explode)
     ]
-    parts += [f"{encode(c.field)}={encode(v)}" for c, v in credentials if c.location == "query"]
+    keys = {f"{encode(c.field)}=": encode(v) for c, v in credentials if c.location == "query"}
+    # No argument may stand where a credential belongs, whichever of two the provider would read.
+    parts = [part for part in parts if not part.startswith(tuple(keys))]
+    parts += [f"{name}{value}" for name, value in keys.items()]
     origin = origin_of(url)
     if origin is None or origin not in endpoint.origins:
         raise EgressRefused(tool.name, f"{origin[1]}:{origin[2]}" if origin else "no host")
@@ -101,11 +146,13 @@ def _placed(placement: Placement, location: Location) -> Iterable[tuple[InputBin
     return (pair for pair in placement.parameters if pair[0].location == location)
 
 
-def _header_parameters(placement: Placement) -> Iterable[tuple[str, str]]:
-    return (
-        (b.field, header_text(value, style=b.style, explode=b.explode))
-        for b, value in _placed(placement, "header")
-    )
+def _header_parameters(tool: Tool, placement: Placement) -> Iterable[tuple[str, str]]:
+    for binding, value in _placed(placement, "header"):
+        if binding.field.lower() in _OF_THE_CONNECTION:
+            raise ArgumentsInvalid(tool.name, [f"{binding.name} is a header that we set ourselves"])
+        if binding.style == "json" or value not in ([], {}):
+            text = header_text(value, style=binding.style, explode=binding.explode)
+            yield binding.field, text
 
 
 def _credential_headers(
@@ -129,9 +176,9 @@ def _cookie_header(
 
 def _header_bytes(tool: Tool, name: str, text: str) -> bytes:
     """The text as a header may carry it; a line break in it would begin a header of its own."""
-    if any(ord(character) < 32 or ord(character) == 127 for character in text):
+    if _CONTROL.search(text):
         raise ArgumentsInvalid(tool.name, [f"{name} holds characters that a header cannot carry"])
-    return text.strip().encode(errors="replace")
+    return text.strip(" ").encode(errors="replace")
 
 
 def _with_body(
@@ -142,10 +189,17 @@ def _with_body(
         return httpx.Request(method, url, headers=headers)
     if content_type.startswith("multipart/") and isinstance(placement.body, dict):
         files = _multipart(endpoint, placement.body)
-        return httpx.Request(method, url, headers=headers, files=files)
-    content = _content(endpoint, placement.body, content_type)
+        if files:
+            return httpx.Request(method, url, headers=headers, files=files)
+        content, content_type = b"--empty--\r\n", f"{_essence(content_type)}; boundary=empty"
+    else:
+        content = _content(endpoint, placement.body, content_type)
     headers = [*headers, (b"Content-Type", content_type.encode())]
     return httpx.Request(method, url, headers=headers, content=content)
+
+
+def _essence(content_type: str) -> str:
+    return content_type.partition(";")[0].strip()
 
 
 def _content(endpoint: Endpoint, body: JsonValue, content_type: str) -> bytes:

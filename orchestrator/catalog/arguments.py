@@ -1,5 +1,6 @@
 """Checks the arguments of a call against its tool's contract, before anything is sent."""
 
+import json
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -16,7 +17,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.catalog.validator import KEYWORDS, Keyword, SchemaValidator
 from orchestrator.catalog.violations import SCHEMA_FAULTS, describe_violations, unknown_name
 from orchestrator.errors import DocumentInvalid
-from orchestrator.pii import field_of, handles_in
+from orchestrator.pii import field_of, handle_for, handles_in
 from orchestrator.record import JsonObject
 
 
@@ -32,13 +33,22 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
     fields = personal_fields(catalog, tool)
     try:
         found = [
-            *_unknown_inputs(tool, arguments),
-            *_unknown_handles(arguments, fields),
+            *check_names(catalog, tool, arguments),
             *_schema_violations(tool, arguments, fields),
         ]
     except SCHEMA_FAULTS as fault:
         raise unreadable_schema(tool, fault) from None
     return tuple(dict.fromkeys(found))
+
+
+def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+    """Which arguments are no inputs of the tool, and which handles it may not be given.
+
+    The part of `check_arguments` that a contract does not know: a parameter that it does not
+    declare has no place in a request.
+    """
+    fields = personal_fields(catalog, tool)
+    return (*_unknown_inputs(tool, arguments), *_unknown_handles(arguments, fields))
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
@@ -47,15 +57,39 @@ def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
     A cancel or a probe goes to the provider that was sent the values before, and an id that the
     provider made from one of them must reach it as it was.
     """
-    undone = [other.pii_fields for other in catalog.tools.values() if _is_undone_by(other, tool)]
-    return frozenset(tool.pii_fields).union(*undone)
+    undone = _fields_of_undone(catalog).get((tool.document, tool.name), frozenset())
+    return undone.union(tool.pii_fields)
 
 
-def _is_undone_by(other: Tool, tool: Tool) -> bool:
-    if other.compensation is None or other.document != tool.document:
-        return False
-    probe = other.compensation.probe
-    return tool.name in (other.compensation.cancel.tool, probe.tool if probe else None)
+def needed_fields(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+    """The personal fields whose values a call with these arguments carries, sorted."""
+    fields = personal_fields(catalog, tool)
+    if not fields:
+        return ()
+    # Inside of other text too: an id that a provider made from a value comes back around a handle.
+    text = json.dumps(arguments, ensure_ascii=False)
+    return tuple(sorted(field for field in fields if handle_for(field) in text))
+
+
+@lru_cache(maxsize=8)
+def _fields_of_undone(catalog: Catalog) -> dict[tuple[str, str], frozenset[str]]:
+    """Of each cancel tool and probe: the personal fields of all tools that it undoes or asks for.
+
+    Once per catalog, for it looks at every tool.
+    """
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for other in catalog.tools.values():
+        for name in _tools_that_undo(other):
+            key = (other.document, name)
+            found[key] = found.get(key, frozenset()).union(other.pii_fields)
+    return found
+
+
+def _tools_that_undo(tool: Tool) -> tuple[str, ...]:
+    if tool.compensation is None:
+        return ()
+    probe = tool.compensation.probe
+    return (tool.compensation.cancel.tool, *((probe.tool,) if probe else ()))
 
 
 def _unknown_inputs(tool: Tool, arguments: JsonObject) -> Iterator[str]:

@@ -11,8 +11,8 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.compile import compile_document
 from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.functions import compile_functions
-from orchestrator.catalog.overlay import apply_overlays
-from orchestrator.catalog.source import read_documents, read_overlays
+from orchestrator.catalog.overlay import warn_of_idle
+from orchestrator.catalog.source import read_sources
 from orchestrator.catalog.tool import Tool
 from orchestrator.errors import DocumentInvalid, ToolNotFound
 from orchestrator.record import JsonObject
@@ -55,9 +55,11 @@ class Catalog:
     def load(cls, *paths: str | Path, overlays: Sequence[str | Path] = ()) -> "Catalog":
         """Compile documents from files, and from the files of folders.
 
+        Each action of an overlay that selects nothing is an OverlayWarning.
+
         Raises:
             DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
-            DocumentInvalid: a document cannot be compiled.
+            DocumentInvalid: a document cannot be compiled, or an overlay is at fault.
             UsageError: no document was found.
         """
         return cls.from_documents(load_documents(*paths, overlays=overlays))
@@ -120,12 +122,16 @@ def load_documents(
 ) -> dict[str, JsonObject]:
     """Parsed documents by name, each made self-contained, with the overlays applied.
 
+    Each action of an overlay that selects nothing is an OverlayWarning.
+
     Raises:
         DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
         DocumentInvalid: a reference to another file leads nowhere, or an overlay is at fault.
         UsageError: no document was found.
     """
-    return apply_overlays(read_documents(paths), read_overlays(overlays))
+    sources = read_sources(paths, overlays)
+    warn_of_idle(sources.idle)
+    return sources.documents
 
 
 def _taken(tool: Tool, by: Tool) -> DocumentInvalid:

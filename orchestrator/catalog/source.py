@@ -2,12 +2,15 @@
 
 import json
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
-from orchestrator.catalog.overlay import Overlay, parse_overlay
+from orchestrator.catalog.overlay import IdleAction, Overlay, apply_overlays, parse_overlay
+from orchestrator.catalog.places import Place, find_lines
 from orchestrator.catalog.pointer import format_pointer
 from orchestrator.catalog.wellformed import find_fault
 from orchestrator.catalog.yaml12 import load_yaml
@@ -17,6 +20,65 @@ from orchestrator.record import JsonObject
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 _MAX_MEGABYTES = 50
 _MEGABYTE = 2**20
+_CONTRACT_SCHEMA = Path(__file__).parents[2] / "specs" / "x-orchet.schema.json"
+"""Beside the packages, both in a checkout and installed."""
+
+
+class Sources(NamedTuple):
+    """What was read from files, overlays applied."""
+
+    documents: dict[str, JsonObject]
+    files: dict[str, Path]
+    """Where each document is, by its name; and each overlay, by the name of its file."""
+    idle: tuple[IdleAction, ...]
+    """Actions of overlays that changed nothing."""
+
+
+def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = ()) -> Sources:
+    """Documents by name, each made self-contained, with the overlays applied.
+
+    Raises:
+        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
+        DocumentInvalid: a file is no document, a reference to another file leads nowhere, or an
+            overlay is at fault.
+        UsageError: no document was found.
+    """
+    documents, files = _read(paths)
+    overlaid = apply_overlays(documents, read_overlays(overlays))
+    files |= {Path(path).name: Path(path) for path in overlays}
+    return Sources(overlaid.documents, files, overlaid.idle)
+
+
+def read_places(
+    files: Mapping[str, Path], wanted: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Place]:
+    """File and line of places that are named by document and JSON pointer.
+
+    Args:
+        files: where each document and overlay is, as in `Sources`.
+        wanted: document and pointer; those of a document without a file are left out.
+    """
+    pointers: dict[str, list[str]] = defaultdict(list)
+    for document, pointer in wanted:
+        if document in files:
+            pointers[document].append(pointer)
+    places: dict[tuple[str, str], Place] = {}
+    for document, listed in pointers.items():
+        file = files[document]
+        lines = find_lines(file.read_text(encoding="utf-8-sig"), listed)
+        for pointer in listed:
+            places[document, pointer] = Place(str(file), lines.get(pointer))
+    return places
+
+
+@cache
+def read_contract_schema() -> JsonObject:
+    """The published JSON Schema of the extensions, specs/x-orchet.schema.json.
+
+    Raises:
+        DocumentUnreadable: it is not where the project keeps it.
+    """
+    return read_object(_CONTRACT_SCHEMA)
 
 
 def read_documents(paths: Iterable[str | Path]) -> dict[str, JsonObject]:
@@ -30,16 +92,22 @@ def read_documents(paths: Iterable[str | Path]) -> dict[str, JsonObject]:
         DocumentInvalid: a file is no document, or two files have the same stem.
         UsageError: no document was found.
     """
+    return _read(paths)[0]
+
+
+def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str, Path]]:
     asked = [Path(path) for path in paths]
     documents: dict[str, JsonObject] = {}
+    files: dict[str, Path] = {}
     for file, parsed in _find(asked):
         if file.stem in documents:
             raise DocumentInvalid(file.stem, "", f"another document is called so: rename {file}")
         documents[file.stem] = bundle(file.stem, parsed, at=file, read=read_object)
+        files[file.stem] = file
     if not documents:
         named = ", ".join(str(path) for path in asked) or "nothing"
         raise UsageError(f"no OpenAPI document found in {named}; name a file or a folder of them")
-    return documents
+    return documents, files
 
 
 def read_overlays(paths: Sequence[str | Path]) -> list[Overlay]:

@@ -1,37 +1,66 @@
 """The command tree, and the one place where an error becomes a line and an exit code."""
 
 import sys
+import warnings
+from importlib import import_module
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from orchestrator import errors
-from orchestrator.cli import confirm, local, mission, operate, pii, route, tools
 
 WORK_FAILED = 1
 WRONG_USAGE = 2
 
+COMMANDS = (
+    "demo",
+    "dev",
+    "mission",
+    "confirm",
+    "rollback",
+    "tools",
+    "route",
+    "pii",
+    "worker",
+    "sandbox",
+)
+"""Each is a module of this package with an `app`, in the order of the help text."""
+
+
+class _OnDemand(TyperGroup):
+    """Imports a command when it is asked for: none starts with the weight of the others."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        command = typer.main.get_command(import_module(f"orchestrator.cli.{cmd_name}").app)
+        command.name = cmd_name
+        return command
+
+
 app = typer.Typer(
+    cls=_OnDemand,
     name="orchestrator",
-    help="Durable multi-agent missions over OpenAPI tools, with confirmation and rollback.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("demo")(local.demo)
-app.command("dev")(local.dev)
-app.command("worker")(local.worker)
-app.command("sandbox")(local.sandbox)
-app.add_typer(mission.app, name="mission")
-app.add_typer(confirm.app, name="confirm")
-app.add_typer(tools.app, name="tools")
-app.add_typer(route.app, name="route")
-app.add_typer(operate.app, name="rollback")
-app.add_typer(pii.app, name="pii")
+
+
+@app.callback()
+def orchestrator() -> None:
+    """Durable multi-agent missions over OpenAPI tools, with confirmation and rollback."""
+
 
 _USAGE = (
     errors.UsageError,
     errors.DocumentUnreadable,
     errors.ToolNotFound,
+    errors.ArgumentsInvalid,
     errors.MissionNotFound,
     errors.ConfirmationError,
 )
@@ -43,9 +72,24 @@ def exit_code(error: errors.OrchestratorError) -> int:
 
 
 def main() -> None:
-    """Run the command line; every error of ours is one line on standard error."""
+    """Run the command line; every error and warning of ours is one line on standard error."""
+    _tell_warnings_in_a_line()
     try:
         app()
     except errors.OrchestratorError as error:
         typer.echo(f"orchestrator: {error}", err=True)
         sys.exit(exit_code(error))
+
+
+def _tell_warnings_in_a_line() -> None:
+    """Print a warning of ours without the line of code that it came from."""
+    otherwise = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, errors.OverlayWarning):
+            typer.echo(f"orchestrator: warning: {message}", err=True)
+        else:
+            otherwise(message, category, *place, **more)
+
+    warnings.showwarning = show
+    warnings.simplefilter("always", errors.OverlayWarning)

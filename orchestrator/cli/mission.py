@@ -149,7 +149,12 @@ def watch(mission_id: MissionId, as_json: AsJson = False) -> None:
 @app.command()
 def answer(
     question_id: Annotated[str, typer.Argument(help="The question's id.")],
-    values: Annotated[list[str], typer.Argument(metavar="K=V...", help="The values asked for.")],
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[K=V]...", help="The values asked for; none when something was to be stored."
+        ),
+    ] = None,
 ) -> None:
     """Answer a leg's question.
 
@@ -159,7 +164,7 @@ def answer(
     async def send() -> None:
         client = await MissionClient.connect()
         mission = client.get(question_id.partition(".")[0])
-        await mission.answer(question_id, read_pairs(values), answered_by=whoami())
+        await mission.answer(question_id, read_pairs(values or []), answered_by=whoami())
 
     run(send())
     console.print("answered")

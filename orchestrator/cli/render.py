@@ -1,7 +1,11 @@
 """Text for people: tables, cards and timelines, drawn with rich."""
 
+from __future__ import annotations
+
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 from rich.console import Console
@@ -9,18 +13,22 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Column, Table
 
-from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.discovery import Match
-from orchestrator.catalog.tool import Tool
-from orchestrator.client import MissionSummary
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.demo import DemoMission, DemoReport
-from orchestrator.devserver import Stack
-from orchestrator.mission import MissionResult, Question
 from orchestrator.record import JsonObject
-from orchestrator.routing.router import Explanation
-from orchestrator.routing.selection import Selection
-from orchestrator.saga import Obligation, RollbackReport
+
+if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+    from orchestrator.catalog.catalog import Catalog
+    from orchestrator.catalog.discovery import Match
+    from orchestrator.catalog.tool import Tool
+    from orchestrator.client import MissionSummary
+    from orchestrator.confirm import ConfirmationCard
+    from orchestrator.demo import DemoMission, DemoReport
+    from orchestrator.devserver import Stack
+    from orchestrator.mission import MissionResult, Question
+    from orchestrator.outcome import ToolOutcome
+    from orchestrator.routing.calibration import Calibration
+    from orchestrator.routing.router import Explanation
+    from orchestrator.routing.selection import Selection
+    from orchestrator.saga import Obligation, RollbackReport
 
 _COLORS = {
     "succeeded": "green",
@@ -29,14 +37,18 @@ _COLORS = {
     "cancelled": "yellow",
     "running": "cyan",
     "failed": "red",
+    "rejected": "red",
+    "unknown": "red",
     "parked": "red",
     "terminated": "red",
 }
 
 
 def _table(*columns: str) -> Table:
-    """A table that folds what is too long: an id that was cut off cannot be copied."""
-    return Table(*(Column(name, overflow="fold") for name in columns), box=None, pad_edge=False)
+    """A table that folds what is too long, but never its first column: that is what one copies."""
+    first, *others = columns
+    folding = (Column(name, overflow="fold") for name in others)
+    return Table(Column(first, no_wrap=True), *folding, box=None, pad_edge=False)
 
 
 def colored(status: str) -> str:
@@ -126,9 +138,10 @@ def news(result: MissionResult, told: set[str]) -> Iterator[str]:
 
 def asked(question: Question) -> str:
     """A question, and how to answer it."""
-    values = " ".join(f"{name}=..." for name in question.fields)
-    command = f"orchestrator mission answer {question.question_id} {values}"
-    return f"asks: {escape(question.question)}\n  {command}"
+    values = "".join(f" {name}=..." for name in question.fields)
+    commands = [f"orchestrator pii set {name}" for name in question.personal]
+    commands.append(f"orchestrator mission answer {question.question_id}{values}")
+    return "\n  ".join([f"asks: {escape(question.question)}", *commands])
 
 
 def missions(console: Console, found: Sequence[MissionSummary]) -> None:
@@ -173,10 +186,9 @@ def mission(console: Console, result: MissionResult) -> None:
 
 
 def _ledger(obligations: Sequence[Obligation]) -> Table:
-    table = _table("obligation", "tool", "state", "price", "confirmed by", "note")
+    table = _table("tool", "state", "price", "confirmed by", "note")
     for o in obligations:
         table.add_row(
-            o.obligation_id,
             o.tool,
             colored(o.state.value),
             str(o.price or ""),
@@ -257,6 +269,22 @@ def tool(console: Console, shown: Tool) -> None:
         console.print(f"undone by: {shown.compensation.cancel.tool}")
 
 
+def answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:
+    """The body of an answer; why there is none, and what of it breaks the contract, on errors."""
+    if outcome.body is not None:
+        if isinstance(outcome.body, str):
+            console.print(escape(outcome.body), soft_wrap=True)
+        else:
+            console.print_json(data=outcome.body)
+    if outcome.kind != "succeeded":
+        errors.print(f"{colored(outcome.kind)}: {escape(outcome.reason or '')}", soft_wrap=True)
+    elif outcome.body is None:
+        errors.print(f"HTTP {outcome.status}, without a body that could be read")
+    if outcome.contract_breach is not None:
+        breach = escape(outcome.contract_breach)
+        errors.print(f"the answer breaks its contract: {breach}", soft_wrap=True)
+
+
 def matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
     """What discovery found."""
     if not found:
@@ -305,3 +333,17 @@ def evaluation(console: Console, report: BaseModel) -> None:
     for name, value in report.model_dump(mode="json").items():
         table.add_row(name, f"{value:.3f}" if isinstance(value, float) else str(value))
     console.print(table)
+
+
+def calibration(console: Console, report: Calibration, out: Path) -> None:
+    """What a calibration changes for its own records, and where the profile went."""
+    table = _table("of its own records", "before", "after")
+    rows = (
+        ("the first tool was called", report.first_right_before, report.first_right_after),
+        ("all that was called was forwarded", report.covered_before, report.covered_after),
+        ("mean K", report.mean_k_before, report.mean_k_after),
+    )
+    for name, before, after in rows:
+        table.add_row(name, f"{before:.3f}", f"{after:.3f}")
+    console.print(table)
+    console.print(f"{report.records} records; the profile is in {out}", soft_wrap=True)

@@ -129,6 +129,15 @@ def test_the_worker_calls_the_sandbox_by_its_service_name(
     assert _sandbox_option("host") == "0.0.0.0"  # all interfaces: of a container
 
 
+def test_the_worker_may_call_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its address is private, so its name is allowed, and no other."""
+    name = "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS"
+    monkeypatch.setenv(name, _environment("worker")[name])
+
+    assert Settings().allowed_private_hosts == ("sandbox",)
+    assert set(Settings().allowed_private_hosts) <= set(_SERVICES)
+
+
 def test_every_port_that_is_published_is_one_that_is_served() -> None:
     """Container ports agree with the commands, addresses and health checks beside them."""
     served = {

@@ -14,6 +14,7 @@ from orchestrator.catalog.expressions import (
 )
 from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.node import Node
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.catalog.validator import SchemaValidator
 from orchestrator.catalog.violations import SCHEMA_FAULTS
@@ -25,6 +26,9 @@ _PROBE = "x-orchet-compensation-probe"
 
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
     """ORC040: a tool with a side effect names the tool that undoes it."""
+    # One that names it by something that is no name has a finding of its own.
+    if subject.said("x-orchet-cancels") is not None:
+        return
     if subject.tool is not None and subject.tool.effect is Effect.WRITE:
         yield Problem(
             subject.pointer,
@@ -35,15 +39,22 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
 
 
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
-    """ORC041: both ends of a pair are tools of one document."""
-    for keyword in ("x-orchet-cancels", "x-orchet-cancel-for"):
-        said = subject.said(keyword)
+    """ORC041: both ends of a pair, and a probe, are tools of one document."""
+    for said in (
+        subject.said("x-orchet-cancels"),
+        subject.said("x-orchet-cancel-for"),
+        _probe_name(subject.said(_PROBE)),
+    ):
         if said is not None and isinstance(said.value, str) and subject.peer(said.value) is None:
             yield Problem(
                 said.pointer,
                 f"{subject.name} names {said.value!r}, which is no tool of this document",
                 "give it x-orchet-tool: true, in the same document",
             )
+
+
+def _probe_name(probe: Node | None) -> Node | None:
+    return probe if probe is None or isinstance(probe.value, str) else probe.at("operationId")
 
 
 def pair_agrees(subject: Subject) -> Iterator[Problem]:
@@ -58,6 +69,8 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
         if said is None or peer is None:
             continue
         answer = peer.said(theirs)
+        if answer is not None and not isinstance(answer.value, str):
+            continue
         if answer is None or answer.value != subject.operation.operation_id:
             yield Problem(
                 said.pointer,
@@ -172,6 +185,9 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     """ORC050: a call that leaves something behind can be repeated safely."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
+        return
+    if any(reference_is_own(subject)):
+        # ORC052 says what is worse about the same lack.
         return
     yield Problem(
         subject.pointer,

@@ -362,6 +362,7 @@ async def call_at(shop: Catalog) -> AsyncIterator[Callable[..., Caller]]:
                 "secrets": MemorySecrets(SECRETS),
                 "pii": MemoryPii(PERSONAL),
                 "server_variables": {"port": str(port)},
+                "allowed_private_hosts": ["127.0.0.1"],
                 **options,
             }
             client = ToolClient(**options)

@@ -68,7 +68,7 @@ async def test_the_deadline_ends_an_answer_that_comes_in_drips(
     port = await raw_provider(_says(head, *[b" "] * 200, pause_s=0.05))
     started = time.monotonic()
 
-    with pytest.raises(TransportFailed, match=r"no complete answer within 0\.3 s") as failure:
+    with pytest.raises(TransportFailed, match=r"no complete answer .* \(0\.3 s\)") as failure:
         await call_at(port)("item_get", {"item_id": "1"}, timeout_s=0.3)
 
     assert time.monotonic() - started < 1.0

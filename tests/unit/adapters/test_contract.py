@@ -1,10 +1,13 @@
 """One operation's contract, as openapi-core checks it."""
 
+import json
 from typing import Any
 
+import httpx
 import pytest
 from pydantic import JsonValue
 
+from orchestrator.adapters.answer import Answer
 from orchestrator.adapters.contract import OperationContract
 from orchestrator.adapters.placement import place_arguments
 from orchestrator.catalog.catalog import Catalog
@@ -50,7 +53,10 @@ def _contract(
         def response(
             self, status: int, content_type: str, data: bytes, **headers: str
         ) -> str | None:
-            return contract.response_breach(status, headers, content_type, data)
+            given = {"content-type": content_type, **headers}
+            value = json.loads(data) if data and content_type.endswith("json") else data.decode()
+            answer = Answer(status, httpx.Headers(given), value=value, is_empty=not data)
+            return contract.response_breach(answer)
 
     return Checks()
 

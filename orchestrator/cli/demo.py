@@ -1,0 +1,47 @@
+"""`orchestrator demo`: three missions on real parts."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli import render
+from orchestrator.cli.output import AsJson, console, print_json, progress, run
+from orchestrator.demo import Demo, DemoReport
+from orchestrator.devserver import Ports, Stack
+from orchestrator.settings import bundled_specs
+
+app = typer.Typer()
+
+
+@app.command()
+def demo(
+    as_json: AsJson = False,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep server, ledger and logs in this folder.")
+    ] = None,
+) -> None:
+    """Three missions on real parts: success, rollback, killed worker; exit 1 if one is not so.
+
+    Example: orchestrator demo --json | jq .ok
+    """
+    report = run(_demo(keep))
+    if as_json:
+        print_json(report)
+    else:
+        render.demo(console, report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+async def _demo(keep: Path | None) -> DemoReport:
+    with tempfile.TemporaryDirectory(prefix="orchestrator-demo-") as scratch:
+        stack = Stack(keep or Path(scratch), (bundled_specs(),), Ports.free())
+        with progress.status("starting Temporal, the sandbox and a worker"):
+            await stack.__aenter__()
+        try:
+            progress.print(f"Temporal UI while this runs: {stack.ui_url}")
+            return await Demo(stack, progress.print).run()
+        finally:
+            await stack.stop()

@@ -1,0 +1,161 @@
+"""The connection to Temporal: asking, telling, finding out whether a worker is there.
+
+What the server refuses comes out as our own errors, each saying what to do about it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+)
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.envconfig import ClientConfig
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from orchestrator import errors
+from orchestrator.record import Record
+
+T = TypeVar("T")
+_POLLER_GONE = timedelta(seconds=75)
+"""A poll lasts a minute, so a poller not seen for longer than this is dead."""
+_POLLER_PATIENCE_S = 3.0
+_PICK_UP_S = 6.0
+
+
+class Connection:
+    """A Temporal client, and the task queue that missions are started on."""
+
+    def __init__(self, temporal: Client, task_queue: str) -> None:
+        """Take a connected client that uses the pydantic data converter."""
+        self.temporal = temporal
+        self._task_queue = task_queue
+
+    async def query(self, workflow_id: str, name: str, kind: type[T]) -> T:
+        """Ask a workflow, running or closed."""
+        handle = self.temporal.get_workflow_handle(workflow_id)
+        try:
+            answer: T = await handle.query(
+                name, result_type=kind, rpc_timeout=timedelta(seconds=20)
+            )
+            return answer
+        except (RPCError, WorkflowQueryFailedError) as error:
+            raise self.explained(error, workflow_id) from error
+
+    async def update(
+        self, workflow_id: str, name: str, message: Record, kind: type[T], *, about: str
+    ) -> T:
+        """Send an update and wait for its result; a refusal is raised as our own error.
+
+        `about` is the id that the caller named, for an error to name it too.
+        """
+        handle = self.temporal.get_workflow_handle(workflow_id)
+        try:
+            answer: T = await handle.execute_update(name, message, result_type=kind)
+            return answer
+        except WorkflowUpdateFailedError as error:
+            raise _refusal(error) from error
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                raise errors.CardUnknown(about, "it is closed, or never was") from error
+            raise self.explained(error, workflow_id) from error
+
+    async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
+        """Whether a workflow runs; `missing` is the answer for one that does not exist."""
+        try:
+            description = await self.temporal.get_workflow_handle(workflow_id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND and missing is not None:
+                return missing
+            raise self.explained(error, workflow_id) from error
+        return description.status is WorkflowExecutionStatus.RUNNING
+
+    def explained(self, error: Exception, workflow_id: str) -> Exception:
+        """Our own error for what the server said, where there is one."""
+        status = getattr(error, "status", None)
+        if status is RPCStatusCode.NOT_FOUND:
+            return errors.MissionNotFound(workflow_id)
+        if status is RPCStatusCode.UNAVAILABLE:
+            return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
+        if status in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED):
+            return errors.NoWorker(self._task_queue)
+        if status is RPCStatusCode.FAILED_PRECONDITION:
+            return errors.NoWorker(self._task_queue)
+        return error
+
+    async def await_poller(self) -> None:
+        """Wait a few seconds for a worker: one that has just started is not known at once."""
+        deadline = asyncio.get_running_loop().time() + _POLLER_PATIENCE_S
+        while not await self._has_poller():
+            if asyncio.get_running_loop().time() > deadline:
+                raise errors.NoWorker(self._task_queue)
+            await asyncio.sleep(0.1)
+
+    async def _has_poller(self) -> bool:
+        try:
+            answer = await self.temporal.workflow_service.describe_task_queue(
+                DescribeTaskQueueRequest(
+                    namespace=self.temporal.namespace,
+                    task_queue=TaskQueue(name=self._task_queue),
+                    task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+                )
+            )
+        except RPCError as error:
+            raise self.explained(error, "") from error
+        newest = [p.last_access_time.ToDatetime(tzinfo=UTC) for p in answer.pollers]
+        return any(datetime.now(UTC) - seen < _POLLER_GONE for seen in newest)
+
+    async def await_pick_up(self, handle: "WorkflowHandle[object, object]") -> None:
+        """Wait until a worker has begun with it: the server remembers dead pollers for minutes."""
+        waited = 0.0
+        while waited < _PICK_UP_S:
+            async for event in handle.fetch_history_events():
+                if event.HasField("workflow_task_started_event_attributes"):
+                    return
+            await asyncio.sleep(0.1)
+            waited += 0.1
+        raise errors.NoWorker(self._task_queue)
+
+
+async def connect_temporal(address: str | None = None) -> Client:
+    """A Temporal client from the SDK's environment configuration, or for this address.
+
+    Raises:
+        ServerUnreachable: nothing answers at the address.
+    """
+    config = ClientConfig.load_client_connect_config()
+    config["target_host"] = address or config.get("target_host") or "localhost:7233"
+    try:
+        return await Client.connect(**config, data_converter=pydantic_data_converter)
+    except RuntimeError as error:
+        raise errors.ServerUnreachable(config["target_host"]) from error
+
+
+_REFUSALS: dict[str, Callable[[str, str], errors.OrchestratorError]] = {
+    "CardUnknown": errors.CardUnknown,
+    "CardDecided": errors.CardDecided,
+    "CardExpired": errors.CardExpired,
+    "DigestMismatch": errors.DigestMismatch,
+}
+
+
+def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
+    """The refusal of an update as our own error, of the same kind as the workflow raised."""
+    cause = error.cause
+    if not isinstance(cause, ApplicationError):
+        return errors.UsageError(str(cause))
+    made = _REFUSALS.get(cause.type or "")
+    if made is None:
+        return errors.UsageError(cause.message)
+    confirmation_id, _, message = cause.message.partition(": ")
+    return made(confirmation_id, message)

@@ -1,0 +1,124 @@
+"""Processes killed at random moments; the sandbox's ledger tells what really happened.
+
+`CHAOS_SEED=7 make test PYTEST_ARGS="-m chaos"` repeats the moments of a run; the seed is in the
+name of each test.
+"""
+
+import asyncio
+import os
+import time
+from random import Random
+
+import pytest
+
+from orchestrator.client import MissionClient
+from orchestrator.demo import DINNER, TRIP
+from orchestrator.devserver import Stack
+from orchestrator.errors import NoWorker
+from orchestrator.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.sandbox import FaultRule, SandboxClient
+from orchestrator.testing import run_to_end
+
+SEED = int(os.environ.get("CHAOS_SEED", "20261121"))
+RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
+
+SLOW = FaultRule(kind="latency", delay_s=0.3)
+"""Calls stay on the wire long enough to be caught there."""
+NO_EXPENSES = FaultRule(operation_id="expense_file_report", kind="status_before", status=409)
+"""A trip is lost with its last leg, when flight and hotel are booked."""
+
+seeded = pytest.mark.parametrize("seed", [SEED], ids=lambda seed: f"CHAOS_SEED={seed}")
+
+
+async def hold_the_invariant(sandbox: SandboxClient, result: MissionResult) -> None:
+    """Every effect once; those that stand have a receipt, and a lost mission has none."""
+    live = await sandbox.live(result.mission_id)
+    assert await sandbox.duplicates(result.mission_id) == []
+    assert sorted(e["request_id"] for e in live) == sorted(r.call_id for r in result.receipts)
+    if result.status is not MissionStatus.SUCCEEDED:
+        assert live == []
+
+
+async def start_all(client: MissionClient, *goals: str) -> list[asyncio.Task[MissionResult]]:
+    """Missions that are decided on as they go."""
+    missions = [await client.start(MissionRequest(goal=goal)) for goal in goals]
+    return [asyncio.create_task(run_to_end(mission)) for mission in missions]
+
+
+@seeded
+async def test_missions_survive_workers_killed_at_any_moment(
+    seed: int, stack: Stack, sandbox: SandboxClient
+) -> None:
+    """Three missions, two that succeed and one that is rolled back, and three dead workers."""
+    moments = Random(seed)
+    await sandbox.set_faults([SLOW, NO_EXPENSES])
+    running = await start_all(await stack.client(), DINNER, TRIP, RENTAL)
+    for _ in range(3):
+        await asyncio.sleep(moments.uniform(0.1, 2.0))
+        await stack.kill("worker")
+        await stack.start_worker()
+    dinner, trip, rental = await asyncio.gather(*running)
+
+    assert (dinner.status, rental.status) == (MissionStatus.SUCCEEDED, MissionStatus.SUCCEEDED)
+    assert trip.status is MissionStatus.ROLLED_BACK
+    for result in (dinner, trip, rental):
+        await hold_the_invariant(sandbox, result)
+
+
+@seeded
+async def test_a_rollback_survives_workers_killed_at_any_moment(
+    seed: int, stack: Stack, sandbox: SandboxClient
+) -> None:
+    """Everything of a trip is cancelled, each thing once, though its cancels died on the wire."""
+    moments = Random(seed)
+    client = await stack.client()
+    (trip,) = await asyncio.gather(*await start_all(client, TRIP))
+    await sandbox.set_faults([FaultRule(kind="latency", delay_s=0.8)])
+    undoing = asyncio.create_task(client.rollback(trip.mission_id, reason="chaos"))
+    for _ in range(2):
+        await asyncio.sleep(moments.uniform(0.1, 1.5))
+        await stack.kill("worker")
+        await stack.start_worker()
+    report = await undoing
+    effects = await sandbox.ledger(trip.mission_id)
+
+    assert trip.status is MissionStatus.SUCCEEDED
+    assert report.parked == ()
+    assert await sandbox.live(trip.mission_id) == []
+    assert len([e for e in effects if e["kind"] == "cancel"]) == len(trip.receipts) == 3
+
+
+@seeded
+async def test_missions_survive_the_server_killed_at_any_moment(
+    seed: int, stack: Stack, sandbox: SandboxClient
+) -> None:
+    """SIGKILL of Temporal and a start on the same file: a success and a rollback as without it."""
+    moments = Random(seed)
+    await sandbox.set_faults([SLOW, NO_EXPENSES])
+    running = await start_all(await stack.client(), DINNER, TRIP)
+    for _ in range(2):
+        await asyncio.sleep(moments.uniform(0.1, 2.0))
+        await stack.kill("temporal")
+        await stack.start_server()
+    dinner, trip = await asyncio.gather(*running)
+
+    assert dinner.status is MissionStatus.SUCCEEDED
+    assert trip.status is MissionStatus.ROLLED_BACK
+    for result in (dinner, trip):
+        await hold_the_invariant(sandbox, result)
+
+
+async def test_a_worker_that_has_just_died_is_missed_within_seconds(stack: Stack) -> None:
+    """The server still remembers it; the mission stays queued and runs once there is another."""
+    client = await stack.client()
+    await stack.kill("worker")
+    began = time.monotonic()
+    request = MissionRequest(goal="What is the weather in Oslo tomorrow?", mission_id="orphan")
+    with pytest.raises(NoWorker, match="no worker polls"):
+        await client.start(request)
+    waited_s = time.monotonic() - began
+    await stack.start_worker()
+    result = await run_to_end(await client.start(request))
+
+    assert waited_s < 12
+    assert result.status is MissionStatus.SUCCEEDED

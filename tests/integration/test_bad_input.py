@@ -1,0 +1,145 @@
+"""What cannot work is refused in one line that says how to mend it, never by a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.devserver import Ports
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Cli, Ran
+
+WEATHER = "What is the weather in Oslo tomorrow?"
+
+
+def refusal(ran: Ran, exit_code: int) -> str:
+    """The one line on standard error, with nothing on standard output."""
+    assert ran.exit_code == exit_code, ran.stderr
+    assert ran.stdout == ""
+    (line,) = ran.stderr.splitlines()
+    assert line.startswith("orchestrator: ")
+    return line
+
+
+WRONG: dict[tuple[str, ...], str] = {
+    ("tools", "show", "flight_bok_offer"): "did you mean flight_book_offer",
+    ("tools", "list", "--specs", "no/such/folder"): "no/such/folder cannot be read",
+    ("mission", "start", WEATHER, "--budget", "many", "EUR"): "'many' is not a number",
+    ("mission", "start", WEATHER, "--budget", "9", "EURO"): "'EURO' is not a valid currency",
+    ("mission", "start", WEATHER, "--budget", "-9", "EUR"): "'-9' is not a valid amount",
+    ("mission", "start", WEATHER, "--input", "guests"): "'guests' is not NAME=VALUE",
+    ("mission", "start", WEATHER, "--id", "a.b"): "mission_id: ",
+    ("mission", "start", ""): "goal: ",
+    ("mission", "show", "nobody-knows-1"): "no mission 'nobody-knows-1'",
+    ("mission", "watch", "nobody-knows-1"): "no mission 'nobody-knows-1'",
+    ("mission", "cancel", "nobody-knows-1"): "no mission 'nobody-knows-1'",
+    ("mission", "rollback", "nobody-knows-1"): "no mission 'nobody-knows-1'",
+    ("rollback", "show", "nobody-knows-1"): "no rollback of 'nobody-knows-1'",
+    ("rollback", "resolve", "nobody-1.1-x.2", "retry"): "nobody-1.1-x.2: it is closed, or",
+    ("rollback", "resolve", "nobody-1.1-x.2", "undo"): "use retry, cancelled or accept",
+    ("confirm", "show", "nobody-1.1-x.2"): "nobody-1.1-x.2: no such confirmation",
+    ("confirm", "approve", "nobody-1.1-x.2"): "nobody-1.1-x.2: no such confirmation",
+    ("confirm", "reject", "nonsense", "--reason", "no"): "nonsense: this is no id",
+    ("confirm", "amend", "nobody-1.1-x.2", "guests"): "'guests' is not NAME=VALUE",
+    ("mission", "answer", "nobody-1.1-x.2", "guests=2"): "nobody-1.1-x.2: it is closed, or",
+}
+"""Commands that ask for what cannot be, and what they are told."""
+
+UNKNOWN: dict[tuple[str, ...], str] = {
+    ("fly",): "No such command 'fly'",
+    ("mission", "fly"): "No such command 'fly'",
+    ("mission", "list", "--colour"): "No such option",
+    ("mission", "start"): "Missing argument",
+    ("confirm", "reject", "a.b.1"): "Missing option '--reason'",
+}
+"""Commands that are none."""
+
+
+@pytest.mark.parametrize("command", WRONG, ids=" ".join)
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    command: tuple[str, ...], here: Callable[..., Ran]
+) -> None:
+    """The line names what is wrong, or what would be right."""
+    assert WRONG[command] in refusal(here(*command), 2)
+
+
+@pytest.mark.parametrize("command", UNKNOWN, ids=" ".join)
+def test_a_command_that_does_not_exist_exits_with_2(
+    command: tuple[str, ...], here: Callable[..., Ran]
+) -> None:
+    """The help that is printed says what there is."""
+    ran = here(*command)
+
+    assert ran.exit_code == 2
+    assert UNKNOWN[command] in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+async def test_the_process_itself_exits_with_one_line_and_2(cli: Cli) -> None:
+    """What holds inside holds for the command that a shell starts."""
+    assert "did you mean" in refusal(await cli("tools", "show", "flight_bok_offer"), 2)
+
+
+@pytest.mark.parametrize("content", ["openapi: [", "just words"], ids=["no-yaml", "no-object"])
+async def test_a_document_that_does_not_parse_is_named(
+    content: str, cli: Cli, tmp_path: Path
+) -> None:
+    """The path of the document is in the line."""
+    document = tmp_path / "broken.yaml"
+    document.write_text(content)
+
+    assert "broken.yaml" in refusal(await cli("tools", "list", "--specs", str(document)), 2)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("mission", "start", WEATHER, "--wait"), ("confirm", "list"), ("worker",)],
+    ids=lambda command: "-".join(command[:2]),
+)
+async def test_no_server_at_the_address_is_said_within_seconds(
+    command: tuple[str, ...], cli: Cli
+) -> None:
+    """The address is named, and the command that starts a server."""
+    address = f"127.0.0.1:{Ports.free().temporal}"
+    line = refusal(await cli(*command, TEMPORAL_ADDRESS=address), 1)
+
+    assert address in line
+    assert "orchestrator dev" in line
+
+
+async def test_no_worker_on_the_task_queue_is_said_within_seconds(cli: Cli) -> None:
+    """Nothing is started, and nobody waits for ever."""
+    began = time.monotonic()
+    ran = await cli("mission", "start", WEATHER, "--wait", ORCHESTRATOR_TASK_QUEUE="nobody")
+    line = refusal(ran, 1)
+
+    assert time.monotonic() - began < 10
+    assert "no worker polls the task queue 'nobody'" in line
+    assert "orchestrator worker" in line
+
+
+async def test_a_goal_that_nothing_can_do_fails_before_it_begins(cli: Cli) -> None:
+    """Waited for or watched, the mission says which words no tool fits."""
+    goal = "Compose a symphony in D minor"
+    plain, document = await asyncio.gather(
+        cli("mission", "start", goal, "--wait"), cli("mission", "start", goal, "--wait", "--json")
+    )
+
+    assert (plain.exit_code, document.exit_code) == (1, 1)
+    assert "no tool fits" in plain.stdout
+    assert "orchestrator tools list" in document.document["error"]
+    assert document.document["legs"] == []
+    assert "Traceback" not in plain.stderr + document.stderr
+
+
+async def test_a_setting_that_is_not_what_it_should_be_is_named(cli: Cli) -> None:
+    """The variable is in the line."""
+    line = refusal(await cli("tools", "list", ORCHESTRATOR_SERVER_VARIABLES="port"), 2)
+
+    assert "SERVER_VARIABLES" in line.upper()

@@ -1,0 +1,215 @@
+"""Records the histories of this folder from real runs: `python tests/replay/record.py`.
+
+Run it when the shape of a workflow is released, never to make a failing replay pass: a history that
+no longer replays is a mission under way that would break.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowHistory
+
+from orchestrator import contracts
+from orchestrator.budget import Money
+from orchestrator.client import MissionClient, MissionHandle
+from orchestrator.confirm import ConfirmationCard
+from orchestrator.demo import DINNER, TRIP
+from orchestrator.devserver import Ports, Stack
+from orchestrator.mission import MissionRequest, MissionResult
+from orchestrator.record import JsonObject
+from orchestrator.sandbox import FaultRule, SandboxClient
+from orchestrator.sandbox.faults import FaultKind
+from orchestrator.settings import bundled_specs
+from orchestrator.testing import Decide, approve, eventually, run_to_end
+
+HISTORIES = Path(__file__).parent / "histories"
+MUST_FAIL = "must_fail"
+WRONG_ACTIVITY = "an_activity_that_no_workflow_calls"
+
+
+class Recorder:
+    """Runs missions on an installation and writes down what the server keeps of them."""
+
+    def __init__(self, client: MissionClient, sandbox: SandboxClient, folder: Path) -> None:
+        """Take where missions run, where they can be disturbed, and where to write."""
+        self._client = client
+        self._sandbox = sandbox
+        self._folder = folder
+
+    async def record_all(self) -> None:
+        """One mission after the other, each for what is special about it."""
+        await self.succeeded()
+        await self.rolled_back()
+        await self.parked_and_resolved()
+        await self.amended()
+        await self.rejected()
+        await self.asked()
+        await self.cancelled()
+
+    async def succeeded(self) -> None:
+        """Legs side by side, a budget that they share, confirmations, facts handed on."""
+        budget = Money.model_validate({"amount": 900, "currency": "EUR"})
+        mission = await self._start(TRIP, budget=budget)
+        result = await run_to_end(mission)
+        await self._write("mission-succeeded", mission.mission_id)
+        await self._write("leg-confirmed", _leg(result, 0))
+        await self._write("leg-fed-by-others", _leg(result, -1))
+
+    async def rolled_back(self) -> None:
+        """A leg whose provider refuses for good, and what is undone because of it."""
+        async with self._trouble("message_send", "status_before", status=409):
+            result = await run_to_end(await self._start(DINNER))
+        await self._write("mission-rolled-back", result.mission_id)
+        await self._write("leg-lost", _leg(result, -1))
+        await self._write("rollback-done", contracts.rollback_workflow_id(result.mission_id))
+
+    async def parked_and_resolved(self) -> None:
+        """A cancel that is refused, parked, retried in vain and retried with success."""
+        result = await run_to_end(await self._start(DINNER))
+        async with self._trouble("dining_cancel_reservation", "refuse_cancel"):
+            report = await self._client.rollback(result.mission_id, reason="recorded")
+            (parked,) = report.parked
+            await self._client.resolve(parked.obligation_id, "retry", operator="recorder")
+            await self._until_parked(result.mission_id, parked.settled_at)
+        await self._client.resolve(parked.obligation_id, "retry", operator="recorder")
+        rollback_id = contracts.rollback_workflow_id(result.mission_id)
+        await self._client.temporal.get_workflow_handle(rollback_id).result()
+        await self._write("rollback-parked-and-resolved", rollback_id)
+
+    async def amended(self) -> None:
+        """A card whose arguments a person changes before the new card is approved."""
+        result = await self._decided_on("message_send", _amend_once())
+        await self._write("leg-amended", _leg(result, -1))
+
+    async def rejected(self) -> None:
+        """A card that a person rejects."""
+
+        async def reject(mission: MissionHandle, card: ConfirmationCard) -> None:
+            await mission.reject(card, reason="not today", approver="recorder")
+
+        result = await self._decided_on("message_send", reject)
+        await self._write("leg-rejected", _leg(result, -1))
+
+    async def asked(self) -> None:
+        """A leg that asks for what its goal does not say."""
+        mission = await self._start("Book a flight to Lisbon")
+        (question,) = await eventually(mission.questions)
+        values: JsonObject = {name: _ANSWERS[name] for name in question.fields}
+        await mission.answer(question.question_id, values, answered_by="recorder")
+        result = await run_to_end(mission)
+        await self._write("leg-asked", _leg(result, 0))
+
+    async def cancelled(self) -> None:
+        """A mission that a person cancels while a card is open and a table is booked."""
+
+        async def cancel(mission: MissionHandle, card: ConfirmationCard) -> None:
+            await mission.cancel()
+
+        result = await self._decided_on("message_send", cancel)
+        await self._write("mission-cancelled", result.mission_id)
+        await self._write("leg-cancelled", _leg(result, -1))
+
+    async def _decided_on(self, tool: str, decide: Decide) -> MissionResult:
+        """A dinner whose cards are approved, except for those of one tool."""
+
+        async def decide_on(mission: MissionHandle, card: ConfirmationCard) -> None:
+            await (decide if card.tool == tool else approve)(mission, card)
+
+        return await run_to_end(await self._start(DINNER), decide_on)
+
+    async def _start(self, goal: str, *, budget: Money | None = None) -> MissionHandle:
+        return await self._client.start(MissionRequest(goal=goal, budget=budget))
+
+    @asynccontextmanager
+    async def _trouble(
+        self, operation: str, kind: FaultKind, *, status: int = 503
+    ) -> AsyncIterator[None]:
+        rule = FaultRule(operation_id=operation, kind=kind, status=status)
+        await self._sandbox.set_faults([rule])
+        yield
+        await self._sandbox.clear_faults()
+
+    async def _until_parked(self, mission_id: str, before: object) -> None:
+        async def parked_again() -> bool:
+            report = await self._client.rollback_report(mission_id)
+            return any(o.settled_at != before for o in report.parked)
+
+        await eventually(parked_again)
+
+    async def _write(self, name: str, workflow_id: str) -> None:
+        handle = self._client.temporal.get_workflow_handle(workflow_id)
+        history = await handle.fetch_history()
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / f"{name}.json").write_text(history.to_json() + "\n", encoding="utf-8")
+
+
+_ANSWERS = {"origin": "Berlin", "departure_date": "2026-12-03", "return_date": "2026-12-06"}
+
+
+def _amend_once() -> Decide:
+    amended: list[str] = []
+
+    async def amend(mission: MissionHandle, card: ConfirmationCard) -> None:
+        if amended:
+            await approve(mission, card)
+            return
+        amended.append(card.confirmation_id)
+        await mission.amend(card, {"text": "Dinner is on!"}, approver="recorder")
+
+    return amend
+
+
+def _leg(result: MissionResult, index: int) -> str:
+    return contracts.leg_workflow_id(result.mission_id, result.legs[index].leg_id)
+
+
+def break_history(folder: Path) -> None:
+    """Write the history that must not replay: cut short, and with another activity's name.
+
+    A history that ended is only compared up to what its last command needed, so a wrong name can
+    slip through; before its last workflow task every command is compared.
+    """
+    text = (folder / "mission-succeeded.json").read_text(encoding="utf-8")
+    history = WorkflowHistory.from_json("broken", text)
+    events = list(history.events)
+    last_task = max(
+        index
+        for index, event in enumerate(events)
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED
+    )
+    events = events[:last_task]
+    scheduled = next(e for e in events if e.HasField("activity_task_scheduled_event_attributes"))
+    scheduled.activity_task_scheduled_event_attributes.activity_type.name = WRONG_ACTIVITY
+    broken = WorkflowHistory(workflow_id="broken", events=events)
+    target = folder / MUST_FAIL / "mission-with-a-wrong-activity.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(broken.to_json() + "\n", encoding="utf-8")
+
+
+async def record(folder: Path) -> None:
+    """Start an installation, run the missions, write the histories."""
+    with tempfile.TemporaryDirectory(prefix="orchestrator-record-") as scratch:
+        stack = Stack(Path(scratch), (bundled_specs(),), Ports.free())
+        async with stack, SandboxClient(stack.sandbox_url) as sandbox:
+            await Recorder(await stack.client(), sandbox, folder).record_all()
+    break_history(folder)
+
+
+def main() -> None:
+    """Record into the folder beside this script, or into another."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=HISTORIES, help="folder to write to")
+    folder: Path = parser.parse_args().out
+    asyncio.run(record(folder))
+    for path in sorted(folder.rglob("*.json")):
+        sys.stdout.write(f"{path.stat().st_size / 1000:7.1f} kB  {path.relative_to(folder)}\n")
+
+
+if __name__ == "__main__":
+    main()

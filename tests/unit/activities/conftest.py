@@ -1,0 +1,160 @@
+"""A small provider's contract, and a tool client that answers from a script."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.http import ToolClient
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.outcome import ToolOutcome
+from orchestrator.record import JsonObject
+
+
+def _operation(name: str, properties: list[str], **more: object) -> JsonObject:
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {p: {"type": "string"} for p in properties},
+    }
+    return cast(
+        JsonObject,
+        {
+            "operationId": name,
+            "summary": name.replace("_", " ").capitalize(),
+            "x-orchet-tool": True,
+            "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
+            "responses": {"200": {"description": "done"}},
+            **more,
+        },
+    )
+
+
+def _keyed(operation: JsonObject) -> JsonObject:
+    key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+    return cast(JsonObject, {**operation, "parameters": [key]})
+
+
+def document(*, by_reference: bool, probe: bool, key: bool) -> JsonObject:
+    """A bookshop whose orders can be undone in more or fewer ways.
+
+    Args:
+        by_reference: the cancel also takes the client reference that the order was sent with.
+        probe: an order can be looked up by that reference.
+        key: ordering takes an idempotency key.
+    """
+    compensation: JsonObject = {"order_id": "$response.body#/order_id"}
+    if by_reference:
+        compensation["client_reference"] = "$request.body#/client_reference"
+    order = _operation(
+        "order_book",
+        ["book_id", "client_reference"],
+        **{
+            "x-orchet-requires-confirmation": "structured-order",
+            "x-orchet-cancels": "cancel_order",
+            "x-orchet-compensation-args": compensation,
+        },
+    )
+    if probe:
+        order["x-orchet-compensation-probe"] = {
+            "operationId": "find_order",
+            "args": {"client_reference": "$request.body#/client_reference"},
+        }
+    cancel = _operation(
+        "cancel_order",
+        ["order_id", "client_reference"],
+        **{"x-orchet-requires-confirmation": False, "x-orchet-cancel-for": "order_book"},
+    )
+    body = cast(JsonObject, cancel["requestBody"])
+    content = cast(dict[str, dict[str, JsonObject]], body["content"])
+    ways = ["order_id", "client_reference"] if by_reference else ["order_id"]
+    content["application/json"]["schema"]["anyOf"] = [{"required": [way]} for way in ways]
+    lookup: JsonObject = {
+        "operationId": "find_order",
+        "x-orchet-tool": True,
+        "parameters": [
+            {
+                "name": "client_reference",
+                "in": "query",
+                "required": True,
+                "schema": {"type": "string"},
+            }
+        ],
+        "responses": {"200": {"description": "found"}},
+    }
+    return cast(
+        JsonObject,
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "Bookshop", "version": "1"},
+            "servers": [{"url": "http://127.0.0.1:9/shop"}],
+            "paths": {
+                "/orders": {"post": _keyed(order) if key else order},
+                "/cancel": {"post": _keyed(cancel)},
+                "/lookup": {"get": lookup},
+            },
+        },
+    )
+
+
+class ScriptedClient:
+    """Answers each tool from its list, the last answer for ever; remembers what was called."""
+
+    def __init__(self, script: dict[str, list[ToolOutcome | Exception]]) -> None:
+        self._script = script
+        self.calls: list[tuple[str, JsonObject, str | None]] = []
+
+    async def call(
+        self,
+        catalog: Catalog,
+        tool: Tool,
+        arguments: JsonObject,
+        *,
+        call_id: str,
+        idempotency_key: str | None,
+        timeout_s: float,
+    ) -> ToolOutcome:
+        """The next answer for this tool."""
+        self.calls.append((tool.name, arguments, idempotency_key))
+        answers = self._script[tool.name]
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def as_client(self) -> ToolClient:
+        """The same, where a ToolClient is asked for: it has the one method that is used."""
+        return cast(ToolClient, self)
+
+    @property
+    def called(self) -> list[str]:
+        """Names of the tools that were called, in order."""
+        return [name for name, _, _ in self.calls]
+
+
+@pytest.fixture
+def scripted() -> type[ScriptedClient]:
+    """The class of clients that answer from a script."""
+    return ScriptedClient
+
+
+@pytest.fixture
+def shop(store: CatalogStore) -> Callable[..., Catalog]:
+    """Makes and stores the catalog of a bookshop; see `document` for what can be chosen."""
+
+    def make(*, by_reference: bool = True, probe: bool = True, key: bool = True) -> Catalog:
+        made = document(by_reference=by_reference, probe=probe, key=key)
+        catalog = Catalog.from_documents({"shop": made})
+        store.put(catalog)
+        return catalog
+
+    return make
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[CatalogStore]:
+    """An empty store of catalogs."""
+    yield CatalogStore(tmp_path / "catalogs")

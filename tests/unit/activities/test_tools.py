@@ -1,0 +1,208 @@
+"""Preparing and sending calls: what is filled in, and what is never let through."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.tools import ToolActivities
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.confirm import Grant
+from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
+from orchestrator.errors import PiiMissing
+from orchestrator.outcome import ToolOutcome
+from orchestrator.planning.decision import Observation
+from orchestrator.record import JsonObject
+
+Shop = Callable[..., Catalog]
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
+
+
+async def prepare(
+    store: CatalogStore, client: Any, catalog: Catalog, arguments: JsonObject, **more: Any
+) -> PreparedCall:
+    """Prepare an order as step 2 of a leg."""
+    wanted = PrepareInput(
+        call_id="m.1-shop.2",
+        mission_id="m",
+        leg_id="1-shop",
+        tool="order_book",
+        arguments=arguments,
+        catalog_digest=catalog.digest,
+        now=NOW,
+        **more,
+    )
+    prepared = await ActivityEnvironment().run(
+        ToolActivities(store, client.as_client).prepare_call, wanted
+    )
+    assert isinstance(prepared, PreparedCall)
+    return prepared
+
+
+async def approved(store: CatalogStore, client: Any, catalog: Catalog) -> ToolCall:
+    """An order of book b7 with the grant that its card's approval gives."""
+    prepared = await prepare(store, client, catalog, {"book_id": "b7"})
+    assert prepared.card is not None
+    assert prepared.call is not None
+    grant = Grant(
+        confirmation_id=prepared.card.confirmation_id,
+        digest=prepared.card.digest,
+        approver="ann",
+        granted_at=NOW,
+    )
+    return prepared.call.model_copy(update={"grant": grant})
+
+
+async def invoke(store: CatalogStore, client: Any, call: ToolCall) -> ToolOutcome:
+    """Send a call."""
+    outcome = await ActivityEnvironment().run(
+        ToolActivities(store, client.as_client).invoke_tool, call
+    )
+    assert isinstance(outcome, ToolOutcome)
+    return outcome
+
+
+async def test_the_reference_is_filled_with_the_calls_id(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """A client reference that the planner left out is ours: the id of the call."""
+    prepared = await prepare(store, scripted({}), shop(), {"book_id": "b7"})
+
+    assert prepared.call is not None
+    assert prepared.call.arguments == {"book_id": "b7", "client_reference": "m.1-shop.2"}
+
+
+async def test_a_reference_that_was_given_is_kept(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """What the planner or a person chose is not replaced."""
+    prepared = await prepare(
+        store, scripted({}), shop(), {"book_id": "b7", "client_reference": "mine"}
+    )
+
+    assert prepared.call is not None
+    assert prepared.call.arguments["client_reference"] == "mine"
+
+
+async def test_wrong_arguments_are_told_apart_from_a_call(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Problems come back as words that name the field; there is nothing to send."""
+    prepared = await prepare(store, scripted({}), shop(), {"book_id": 7, "colour": "red"})
+
+    assert prepared.call is None
+    assert prepared.obligation is None
+    assert any("book_id" in problem for problem in prepared.problems)
+    assert any("colour" in problem for problem in prepared.problems)
+
+
+async def test_the_card_shows_the_offer_that_the_arguments_point_at(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """What was found under the id is on the card, with its price."""
+    found: JsonObject = {
+        "books": [
+            {"book_id": "b7", "title": "Emma", "price": {"amount": 12.5, "currency": "EUR"}},
+            {"book_id": "b8", "title": "Persuasion"},
+        ]
+    }
+    search = Observation(step=1, tool="search", outcome="succeeded", body=found)
+
+    prepared = await prepare(store, scripted({}), shop(), {"book_id": "b7"}, observations=(search,))
+
+    assert prepared.card is not None
+    assert ("Title", "Emma") in [(line.label, line.value) for line in prepared.card.lines]
+    assert str(prepared.card.price) == "12.50 EUR"
+    assert str(prepared.price) == "12.50 EUR"
+
+
+async def test_a_side_effect_without_a_key_is_not_repeatable(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Sending it twice could do it twice."""
+    assert (await prepare(store, scripted({}), shop(), {"book_id": "b7"})).repeatable
+    keyless = await prepare(store, scripted({}), shop(key=False), {"book_id": "b7"})
+    assert not keyless.repeatable
+
+
+async def test_an_approved_call_is_sent_with_its_key(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The idempotency key is the id of the call."""
+    client = scripted({"order_book": [ORDERED]})
+    call = await approved(store, client, shop())
+
+    outcome = await invoke(store, client, call)
+
+    assert outcome.kind == "succeeded"
+    assert client.calls == [("order_book", call.arguments, "m.1-shop.2")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"grant": None},
+        {"arguments": {"book_id": "b8", "client_reference": "m.1-shop.2"}},
+        {"call_id": "m.1-shop.3"},
+    ],
+    ids=["no grant", "other arguments", "another call's grant"],
+)
+async def test_what_was_not_approved_is_never_sent(
+    store: CatalogStore, shop: Shop, scripted: Any, change: dict[str, Any]
+) -> None:
+    """The refusal is final, and the provider sees nothing."""
+    client = scripted({"order_book": [ORDERED]})
+    call = (await approved(store, client, shop())).model_copy(update=change)
+
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, client, call)
+
+    assert raised.value.type == "GrantMissing"
+    assert raised.value.non_retryable
+    assert client.calls == []
+
+
+async def test_nothing_is_sent_after_the_deadline(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Rollback acts after the deadline: a call that left later would land behind its cancel."""
+    client = scripted({"order_book": [ORDERED]})
+    late = {"deadline": datetime.now(UTC) - timedelta(seconds=1)}
+    call = (await approved(store, client, shop())).model_copy(update=late)
+
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, client, call)
+
+    assert raised.value.type == "DeadlinePassed"
+    assert client.calls == []
+
+
+async def test_an_unclear_answer_is_tried_again_when_the_provider_says(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Retry-After becomes the delay of the next attempt."""
+    busy = ToolOutcome(kind="unknown", status=429, reason="slow down", retry_after_s=7)
+    client = scripted({"order_book": [busy]})
+
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, client, await approved(store, client, shop()))
+
+    assert raised.value.next_retry_delay == timedelta(seconds=7)
+    assert not raised.value.non_retryable
+
+
+async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """A personal field that the vault lacks is a reason the planner can read, not a crash."""
+    client = scripted({"order_book": [PiiMissing(["traveler_name"])]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()))
+
+    assert outcome.kind == "rejected"
+    assert "traveler_name" in (outcome.reason or "")

@@ -1,0 +1,256 @@
+"""A personal field that the vault lacks is a question; its value never passes through a history."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import WorkflowFailureError, WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from orchestrator import contracts
+from orchestrator.confirm import Amend, ConfirmationCard, DecisionEnvelope, DecisionReceipt
+from orchestrator.contracts import AnswerInput, LegWaiting, MissionInput
+from orchestrator.mission import MissionPolicy, MissionRequest, MissionResult, MissionStatus
+from orchestrator.planning.decision import CallTool
+from orchestrator.record import JsonObject
+from orchestrator.testing import FakeWorld, MemoryPii, fake_leg, fake_tool
+from workflows import ALL_WORKFLOWS
+
+BOOK = CallTool(
+    tool="book_flight",
+    arguments={"traveler_id": "pii:traveler_id", "contact": {"phone": "pii:phone"}},
+)
+PERSONAL = ("traveler_id", "phone")
+STORED = "TRV-55120-QX"
+
+
+class Flight:
+    """One mission of one leg that books a flight, and the people around it."""
+
+    def __init__(
+        self, handle: WorkflowHandle[Any, MissionResult], env: WorkflowEnvironment
+    ) -> None:
+        self.handle = handle
+        self.leg = env.client.get_workflow_handle(contracts.leg_workflow_id(handle.id, "flight"))
+
+    async def waits_for(self, what: Callable[[LegWaiting], Any]) -> Any:
+        """What the leg waits for, once it does."""
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    waiting = await self.leg.query(contracts.WAITING_QUERY, result_type=LegWaiting)
+                    if (found := what(waiting)) is not None:
+                        return found
+                except RPCError as error:
+                    if error.status is not RPCStatusCode.NOT_FOUND:
+                        raise
+                await asyncio.sleep(0.03)
+
+    async def question(self) -> Any:
+        return await self.waits_for(lambda waiting: waiting.question)
+
+    async def answer(self, question_id: str, **values: Any) -> None:
+        await self.leg.execute_update(
+            contracts.ANSWER_UPDATE, AnswerInput(question_id=question_id, values=values)
+        )
+
+    async def end(self) -> MissionResult:
+        with contextlib.suppress(WorkflowFailureError):
+            await self.handle.result()
+        result: MissionResult = await self.handle.query(
+            contracts.RESULT_QUERY, result_type=MissionResult
+        )
+        return result
+
+    async def activities(self) -> list[str]:
+        """The activities that the leg scheduled, in order."""
+        history = await self.leg.fetch_history()
+        scheduled = (event.activity_task_scheduled_event_attributes for event in history.events)
+        return [found.activity_type.name for found in scheduled if found.activity_type.name]
+
+    async def histories(self) -> bytes:
+        """Every event of the mission and its leg."""
+        found = [await handle.fetch_history() for handle in (self.handle, self.leg)]
+        return b"".join(event.SerializeToString() for h in found for event in h.events)
+
+
+@pytest.fixture
+def vault() -> MemoryPii:
+    return MemoryPii()
+
+
+@pytest.fixture
+def world(workflow_env: WorkflowEnvironment, vault: MemoryPii) -> FakeWorld:
+    free = fake_tool("book_flight", undo="cancel_flight", personal=PERSONAL)
+    asked = fake_tool(
+        "buy_ticket", undo="refund", card_type="structured-payment", personal=PERSONAL
+    )
+    made = FakeWorld(workflow_env.client, [free, asked], pii=vault)
+    made.plan(fake_leg("flight"))
+    made.decide("flight", BOOK)
+    return made
+
+
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+async def start(
+    workflow_env: WorkflowEnvironment, world: FakeWorld, request: pytest.FixtureRequest
+) -> AsyncIterator[Start]:
+    """Starts the mission on a worker of its own."""
+    queue = f"pii-{re.sub(r'[^a-z-]+', '-', request.node.name)[-30:]}-{uuid4().hex[:6]}"
+
+    async def begin(**policy: Any) -> Flight:
+        mission = MissionRequest(
+            goal="fly", inputs={}, mission_id=queue, policy=MissionPolicy(**policy)
+        )
+        handle = await workflow_env.client.start_workflow(
+            contracts.MISSION_WORKFLOW,
+            MissionInput(request=mission),
+            id=queue,
+            task_queue=queue,
+            result_type=MissionResult,
+        )
+        return Flight(handle, workflow_env)
+
+    async with Worker(
+        workflow_env.client,
+        task_queue=queue,
+        workflows=ALL_WORKFLOWS,
+        activities=world.activities(),
+    ):
+        yield begin
+
+
+async def test_a_missing_field_is_asked_for(start: Start, world: FakeWorld) -> None:
+    """The question names every field and how to store it, and asks for no value."""
+    flight = await start()
+    question = await flight.question()
+    await flight.handle.terminate()
+
+    assert question.personal == ("phone", "traveler_id")
+    assert question.fields == {}
+    assert "orchestrator pii set phone" in question.question
+    assert "orchestrator pii set traveler_id" in question.question
+    assert world.sent("book_flight") == []
+
+
+async def test_once_it_is_stored_the_call_is_made(
+    start: Start, world: FakeWorld, vault: MemoryPii
+) -> None:
+    """The same call goes out, its handles unchanged; the value is in no history."""
+    flight = await start()
+    question = await flight.question()
+    for name in question.personal:
+        vault.put(name, f"{STORED}-{name}")
+    await flight.answer(question.question_id)
+    result = await flight.end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert [call.arguments for call in world.sent("book_flight")] == [BOOK.arguments]
+    assert [s.outcome for s in result.legs[0].steps] == ["answered", "succeeded", "done"]
+    assert STORED.encode() not in await flight.histories()
+    assert b"pii:traveler_id" in await flight.histories()
+
+
+async def test_an_answer_is_not_believed(start: Start, vault: MemoryPii) -> None:
+    """What was not stored is asked for again, and only that."""
+    flight = await start()
+    first = await flight.question()
+    vault.put("phone", "+49301234567")
+    await flight.answer(first.question_id)
+    second = await flight.waits_for(
+        lambda w: w.question if w.question and len(w.question.personal) == 1 else None
+    )
+    vault.put("traveler_id", STORED)
+    await flight.answer(second.question_id)
+    result = await flight.end()
+
+    assert second.personal == ("traveler_id",)
+    assert result.status is MissionStatus.SUCCEEDED
+
+
+async def test_a_value_in_the_answer_is_refused_and_leaves_no_trace(
+    start: Start, vault: MemoryPii
+) -> None:
+    """A person who sends the value itself is told not to; the server never keeps it."""
+    flight = await start()
+    question = await flight.question()
+
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await flight.answer(question.question_id, traveler_id=STORED)
+    still_open = await flight.question()
+    history = await flight.histories()
+    await flight.handle.terminate()
+
+    assert "answer without a value" in str(refused.value.cause)
+    assert STORED not in str(refused.value.cause)
+    assert still_open == question
+    assert STORED.encode() not in history
+
+
+async def test_nobody_storing_it_in_time_loses_the_leg(start: Start, world: FakeWorld) -> None:
+    """Like any question; nothing was sent."""
+    flight = await start(answer_expiry=timedelta(hours=1))
+    await flight.question()
+    result = await flight.end()
+
+    assert result.status is MissionStatus.FAILED
+    assert "nobody answered in time" in (result.error or "")
+    assert "traveler_id" in (result.error or "")
+    assert world.sent("book_flight") == []
+
+
+async def test_a_vault_that_holds_it_changes_nothing(start: Start, vault: MemoryPii) -> None:
+    """The ordinary path schedules what it always did: each activity once."""
+    for name in PERSONAL:
+        vault.put(name, STORED)
+
+    flight = await start()
+    await flight.end()
+
+    assert await flight.activities() == [
+        contracts.SELECT_TOOLS,
+        contracts.PLAN_STEP,
+        contracts.PREPARE_CALL,
+        contracts.INVOKE_TOOL,
+        contracts.SELECT_TOOLS,
+        contracts.PLAN_STEP,
+    ]
+
+
+async def test_no_card_is_shown_for_a_call_that_could_not_be_made(
+    start: Start, world: FakeWorld, vault: MemoryPii
+) -> None:
+    """The field is asked for first; the card comes when it is there."""
+    arguments: JsonObject = {"traveler_id": "pii:traveler_id"}
+    world.decide("flight", CallTool(tool="buy_ticket", arguments=arguments))
+    flight = await start()
+    question = await flight.question()
+    vault.put("traveler_id", STORED)
+    await flight.answer(question.question_id)
+    card: ConfirmationCard = await flight.waits_for(lambda waiting: waiting.card)
+
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await flight.leg.execute_update(
+            contracts.DECIDE_UPDATE,
+            DecisionEnvelope(
+                decision=Amend(
+                    confirmation_id=card.confirmation_id,
+                    changes={"phone": "pii:phone"},
+                    approver="ada@example.com",
+                )
+            ),
+            result_type=DecisionReceipt,
+        )
+    await flight.handle.terminate()
+
+    assert "the PII vault holds no phone" in str(refused.value.cause)
