@@ -144,10 +144,12 @@ class ToolClient:
             TransportFailed: no answer; says whether the provider may have acted all the same.
         """
         needed = needed_fields(catalog, tool, arguments)
-        # With handles in them, before any value is read; without, all is the contract's to check.
-        check = check_arguments if needed else check_names
-        if problems := check(catalog, tool, arguments):
-            raise ArgumentsInvalid(tool.name, problems)
+        # All is the contract's to check, but for names it does not know; and with handles, before
+        # any value is read. Who is refused is told of every fault at once.
+        if needed or check_names(catalog, tool, arguments):
+            problems = check_arguments(catalog, tool, arguments)
+            if problems:
+                raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
         call = _Call(endpoint, call_id, idempotency_key if tool.idempotency_header else None)
         with (
