@@ -11,6 +11,7 @@ from activities.rollback import RollbackActivities
 from activities.tools import ToolActivities
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.route_traces import RouteMetrics, RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.planning.decision import AgentProfile
 from orchestrator.planning.planner import Planner
@@ -25,6 +26,7 @@ def all_activities(
     planner: Planner,
     agents: Sequence[AgentProfile],
     tools: ToolClient,
+    traces: RouteTraces,
     client: Client,
 ) -> list[Callable[..., Any]]:
     """Every activity that `orchestrator.contracts` names, bound to what it works with.
@@ -36,10 +38,11 @@ def all_activities(
         planner: decides legs and steps.
         agents: profiles that legs are given to.
         tools: calls providers.
+        traces: keeps a record of each selection.
         client: the Temporal server that the missions run on, for reading their legs.
     """
     opened = CatalogActivities(catalog, catalogs)
-    thought = PlanningActivities(catalogs, routers, planner, agents)
+    thought = PlanningActivities(catalogs, routers, planner, agents, traces, RouteMetrics())
     called = ToolActivities(catalogs, tools)
     undone = RollbackActivities(catalogs, tools, client)
     return [

@@ -1,6 +1,5 @@
 """Thinking: split the goal, select tools, plan a step, discover more; recorded, never replayed."""
 
-import functools
 from collections.abc import Callable, Sequence
 
 from temporalio import activity
@@ -8,13 +7,23 @@ from temporalio import activity
 from activities.boundary import heartbeats, translated_errors
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.route_traces import RouteMetrics, RouteTraces
+from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.discovery import DiscoveryIndex
+from orchestrator.catalog.discovery import DiscoveryIndexes
 from orchestrator.contracts import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.planning.decision import AgentProfile, GoalBrief, MissionPlan, StepContext
-from orchestrator.planning.planner import Planner, check_decision, check_plan
-from orchestrator.routing.router import Router
+from orchestrator.planning.decision import (
+    AgentProfile,
+    CallTool,
+    GoalBrief,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
+from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.routing.trace import record_of
 
 
 class PlanningActivities:
@@ -26,13 +35,17 @@ class PlanningActivities:
         routers: Callable[[Catalog], Router],
         planner: Planner,
         agents: Sequence[AgentProfile],
+        traces: RouteTraces,
+        metrics: RouteMetrics,
     ) -> None:
-        """Take what the thinking is done with."""
+        """Take what the thinking is done with, and where selections are recorded and counted."""
+        self._traces = traces
+        self._metrics = metrics
         self._catalogs = catalogs
         self._routers = routers
         self._planner = planner
         self._agents = tuple(agents)
-        self._indexes = functools.lru_cache(maxsize=8)(DiscoveryIndex)
+        self._indexes = DiscoveryIndexes()
 
     @activity.defn(name=contracts.SPLIT_GOAL)
     async def split_goal(self, brief: GoalBrief) -> MissionPlan:
@@ -49,8 +62,16 @@ class PlanningActivities:
         """The tools of this step; a router that fails forwards them all and says so."""
         with translated_errors():
             catalog = self._catalogs.get(context.catalog_digest)
-            selection = self._routers(catalog).route(
-                context.leg_goal, _route_context(context), now=context.now
+            selection = self._route(context, catalog)
+            self._metrics.count(selection)
+            self._traces.record(
+                record_of(
+                    selection,
+                    mission_id=context.mission_id,
+                    leg_id=context.leg_id,
+                    step=context.step,
+                    catalog_digest=context.catalog_digest,
+                )
             )
             return _with_discovered(selection, context, catalog)
 
@@ -60,15 +81,40 @@ class PlanningActivities:
         async with heartbeats():
             with translated_errors():
                 catalog = self._catalogs.get(step.context.catalog_digest)
-                decision = await self._planner.plan_step(step.context, step.selection, catalog)
+                decision, usage = await self._decide(step, catalog)
                 check_decision(decision, step.selection, step.context, catalog)
-                return PlanStepOutput(decision=decision)
+                self._trace_call(step.context, decision)
+                return PlanStepOutput(decision=decision, usage=usage)
+
+    async def _decide(
+        self, step: PlanStepInput, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        if isinstance(self._planner, MeteredPlanner):
+            return await self._planner.plan_metered(step.context, step.selection, catalog)
+        return await self._planner.plan_step(step.context, step.selection, catalog), None
+
+    def _route(self, context: StepContext, catalog: Catalog) -> Selection:
+        try:
+            router = self._routers(catalog)
+        except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
+            return fail_open(catalog, f"{type(error).__name__} while indexing the catalog")
+        return router.route(context.leg_goal, _route_context(context), now=context.now)
+
+    def _trace_call(self, context: StepContext, decision: StepDecision) -> None:
+        """Join the tool that is called to the record of the selection it was chosen from."""
+        if isinstance(decision, CallTool):
+            self._traces.called(
+                mission_id=context.mission_id,
+                leg_id=context.leg_id,
+                step=context.step,
+                tool=decision.tool,
+            )
 
     @activity.defn(name=contracts.DISCOVER_TOOLS)
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
         """Tools of the whole catalog that fit the query."""
         with translated_errors():
-            index = self._indexes(self._catalogs.get(wanted.catalog_digest))
+            index = self._indexes.of(self._catalogs.get(wanted.catalog_digest))
             matches = index.search(wanted.query, limit=wanted.limit)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
 

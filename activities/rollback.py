@@ -15,12 +15,13 @@ from orchestrator.catalog.expressions import fill_template
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.contracts import CollectLegsInput, CollectLegsOutput, UndoInput
 from orchestrator.errors import OrchestratorError, TransportFailed
-from orchestrator.mission import LegResult
+from orchestrator.mission import LegResult, LegStatus
 from orchestrator.outcome import ToolOutcome
 from orchestrator.record import JsonObject
 from orchestrator.saga import Obligation, ObligationState, UndoOutcome
 
 _GONE = frozenset({404, 410})
+_NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})
 
 
 class RollbackActivities:
@@ -60,7 +61,7 @@ class RollbackActivities:
                 f"the leg {leg_id} has not stopped yet", type=contracts.LEGS_RUNNING
             )
         leg: LegResult = await handle.query(contracts.RESULT_QUERY, result_type=LegResult)
-        return leg
+        return _as_ended(leg, description.status)
 
     @activity.defn(name=contracts.UNDO_OBLIGATION)
     async def undo_obligation(self, undo: UndoInput) -> UndoOutcome:
@@ -81,6 +82,16 @@ class RollbackActivities:
             except OrchestratorError as error:
                 # A credential or a contract at fault: trying again in a second mends nothing.
                 return UndoOutcome(state="parked", note=str(error))
+
+
+def _as_ended(leg: LegResult, status: WorkflowExecutionStatus | None) -> LegResult:
+    """The leg, with an end of its own when it was stopped too hard to note one down."""
+    if leg.status in _NOTED_ENDS:
+        return leg
+    how = "stopped" if status is None else status.name.lower().replace("_", " ")
+    return leg.model_copy(
+        update={"status": LegStatus.FAILED, "error": leg.error or f"the leg was {how}"}
+    )
 
 
 class _Undo:

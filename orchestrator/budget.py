@@ -1,4 +1,4 @@
-"""Money, budgets and what has been spent of them: pure arithmetic on decimals."""
+"""Money, tokens, budgets and what has been spent of them: pure arithmetic."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -52,6 +52,34 @@ class Spend(Record):
         for spend in spends:
             for money in spend.amounts():
                 result = result.plus(money)
+        return result
+
+
+class Usage(Record):
+    """What models were asked and answered, in tokens."""
+
+    requests: int = Field(default=0, ge=0)
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cost_usd: Decimal = Field(default=Decimal(0), ge=0, description="0 where no price is known")
+
+    def plus(self, other: "Usage | None") -> "Usage":
+        """This and another; None adds nothing."""
+        if other is None:
+            return self
+        return Usage(
+            requests=self.requests + other.requests,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+        )
+
+    @staticmethod
+    def total(usages: "Iterable[Usage]") -> "Usage":
+        """The sum of several."""
+        result = Usage()
+        for usage in usages:
+            result = result.plus(usage)
         return result
 
 

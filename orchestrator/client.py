@@ -444,7 +444,7 @@ class MissionClient:
         """The inputs with personal fields moved to the vault: only their handles enter history."""
         if not inputs:
             return inputs
-        catalog = Catalog.load(*self._settings.specs)
+        catalog = Catalog.load(*self._settings.specs, overlays=self._settings.overlays)
         personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
         vault = FilePiiVault(self._settings.state_dir / "pii")
         kept = dict(inputs)

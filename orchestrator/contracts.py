@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import Field, JsonValue
 
-from orchestrator.budget import Money, Spend
+from orchestrator.budget import Money, Spend, Usage
 from orchestrator.confirm import ConfirmationCard, DecisionRecord, Grant
 from orchestrator.mission import (
     LegResult,
@@ -123,6 +123,8 @@ class LegState(Record):
     discovered: tuple[str, ...] = ()
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
+    usage: Usage = Field(default_factory=Usage)
+    tool_calls: int = 0
     decisions: tuple[DecisionRecord, ...] = ()
     summary: str = ""
     error: str | None = None
@@ -154,6 +156,7 @@ class PlanStepOutput(Record):
     """What it decided; a union travels inside a model so that its kind is kept."""
 
     decision: StepDecision
+    usage: Usage | None = Field(default=None, description="None: no model was asked")
 
 
 class DiscoverInput(Record):

@@ -86,6 +86,7 @@ class Stack:
     specs: tuple[Path, ...]
     ports: Ports = field(default_factory=Ports)
     task_queue: str = "orchestrator"
+    overlays: tuple[Path, ...] = ()
     _processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
 
     @property
@@ -108,6 +109,7 @@ class Stack:
         """The settings with which the parts of this stack find each other."""
         return Settings(
             specs=self.specs,
+            overlays=self.overlays,
             state_dir=self.folder,
             task_queue=self.task_queue,
             server_variables={"host": "127.0.0.1", "port": str(self.ports.sandbox)},
@@ -122,6 +124,7 @@ class Stack:
             "TEMPORAL_ADDRESS": self.address,
             "TEMPORAL_NAMESPACE": "default",
             "ORCHESTRATOR_SPECS": os.pathsep.join(str(path) for path in self.specs),
+            "ORCHESTRATOR_OVERLAYS": os.pathsep.join(str(path) for path in self.overlays),
             "ORCHESTRATOR_STATE_DIR": str(settings.state_dir),
             "ORCHESTRATOR_TASK_QUEUE": self.task_queue,
             "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(settings.server_variables),
@@ -254,6 +257,9 @@ class Stack:
 
     def _write_exports(self) -> None:
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        lines += [
+            f'export {name}="${{{name}:-{value}}}"' for name, value in SANDBOX_SECRETS.items()
+        ]
         self.exports.write_text("\n".join(lines) + "\n")
 
     def _fill_vault(self) -> None:

@@ -1,4 +1,4 @@
-"""Every error of the product, in one tree.
+"""Every error of the product, in one tree, and the one warning.
 
 OrchestratorError
 ├── UsageError              the caller asked for something that cannot be: a bad flag, amount or id
@@ -6,11 +6,13 @@ OrchestratorError
 │   ├── DocumentUnreadable  no such file, or not JSON or YAML
 │   ├── DocumentInvalid     read, but not an OpenAPI document we can compile
 │   ├── CatalogNotFound     no catalog with that digest is stored
+│   │   └── CatalogDamaged  its file is there, and holds something else
 │   └── ToolNotFound        the catalog has no such tool
 ├── PlanError               a plan or a planner's decision is at fault
 │   ├── NothingFits         no tool can do what the goal asks
 │   ├── PlanInvalid         legs that repeat, depend on nobody, or run in a circle
-│   └── DecisionInvalid     a step that names a tool it was not shown, or cannot be
+│   ├── DecisionInvalid     a step that names a tool it was not shown, or cannot be
+│   └── ModelRefused        the provider of a model does not serve the request
 ├── ToolError               a tool call is at fault
 │   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
 │   ├── EgressRefused       the request would have gone to a host that it may not go to
@@ -28,6 +30,7 @@ OrchestratorError
 └── ServiceUnavailable      something we need does not answer
     ├── ServerUnreachable   no Temporal server at the address
     ├── NoWorker            nobody polls the task queue
+    ├── ModelUnavailable    a model did not answer in time, or is overloaded
     └── MissionNotFound     no mission with that id
 """
 
@@ -79,6 +82,19 @@ class CatalogNotFound(SpecError):
         )
 
 
+class CatalogDamaged(CatalogNotFound):
+    """The file of a stored catalog was cut off or changed."""
+
+    def __init__(self, digest: str, path: str, reason: str) -> None:
+        """Name the catalog, its file and what is wrong with it."""
+        self.path = path
+        super().__init__(digest)
+        self.args = (
+            f"the catalog {digest[:12]} in {path} is damaged: {reason}; bring the file back, or "
+            "start a worker on the documents that it was made from, which writes it anew",
+        )
+
+
 class ToolNotFound(SpecError):
     """The catalog has no such tool."""
 
@@ -111,6 +127,16 @@ class PlanInvalid(PlanError):
 
 class DecisionInvalid(PlanError):
     """A planner's step that cannot be carried out."""
+
+
+class ModelRefused(PlanError):
+    """A model's provider that will not serve the request: credentials, quota, size or content."""
+
+    def __init__(self, model: str, reason: str) -> None:
+        """Name the model and the kind of refusal, never what was sent."""
+        self.model = model
+        self.reason = reason
+        super().__init__(f"the model {model} cannot plan this step: {reason}")
 
 
 class ToolError(OrchestratorError):
@@ -242,6 +268,16 @@ class NoWorker(ServiceUnavailable):
         )
 
 
+class ModelUnavailable(ServiceUnavailable):
+    """A model that does not answer now; another attempt may reach it."""
+
+    def __init__(self, model: str, reason: str) -> None:
+        """Name the model and what asking it met."""
+        self.model = model
+        self.reason = reason
+        super().__init__(f"the model {model} does not answer: {reason}")
+
+
 class MissionNotFound(ServiceUnavailable):
     """The server knows no mission with that id."""
 
@@ -249,3 +285,7 @@ class MissionNotFound(ServiceUnavailable):
         """Name the mission that was asked for."""
         self.mission_id = mission_id
         super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
+
+
+class OverlayWarning(UserWarning):
+    """An action of an overlay changed nothing: a path that was mistyped, or that has moved."""

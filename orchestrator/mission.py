@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from orchestrator.budget import Money, Spend
+from orchestrator.budget import Money, Spend, Usage
 from orchestrator.confirm import DecisionRecord
 from orchestrator.planning.decision import Fact
 from orchestrator.record import JsonObject, Record
@@ -103,6 +103,7 @@ class LegResult(Record):
     facts: tuple[Fact, ...] = ()
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
+    usage: Usage = Field(default_factory=Usage)
     decisions: tuple[DecisionRecord, ...] = ()
 
 
@@ -118,6 +119,7 @@ class MissionResult(Record):
     receipts: tuple[Receipt, ...] = ()
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
+    usage: Usage = Field(default_factory=Usage, description="of the models that planned it")
     catalog_digest: str = ""
     catalog_size: int = 0
     started_at: datetime | None = None

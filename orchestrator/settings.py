@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 import orchestrator
 from orchestrator.errors import DocumentUnreadable, UsageError
 from orchestrator.planning.decision import AgentProfile
+from orchestrator.routing.profile import RoutingProfile
 
 
 def bundled_specs() -> Path:
@@ -24,8 +25,11 @@ class Settings(BaseSettings):
 
     Examples:
         ORCHESTRATOR_SPECS=crm.yaml:billing/      files and folders of OpenAPI documents
+        ORCHESTRATOR_OVERLAYS=crm-tools.yaml      overlays over them, applied in this order
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
+        ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    a model plans; its key as its provider reads it
+        ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
         ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   may be called though not public
         ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls
@@ -34,6 +38,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
 
     specs: Annotated[tuple[Path, ...], NoDecode] = Field(default_factory=lambda: (bundled_specs(),))
+    overlays: Annotated[tuple[Path, ...], NoDecode] = ()
     state_dir: Path = Field(
         default_factory=lambda: Path.home() / ".orchestrator",
         description="where catalogs and the PII vault are; shared by all workers of a queue",
@@ -41,6 +46,10 @@ class Settings(BaseSettings):
     task_queue: str = "orchestrator"
     server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     agents: Path | None = None
+    planner_model: str | None = Field(
+        default=None,
+        description="provider:model for agents that name none; unset, they plan without a model",
+    )
     allowed_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="hosts of tools, as their URLs name them, that may have addresses which are "
@@ -49,12 +58,17 @@ class Settings(BaseSettings):
     proxy: str | None = Field(
         default=None, description="URL of an HTTP proxy; HTTP_PROXY and its kin are not read"
     )
+    routing_profile: Path | None = Field(
+        default=None, description="what `orchestrator route calibrate` wrote; None: the defaults"
+    )
 
-    @field_validator("specs", mode="before")
+    @field_validator("specs", "overlays", mode="before")
     @classmethod
     def _split_paths(cls, value: Any) -> Any:
         """Paths as the shell writes them: separated by colons (semicolons on Windows)."""
-        return tuple(value.split(os.pathsep)) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        return tuple(path for path in value.split(os.pathsep) if path)
 
     @field_validator("allowed_private_hosts", mode="before")
     @classmethod
@@ -99,3 +113,18 @@ def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
     except (OSError, yaml.YAMLError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise DocumentUnreadable(str(path), f"{reason}; it should list agent profiles") from error
+
+
+def load_routing_profile(path: Path | None) -> RoutingProfile | None:
+    """The routing profile of a JSON file; None when there is no file to read.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or not a profile.
+    """
+    if path is None:
+        return None
+    try:
+        return RoutingProfile.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise DocumentUnreadable(str(path), f"{reason}; it should be a routing profile") from error

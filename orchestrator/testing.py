@@ -18,6 +18,7 @@ from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import PiiVault
+from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
@@ -302,6 +303,8 @@ class FakeWorld:
         self._undos: dict[str, list[PlayUndo]] = {}
         self._found: dict[str, tuple[str, ...]] = {}
         self._forwarded: tuple[str, ...] = tuple(made.tools)
+        self.usage: Usage | None = None
+        """What each planner step takes, as a model would."""
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
         wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
@@ -414,9 +417,14 @@ class FakeWorld:
         await self._enter(contracts.PLAN_STEP, context.leg_id, step)
         script = self._decisions.get(context.leg_id, [])
         if context.step > len(script):
-            return PlanStepOutput(decision=Finish(summary=f"{context.leg_id} is done."))
+            return PlanStepOutput(
+                decision=Finish(summary=f"{context.leg_id} is done."), usage=self.usage
+            )
         decision = script[context.step - 1]
-        return PlanStepOutput(decision=decision(context) if callable(decision) else decision)
+        return PlanStepOutput(
+            decision=decision(context) if callable(decision) else decision,
+            usage=self.usage,
+        )
 
     @activity.defn(name=contracts.DISCOVER_TOOLS)
     async def _discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:

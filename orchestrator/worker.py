@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import signal
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -20,13 +21,16 @@ from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import FilePiiVault
+from orchestrator.adapters.route_traces import FILE_NAME, RouteTraces
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.errors import UsageError
 from orchestrator.planning.chaining import ChainingPlanner
+from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import AgentProfile
-from orchestrator.planning.planner import Planner
+from orchestrator.planning.planner import MeteredPlanner, Planner
 from orchestrator.routing.router import Router
-from orchestrator.settings import Settings, load_agents
+from orchestrator.settings import Settings, load_agents, load_routing_profile
 from workflows import ALL_WORKFLOWS
 
 _STICKY = timedelta(seconds=3)
@@ -45,6 +49,42 @@ def default_tools(settings: Settings) -> ToolClient:
     )
 
 
+def default_planner(
+    settings: Settings, routers: Callable[[Catalog], Router], agents: Sequence[AgentProfile]
+) -> Planner:
+    """The deterministic planner, and a model for the agents that have one.
+
+    Raises:
+        UsageError: a model is set and the extra that asks it is not installed.
+    """
+    chaining = ChainingPlanner(routers)
+
+    @functools.cache
+    def modelled() -> MeteredPlanner:
+        return _model_planner(chaining, settings.planner_model)
+
+    if settings.planner_model or any(agent.model for agent in agents):
+        modelled()
+    return ChoosingPlanner(chaining, modelled, default_model=settings.planner_model)
+
+
+def _model_planner(splitter: Planner, default_model: str | None) -> MeteredPlanner:
+    try:
+        from orchestrator.adapters.llm_planner import LlmPlanner
+    except ImportError as error:
+        raise UsageError(
+            "planning with a model needs the llm extra: pip install 'orchestrator-missions[llm]'"
+        ) from error
+    return LlmPlanner(splitter, default_model=default_model)
+
+
+def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
+    """Routers that forward every tool when they take too long, one for each catalog."""
+    profile = load_routing_profile(settings.routing_profile)
+    make = functools.partial(Router, profile=profile, clock=time.monotonic)
+    return functools.lru_cache(maxsize=8)(make)
+
+
 def build(
     client: Client,
     settings: Settings,
@@ -55,22 +95,24 @@ def build(
     planner: Planner | None = None,
     agents: Sequence[AgentProfile] | None = None,
     tools: ToolClient | None = None,
+    traces: RouteTraces | None = None,
 ) -> list[Worker]:
     """One worker per task queue: the settings' own, and each that an agent profile names.
 
     Everything is an argument with a real default; tests pass their own.
     """
-    catalog = catalog or Catalog.load(*settings.specs)
+    catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
     catalogs = catalogs or CatalogStore(settings.state_dir / "catalogs")
-    routers = routers or functools.lru_cache(maxsize=8)(Router)
+    routers = routers or default_routers(settings)
     agents = load_agents(settings.agents) if agents is None else agents
     activities = all_activities(
         catalog=catalog,
         catalogs=catalogs,
         routers=routers,
-        planner=planner or ChainingPlanner(routers),
+        planner=planner or default_planner(settings, routers, agents),
         agents=agents,
         tools=tools or default_tools(settings),
+        traces=traces or RouteTraces(settings.state_dir / FILE_NAME),
         client=client,
     )
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])

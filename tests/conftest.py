@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
+import pydantic_ai.models
 import pytest
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
@@ -53,6 +54,12 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"{_OPTION} {choice!r} is neither {_LOCAL}, {_TIME_SKIPPING} nor HOST:PORT"
         )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_model_requests() -> None:
+    """Refuse requests to real models: only fake ones answer in tests."""
+    pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -23,7 +23,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.mission import LegResult
     from orchestrator.outcome import ToolOutcome
-    from orchestrator.planning.decision import GoalBrief, MissionPlan, StepContext, StepDecision
+    from orchestrator.planning.decision import GoalBrief, MissionPlan, StepContext
     from orchestrator.routing.selection import Selection
     from orchestrator.saga import Obligation, UndoOutcome
     from workflows.failures import first_words
@@ -78,7 +78,7 @@ async def select_tools(context: StepContext) -> Selection:
     return answer
 
 
-async def plan_step(context: StepContext, selection: Selection) -> StepDecision:
+async def plan_step(context: StepContext, selection: Selection) -> PlanStepOutput:
     """What to do next, out of the selected tools; a model may take its time."""
     output: PlanStepOutput = await workflow.execute_activity(
         contracts.PLAN_STEP,
@@ -90,7 +90,7 @@ async def plan_step(context: StepContext, selection: Selection) -> StepDecision:
         summary=f"step {context.step}: plan, {len(selection.tools)} of "
         f"{selection.catalog_size} tools",
     )
-    return output.decision
+    return output
 
 
 async def discover_tools(query: str, catalog_digest: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import datetime
+from functools import partial
 from typing import Literal
 
 from temporalio import workflow
@@ -105,22 +106,28 @@ class Gate:
     async def wait(self) -> Decision | None:
         """The decision on the open card; None when nobody decided before it expired."""
         assert self._card is not None
-        try:
-            await workflow.wait_condition(
-                lambda: self._verdict is not None,
-                timeout=until(self._card.expires_at) if self._card.expires_at else None,
-                timeout_summary="confirmation expires",
-            )
-        except TimeoutError:
-            self._close("expired")
-            return None
-        except asyncio.CancelledError:
-            self._close("withdrawn: the leg was cancelled")
-            raise
-        verdict = self._verdict
-        assert verdict is not None
-        self._close(PAST[verdict.kind])
-        return verdict
+        while self._verdict is None:
+            shown = self._card
+            try:
+                await workflow.wait_condition(
+                    partial(self._has_moved_on, shown),
+                    timeout=until(shown.expires_at) if shown.expires_at else None,
+                    timeout_summary="confirmation expires",
+                )
+            except TimeoutError:
+                # A decision may arrive in the same task as the timer, and was promised to count.
+                if not self._has_moved_on(shown):
+                    self._close("expired")
+                    return None
+            except asyncio.CancelledError:
+                self._close("withdrawn: the leg was cancelled")
+                raise
+        self._close(PAST[self._verdict.kind])
+        return self._verdict
+
+    def _has_moved_on(self, shown: ConfirmationCard) -> bool:
+        """Whether it was decided, or amended into a card with an expiry of its own."""
+        return self._verdict is not None or self._card is not shown
 
     def grant(self, decision: Approve, at: datetime) -> Grant:
         """The permission that an approval gives."""

@@ -119,9 +119,12 @@ class LegWorkflow:
         self._update(step=self._state.step + 1)
         context = self._context()
         selection = await calls.select_tools(context)
-        decision = await calls.plan_step(context, selection)
+        planned = await calls.plan_step(context, selection)
+        self._update(usage=self._state.usage.plus(planned.usage))
+        decision = planned.decision
         match decision:
             case CallTool():
+                self._check_calls_left()
                 await self._call(decision, selection)
             case DiscoverTools(query=query):
                 await self._discover(query, selection)
@@ -134,6 +137,13 @@ class LegWorkflow:
             case GiveUp(reason=reason):
                 self._record(selection, "give up", "lost", reason)
                 raise LegLost(reason)
+
+    def _check_calls_left(self) -> None:
+        """Only calls that were sent count: discovery, questions and refused calls are free."""
+        if self._state.tool_calls >= self._input.leg.agent.max_tool_calls:
+            raise LegLost(
+                f"the leg made {self._state.tool_calls} tool calls without reaching its goal"
+            )
 
     def _context(self) -> StepContext:
         state, leg = self._state, self._input
@@ -246,6 +256,7 @@ class LegWorkflow:
             call = call.model_copy(update={"deadline": deadline})
         if allowed.obligation is not None:
             self._write_ahead(allowed)
+        self._update(tool_calls=self._state.tool_calls + 1)
         outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
         self._settle(allowed, outcome)
         if cancelled:
@@ -337,9 +348,11 @@ class LegWorkflow:
                 timeout_summary="question expires",
             )
         except TimeoutError:
-            self._question = None
-            self._record(selection, "ask the user", "expired")
-            raise LegLost(f"nobody answered in time: {asked.question}") from None
+            # An answer may arrive in the same task as the timer, and was promised to count.
+            if self._question is not None:
+                self._question = None
+                self._record(selection, "ask the user", "expired")
+                raise LegLost(f"nobody answered in time: {asked.question}") from None
         self._show(LegStatus.RUNNING)
         self._record(selection, "ask the user", "answered")
 
@@ -472,6 +485,7 @@ class LegWorkflow:
             facts=self._facts(),
             ledger=state.ledger,
             spend=state.spend,
+            usage=state.usage,
             decisions=state.decisions,
         )
 

@@ -16,7 +16,7 @@ from temporalio.exceptions import (
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
-    from orchestrator.budget import Spend, over_budget
+    from orchestrator.budget import Spend, Usage, over_budget
     from orchestrator.contracts import (
         CatalogPin,
         LegInput,
@@ -116,7 +116,8 @@ class MissionWorkflow:
                 if not done:
                     raise MissionLost("the mission's deadline has passed")
                 for task in done:
-                    self._results[running.pop(task)] = task.result()
+                    result = self._results[running.pop(task)] = task.result()
+                    self._held[result.leg_id] = result.spend
                 self._show(self._status)
         except LOST as error:
             self._note_error(error)
@@ -243,9 +244,11 @@ class MissionWorkflow:
         handle = workflow.get_external_workflow_handle(
             contracts.leg_workflow_id(self._mission_id, wanted.leg_id)
         )
-        await handle.signal(
-            contracts.RESERVED_SIGNAL, ReserveOutput(call_id=wanted.call_id, refusal=refusal)
-        )
+        answer = ReserveOutput(call_id=wanted.call_id, refusal=refusal)
+        try:
+            await handle.signal(contracts.RESERVED_SIGNAL, answer)
+        except ApplicationError:
+            workflow.logger.info("the leg that asked for money is over")
 
     @workflow.query(name=contracts.LEGS_QUERY)
     def legs(self) -> list[str]:
@@ -267,6 +270,7 @@ class MissionWorkflow:
             receipts=receipts_of(ledger),
             ledger=ledger,
             spend=spend_of(ledger),
+            usage=Usage.total(r.usage for r in self._results.values()),
             catalog_digest=self._catalog.digest,
             catalog_size=self._catalog.size,
             started_at=workflow.info().start_time,

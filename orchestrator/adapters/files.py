@@ -17,6 +17,7 @@ def replace_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
     """
     with _written_beside(path, content, mode) as written:
         os.replace(written, path)
+        _settle(path.parent)
 
 
 def create_file(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
@@ -27,7 +28,17 @@ def create_file(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
             os.link(written, path)
         except FileExistsError:
             return False
+        _settle(path.parent)
         return True
+
+
+def _settle(folder: Path) -> None:
+    """Make the names in a folder survive a loss of power, as the files' contents do."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,7 @@
 """Checks the arguments of a call against its tool's contract, before anything is sent."""
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -12,14 +11,14 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.patterns import matches_pattern
 from orchestrator.catalog.pointer import format_pointer
 from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.validator import KEYWORDS, Keyword, SchemaValidator
 from orchestrator.catalog.violations import SCHEMA_FAULTS, describe_violations, unknown_name
 from orchestrator.errors import DocumentInvalid
 from orchestrator.pii import field_of, handle_for, handles_in
 from orchestrator.record import JsonObject
-
-_Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
 
 
 def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -32,7 +31,13 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
         DocumentInvalid: the tool's own schema cannot be evaluated.
     """
     fields = personal_fields(catalog, tool)
-    found = [*check_names(catalog, tool, arguments), *_schema_violations(tool, arguments, fields)]
+    try:
+        found = [
+            *check_names(catalog, tool, arguments),
+            *_schema_violations(tool, arguments, fields),
+        ]
+    except SCHEMA_FAULTS as fault:
+        raise unreadable_schema(tool, fault) from None
     return tuple(dict.fromkeys(found))
 
 
@@ -94,7 +99,7 @@ def _unknown_inputs(tool: Tool, arguments: JsonObject) -> Iterator[str]:
     patterns = tool.input_schema.get("patternProperties")
     allowed = list(patterns) if isinstance(patterns, dict) else []
     for name in arguments:
-        if name not in known and not any(re.search(pattern, name) for pattern in allowed):
+        if name not in known and not any(matches_pattern(p, name) for p in allowed):
             yield unknown_name(name, tool.properties)
 
 
@@ -113,10 +118,7 @@ def _schema_violations(
     validator = _validator_class(fields)(
         tool.input_schema, format_checker=Draft202012Validator.FORMAT_CHECKER
     )
-    try:
-        return describe_violations(validator.iter_errors(arguments))
-    except SCHEMA_FAULTS as fault:
-        raise unreadable_schema(tool, fault) from None
+    return describe_violations(validator.iter_errors(arguments))
 
 
 def unreadable_schema(tool: Tool, fault: BaseException) -> DocumentInvalid:
@@ -135,14 +137,13 @@ def unreadable_schema(tool: Tool, fault: BaseException) -> DocumentInvalid:
 def _validator_class(fields: frozenset[str]) -> type[Validator]:
     """JSON Schema 2020-12, except that nothing is asked of a handle of one of these fields."""
     if not fields:
-        return Draft202012Validator
-    keywords: dict[str, _Keyword] = dict(Draft202012Validator.VALIDATORS)
-    patient = {name: _except_handles(keyword, fields) for name, keyword in keywords.items()}
-    extended: type[Validator] = extend(Draft202012Validator, patient)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+        return SchemaValidator
+    patient = {name: _except_handles(keyword, fields) for name, keyword in KEYWORDS.items()}
+    extended: type[Validator] = extend(SchemaValidator, patient)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
 
 
-def _except_handles(keyword: _Keyword, fields: frozenset[str]) -> _Keyword:
+def _except_handles(keyword: Keyword, fields: frozenset[str]) -> Keyword:
     def checked(
         validator: Validator, wanted: Any, instance: Any, schema: Any
     ) -> Iterator[ValidationError] | None:

@@ -31,10 +31,12 @@ def bundle(
         read: reads another file.
 
     Raises:
-        DocumentInvalid: a reference to a URL, or to a file that cannot be read.
+        DocumentInvalid: a reference to a URL, to a file that cannot be read, or to one outside the
+            folder of the document.
     """
     bundler = _Bundler(name, at.resolve(), read)
     bundled = bundler.rewritten(document, at.resolve(), ())
+    bundler.take_in_all()
     if not bundler.files:
         return document
     assert isinstance(bundled, dict)
@@ -49,6 +51,7 @@ class _Bundler:
         self._name = name
         self._main = main
         self._read = read
+        self._waiting: list[tuple[Path, DocumentInvalid]] = []
 
     def rewritten(self, value: JsonValue, file: Path, path: tuple[str, ...]) -> JsonValue:
         if isinstance(value, list):
@@ -68,40 +71,47 @@ class _Bundler:
             return reference if file == self._main else self._inside(file, fragment)
         if ":" in address:
             raise self._invalid(path, f"{reference!r} is a URL: only files are referred to")
-        target = (file.parent / unquote(address)).resolve()
+        target = self._located(file.parent / unquote(address), reference, path)
         if target == self._main:
             return f"#{fragment}"
-        self._take_in(target, reference, path)
+        if self._key(target) not in self.files:
+            self.files[self._key(target)] = None
+            self._waiting.append((target, self._invalid(path, f"{reference!r} cannot be read")))
         return self._inside(target, fragment)
+
+    def take_in_all(self) -> None:
+        """Read what was referred to, and what is referred to there."""
+        while self._waiting:
+            file, fault = self._waiting.pop()
+            if len(self.files) > _MAX_FILES:
+                raise self._invalid((), f"it refers to more than {_MAX_FILES} files")
+            try:
+                content = self._read(file)
+            except DocumentUnreadable as error:
+                fault = DocumentInvalid(
+                    fault.document, fault.pointer, f"{fault.reason}: {error.reason}"
+                )
+                raise fault from error
+            key = self._key(file)
+            self.files[key] = self.rewritten(content, file, (FILES_KEY, key))
+
+    def _located(self, file: Path, reference: str, path: tuple[str, ...]) -> Path:
+        try:
+            target = file.resolve()
+        except (OSError, ValueError) as error:
+            raise self._invalid(path, f"{reference!r} is no name of a file") from error
+        if not target.is_relative_to(self._main.parent):
+            raise self._invalid(
+                path,
+                f"{reference!r} leads out of the folder of the document; only files in it are read",
+            )
+        return target
 
     def _inside(self, file: Path, fragment: str) -> str:
         return "#" + quote(format_pointer((FILES_KEY, self._key(file)))) + fragment
 
     def _key(self, file: Path) -> str:
-        return Path(_relative(file, self._main.parent)).as_posix()
-
-    def _take_in(self, file: Path, reference: str, path: tuple[str, ...]) -> None:
-        key = self._key(file)
-        if key in self.files:
-            return
-        if len(self.files) >= _MAX_FILES:
-            raise self._invalid(path, f"it refers to more than {_MAX_FILES} files")
-        self.files[key] = None
-        try:
-            content = self._read(file)
-        except DocumentUnreadable as error:
-            raise self._invalid(path, f"{reference!r} cannot be read: {error.reason}") from error
-        self.files[key] = self.rewritten(content, file, (FILES_KEY, key))
+        return file.relative_to(self._main.parent).as_posix()
 
     def _invalid(self, path: tuple[str, ...], reason: str) -> DocumentInvalid:
         return DocumentInvalid(self._name, format_pointer(path), reason)
-
-
-def _relative(file: Path, folder: Path) -> str:
-    """The way from the folder to the file, up and down."""
-    shared = 0
-    for one, other in zip(file.parts, folder.parts, strict=False):
-        if one != other:
-            break
-        shared += 1
-    return str(Path(*[".."] * (len(folder.parts) - shared), *file.parts[shared:]))

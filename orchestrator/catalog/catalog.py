@@ -1,25 +1,22 @@
 """The catalog: the compiled tools of a set of documents, named by its content digest."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import rfc8785
-from pydantic import JsonValue
 from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.compile import compile_document
+from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.functions import compile_functions
-from orchestrator.catalog.overlay import apply_overlays
-from orchestrator.catalog.source import read_documents, read_overlays
+from orchestrator.catalog.overlay import warn_of_idle
+from orchestrator.catalog.source import read_sources
 from orchestrator.catalog.tool import Tool
 from orchestrator.errors import DocumentInvalid, ToolNotFound
 from orchestrator.record import JsonObject
 
-_LARGEST_EXACT_INT = 2**53 - 1
 _NEAR = 3
 _NEAR_ENOUGH = 70
 
@@ -34,8 +31,21 @@ class Catalog:
     ```
     """
 
-    def __init__(self, documents: Mapping[str, JsonObject], tools: Mapping[str, Tool]) -> None:
-        """Take what is compiled already; the other constructors compile."""
+    def __init__(
+        self,
+        documents: Mapping[str, JsonObject],
+        tools: Mapping[str, Tool],
+        *,
+        digest: str | None = None,
+    ) -> None:
+        """Take what is compiled already; the other constructors compile.
+
+        Args:
+            documents: parsed, by name.
+            tools: compiled, by name.
+            digest: of what was compiled by an earlier release, whose name it keeps.
+        """
+        self._digest = digest
         self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))
         """Document name to its parsed content, overlays applied, references inside itself."""
         self.tools: Mapping[str, Tool] = MappingProxyType(dict(sorted(tools.items())))
@@ -45,9 +55,11 @@ class Catalog:
     def load(cls, *paths: str | Path, overlays: Sequence[str | Path] = ()) -> "Catalog":
         """Compile documents from files, and from the files of folders.
 
+        Each action of an overlay that selects nothing is an OverlayWarning.
+
         Raises:
             DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
-            DocumentInvalid: a document cannot be compiled.
+            DocumentInvalid: a document cannot be compiled, or an overlay is at fault.
             UsageError: no document was found.
         """
         return cls.from_documents(load_documents(*paths, overlays=overlays))
@@ -79,9 +91,10 @@ class Catalog:
     @cached_property
     def digest(self) -> str:
         """Hex SHA-256 of the canonical JSON (RFC 8785) of tools and documents."""
-        tools: JsonObject = {name: t.model_dump(mode="json") for name, t in self.tools.items()}
-        content: JsonObject = {"tools": tools, "documents": dict(self.documents)}
-        return hashlib.sha256(rfc8785.dumps(_canonical(content))).hexdigest()
+        if self._digest is not None:
+            return self._digest
+        tools: JsonObject = {name: tool.as_json() for name, tool in self.tools.items()}
+        return content_digest(dict(self.documents), tools)
 
     def tool(self, name: str) -> Tool:
         """The tool of that name.
@@ -109,25 +122,18 @@ def load_documents(
 ) -> dict[str, JsonObject]:
     """Parsed documents by name, each made self-contained, with the overlays applied.
 
+    Each action of an overlay that selects nothing is an OverlayWarning.
+
     Raises:
         DocumentUnreadable: a file is missing, or is neither JSON nor YAML.
         DocumentInvalid: a reference to another file leads nowhere, or an overlay is at fault.
         UsageError: no document was found.
     """
-    return apply_overlays(read_documents(paths), read_overlays(overlays))
+    sources = read_sources(paths, overlays)
+    warn_of_idle(sources.idle)
+    return sources.documents
 
 
 def _taken(tool: Tool, by: Tool) -> DocumentInvalid:
     reason = f"the operationId {tool.name!r} is taken by a tool of {by.document}"
     return DocumentInvalid(tool.document, "/paths", reason)
-
-
-def _canonical(value: JsonValue) -> JsonValue:
-    """The value with numbers that no double holds as strings, as RFC 8785 advises."""
-    if isinstance(value, dict):
-        return {key: _canonical(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_canonical(item) for item in value]
-    if isinstance(value, int) and abs(value) > _LARGEST_EXACT_INT:
-        return str(value)
-    return value

@@ -5,19 +5,25 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Literal
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, TypeAdapter
 
 from orchestrator.catalog.contract import input_name
 from orchestrator.catalog.expressions import expressions_of, input_read, parse_filling
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.patterns import matches_pattern
 from orchestrator.catalog.pointer import format_pointer
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.record import JsonObject
 
 _PREFIX = "x-orchet-compensation-"
 _DURATION = TypeAdapter(timedelta)
-_ISO_8601 = re.compile(r"P(?:\d+W|(?:\d+D)?(?:T(?=\d)[\d.HMS]+)?)")
+_TIME = (
+    r"T(?=[0-9])(?:[0-9]{1,4}H)?(?:[0-9]{1,4}M)?(?:[0-9]{1,4}(?:\.[0-9]{1,3})?S)?"  # T1H30M, T0.5S
+)
+_ISO_8601 = re.compile(rf"P(?=.*[1-9])(?:[0-9]{{1,4}}W|[0-9]{{1,4}}D(?:{_TIME})?|{_TIME})")
+_SHORTEST_S, _LONGEST_S = 0.001, 864_000_000
+"""10,000 days: nothing is tried for longer, and far below what a timedelta holds."""
 _WORDS = re.compile(r"[a-z]+")
 _REFERENCE_WORDS = frozenset(
     {"correlation", "ref", "reference", "references", "referenceid", "requestid"}
@@ -80,6 +86,9 @@ def _probe(operation: Operation, tool: Tool, tools: Mapping[str, Tool]) -> ToolC
     if declared is None:
         return None
     named = declared if isinstance(declared.value, str) else declared.require("operationId")
+    for key, place in declared.raw_items() if named is not declared else ():
+        if key not in ("operationId", "args"):
+            raise place.invalid("a probe is an operationId, or an object of operationId and args")
     probe = _same_document_tool(named, tools)
     args = declared.at("args")
     if args is not None:
@@ -95,17 +104,17 @@ def _same_document_tool(name: Node, tools: Mapping[str, Tool]) -> Tool:
 
 
 def _template(called: Tool, args: Node) -> ToolCallTemplate:
-    arguments: dict[str, str] = {}
-    for name, place in args.items():
+    arguments: JsonObject = {}
+    for name, place in args.raw_items():
         try:
-            parse_filling(place.text())
+            parse_filling(place.value)
         except ValueError as error:
             raise place.invalid(str(error)) from error
-        arguments[input_name(name, called.bindings)] = place.text()
+        arguments[input_name(name, called.bindings)] = place.value
     return ToolCallTemplate(tool=called.name, arguments=arguments)
 
 
-def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> dict[str, str]:
+def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> JsonObject:
     """Expressions for the inputs of `called` that carry the name of something `tool` knows.
 
     The answer comes before the request, for its ids are the provider's; but a client reference is
@@ -117,7 +126,7 @@ def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> dict[st
         answered: whether its answer may be read.
     """
     answer = _answer_names(tool) if answered else frozenset()
-    matched: dict[str, str] = {}
+    matched: JsonObject = {}
     for binding in called.bindings:
         name = binding.field or binding.name
         sent = _request_expression(name, tool.bindings)
@@ -190,8 +199,8 @@ def _takes_call_id(schema: JsonObject) -> bool:
 
 def _matches(pattern: str, text: str) -> bool:
     try:
-        return re.search(pattern, text) is not None
-    except re.error:
+        return matches_pattern(pattern, text)
+    except ValueError:
         return False
 
 
@@ -199,7 +208,7 @@ def _duration(setting: Node | None) -> timedelta | None:
     if setting is None:
         return None
     duration = _parse_duration(setting.value)
-    if duration is None or duration <= timedelta(0):
+    if duration is None:
         raise setting.invalid(
             "a time is wanted: seconds above 0, or an ISO 8601 duration such as PT10S or P1D"
         )
@@ -210,18 +219,19 @@ def _parse_duration(value: JsonValue) -> timedelta | None:
     """Seconds, or days and less in ISO 8601: months and years have no fixed length."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(value, str) and not _ISO_8601.fullmatch(value):
-        return None
-    try:
-        return _DURATION.validate_python(value)
-    except ValidationError:
-        return None
+    if isinstance(value, str):
+        return _DURATION.validate_python(value) if _ISO_8601.fullmatch(value) else None
+    return timedelta(seconds=value) if _SHORTEST_S <= value <= _LONGEST_S else None
 
 
 def _attempts(setting: Node) -> int:
-    if isinstance(setting.value, bool) or not isinstance(setting.value, int) or setting.value < 1:
+    attempts = setting.value
+    # JSON knows no difference between 3 and 3.0.
+    if isinstance(attempts, float) and attempts.is_integer():
+        attempts = int(attempts)
+    if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
         raise setting.invalid("a whole number of attempts is wanted, 1 or more")
-    return setting.value
+    return attempts
 
 
 def _on_failure(setting: Node) -> Literal["park", "continue"]:

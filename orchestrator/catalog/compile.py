@@ -18,7 +18,7 @@ from orchestrator.catalog.flatten import flatten_object
 from orchestrator.catalog.inputs import choose_content_type, is_json, read_inputs
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation, operations
-from orchestrator.catalog.schemas import SchemaExpansion, with_defs
+from orchestrator.catalog.schemas import SchemaExpansion
 from orchestrator.catalog.tool import Tool
 from orchestrator.record import JsonObject
 
@@ -121,7 +121,7 @@ def _output_schema(operation: Operation) -> JsonObject | None:
             written = media_types[content_type].raw("schema")
             if written is None:
                 return {}
-            return _answer_schema(written, SchemaExpansion(operation.graph, "output"))
+            return _answer_schema(written, operation.graph.expansion("output"))
     return None
 
 
@@ -137,7 +137,7 @@ def _answer_schema(written: Node, expansion: SchemaExpansion) -> JsonObject:
             **({"required": required} if required else {}),
             **flat.constraints,
         }
-    return with_defs(schema, expansion.defs)
+    return expansion.closed(schema)
 
 
 def _with_compensation(operation: Operation, tool: Tool, tools: dict[str, Tool]) -> Tool:

@@ -1,5 +1,6 @@
 """The x-orchet-* contract of an operation: effect, confirmation, personal fields and hints."""
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -9,6 +10,9 @@ from orchestrator.catalog.tool import Effect, InputBinding
 
 DEFAULT_CARD = "structured-confirmation"
 """The card of a call whose contract does not choose one."""
+NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
+"""Keywords of neighbours' dialects that say whether to ask first."""
+_CARD_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def read_effect(operation: Operation) -> Effect:
@@ -44,18 +48,19 @@ def read_card_type(operation: Operation) -> str | None:
         return DEFAULT_CARD if (not operation.is_safe if asks is None else asks) else None
     if isinstance(declared.value, bool):
         return DEFAULT_CARD if declared.value else None
-    if not isinstance(declared.value, str) or not declared.value.strip():
+    if not isinstance(declared.value, str) or not _CARD_TYPE.fullmatch(declared.value):
         raise declared.invalid("x-orchet-requires-confirmation is false, true or a card type")
     return declared.value
 
 
 def _neighbour_asks(operation: Operation) -> bool | None:
-    """What a neighbour's dialect says about asking first; None when it says nothing."""
-    for keyword in ("x-openai-isConsequential", "x-requireConfirmation"):
-        found = operation.node.at(keyword)
-        if found is not None and isinstance(found.value, bool):
-            return found.value
-    return None
+    """What neighbours' dialects say about asking first; None when they say nothing.
+
+    Where two of them disagree, the one that asks is right.
+    """
+    found = (operation.node.at(keyword) for keyword in NEIGHBOURS)
+    said = [place.value for place in found if place is not None and isinstance(place.value, bool)]
+    return any(said) if said else None
 
 
 def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> tuple[str, ...]:

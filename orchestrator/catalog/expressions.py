@@ -35,13 +35,13 @@ class Expression:
 
 @dataclass(frozen=True)
 class Filling:
-    """The text of one argument: constants and readings in turn.
+    """What one argument is made of: constants and readings in turn.
 
     A text that is one expression gives the value read, of whatever type; a text with expressions
-    embedded in braces gives a string.
+    embedded in braces gives a string; what is no text is a constant.
     """
 
-    parts: tuple[str | Expression, ...]
+    parts: tuple[JsonValue | Expression, ...]
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -49,17 +49,32 @@ class Filling:
         return tuple(part for part in self.parts if isinstance(part, Expression))
 
 
-def parse_filling(text: str) -> Filling:
-    """Read the text of an argument: an expression, a constant, or `{$...}` inside of one.
+def parse_filling(value: JsonValue) -> Filling:
+    """Read an argument: an expression, a constant, or a text with `{$...}` in it.
 
     Raises:
-        ValueError: it begins like an expression and is none.
+        ValueError: it begins like an expression and is none, or has one inside a list or object.
     """
-    if text.startswith("$"):
-        return Filling((parse_expression(text),))
-    pieces = _EMBEDDED.split(text)
+    if not isinstance(value, str):
+        _check_constant(value)
+        return Filling((value,))
+    if value.startswith("$"):
+        return Filling((parse_expression(value),))
+    pieces = _EMBEDDED.split(value)
     parts = [parse_expression(p) if i % 2 else p for i, p in enumerate(pieces) if i % 2 or p]
     return Filling(tuple(parts) or ("",))
+
+
+def _check_constant(value: JsonValue) -> None:
+    if value is None:
+        raise ValueError("null fills nothing: leave the input out")
+    waiting: list[JsonValue] = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str) and part.startswith("$"):
+            raise ValueError(f"{part!r} stands inside a constant, where no expression is read")
+        if isinstance(part, dict | list):
+            waiting.extend(part.values() if isinstance(part, dict) else part)
 
 
 def parse_expression(text: str) -> Expression:
@@ -117,7 +132,7 @@ def fill_template(
             return headers.get(expression.path[0].lower())
         return _follow_or_none(response_body, expression.path)
 
-    filled = {name: _fill(parse_filling(text), read) for name, text in template.arguments.items()}
+    filled = {name: _fill(parse_filling(v), read) for name, v in template.arguments.items()}
     return {name: value for name, value in filled.items() if value is not None}
 
 
@@ -212,6 +227,6 @@ def expressions_of(template: ToolCallTemplate) -> tuple[Expression, ...]:
     """
     return tuple(
         expression
-        for text in template.arguments.values()
-        for expression in parse_filling(text).expressions
+        for value in template.arguments.values()
+        for expression in parse_filling(value).expressions
     )

@@ -89,16 +89,30 @@ def _renamed_list(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 def _all_of_parts(
     schema: JsonObject, opened: Callable[[JsonObject], JsonObject]
 ) -> list[JsonObject]:
-    """The schema and the members of its allOf, theirs included, without the allOf itself."""
-    members = schema.get("allOf")
-    if not isinstance(members, list):
-        return [schema]
+    """The schema and the members of its allOf, theirs included, without the allOf itself.
+
+    What is referred to more than once is there once: it says the same every time.
+    """
     parts: list[JsonObject] = []
-    for member in members:
-        if isinstance(member, dict):
-            parts.extend(_all_of_parts(opened(member), opened))
-    own = {keyword: value for keyword, value in schema.items() if keyword != "allOf"}
-    return [*parts, own]
+    seen: set[JsonValue] = set()
+    waiting = [schema]
+    while waiting:
+        part = opened(waiting.pop())
+        members = part.get("allOf")
+        if not isinstance(members, list):
+            parts.append(part)
+            continue
+        # Its own words come after those of its members.
+        waiting.append({keyword: value for keyword, value in part.items() if keyword != "allOf"})
+        for member in reversed(members):
+            if isinstance(member, dict):
+                reference = member.get("$ref")
+                if not isinstance(reference, str):
+                    waiting.append(member)
+                elif reference not in seen:
+                    seen.add(reference)
+                    waiting.append(member)
+    return parts
 
 
 def _is_object(schema: JsonObject) -> bool:

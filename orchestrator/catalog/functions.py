@@ -60,6 +60,10 @@ def _parameters(function: Mapping[str, Any], index: int) -> JsonObject:
         return {"type": "object", "properties": {}}
     if not isinstance(parameters, Mapping):
         raise DocumentInvalid(DOCUMENT, f"/{index}/parameters", "a JSON Schema is wanted here")
+    if parameters.get("type", "object") != "object":
+        raise DocumentInvalid(
+            DOCUMENT, f"/{index}/parameters/type", "inputs have names: an object is wanted here"
+        )
     return {"type": "object", "properties": {}, **parameters}
 
 

@@ -9,7 +9,6 @@ from pydantic import JsonValue
 from orchestrator.catalog.flatten import flatten_object, rename_properties
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.schemas import SchemaExpansion, with_defs
 from orchestrator.catalog.tool import InputBinding, Location
 from orchestrator.record import JsonObject
 
@@ -61,17 +60,34 @@ def read_inputs(operation: Operation) -> Inputs:
     Raises:
         DocumentInvalid: a parameter or body that OpenAPI does not allow.
     """
-    expansion = SchemaExpansion(operation.graph, "input")
     parameters = operation.parameters()
+    expansion = _ExpansionOfInputs(operation, parameters)
     fields = [_read_parameter(p, expansion) for p in parameters if _is_input(p)]
     body = _read_body(operation, expansion)
     named = _named([*fields, *body.fields])
     return Inputs(
-        schema=with_defs(_object_schema(named, body), expansion.defs),
+        schema=expansion.closed(_object_schema(named, body)),
         bindings=tuple(_binding(name, place) for name, place in _in_stable_order(named)),
         content_type=body.content_type,
         idempotency_header=_idempotency_header(parameters),
     )
+
+
+class _ExpansionOfInputs:
+    """Expands what stands together in one operation's inputs, and is so large as all of it."""
+
+    def __init__(self, operation: Operation, parameters: Iterable[Node]) -> None:
+        written = [_parameter_written(parameter) for parameter in parameters]
+        _, media_type = _chosen_body(operation)
+        written.append(media_type.raw("schema") if media_type is not None else None)
+        known = [schema for schema in written if schema is not None]
+        self._limit = operation.graph.inline_limit(known)
+        self._expansion = operation.graph.expansion("input")
+        self.opened = self._expansion.opened
+        self.closed = self._expansion.closed
+
+    def expand(self, schema: Node) -> JsonObject:
+        return self._expansion.expand(schema, limit=self._limit)
 
 
 def _idempotency_header(parameters: Iterable[Node]) -> str | None:
@@ -92,7 +108,7 @@ def _is_input(parameter: Node) -> bool:
     return _header_name(parameter) not in _IDEMPOTENCY_HEADERS | _IGNORED_HEADERS
 
 
-def _read_parameter(parameter: Node, expansion: SchemaExpansion) -> _Field:
+def _read_parameter(parameter: Node, expansion: _ExpansionOfInputs) -> _Field:
     location = parameter.require("in")
     if location.text() not in get_args(Location) or location.text() == "body":
         raise location.invalid(f"a parameter cannot be in {location.text()!r}")
@@ -116,8 +132,8 @@ def _serialization(parameter: Node, location: str) -> tuple[str, bool]:
     return style, explode.value is True if explode is not None else style == "form"
 
 
-def _parameter_schema(parameter: Node, expansion: SchemaExpansion) -> JsonObject:
-    written = parameter.raw("schema") or _content_schema(parameter)
+def _parameter_schema(parameter: Node, expansion: _ExpansionOfInputs) -> JsonObject:
+    written = _parameter_written(parameter)
     schema = expansion.expand(written) if written is not None else {}
     if (description := _text(parameter, "description")) is not None:
         schema = {**schema, "description": description}
@@ -127,6 +143,10 @@ def _parameter_schema(parameter: Node, expansion: SchemaExpansion) -> JsonObject
     return {**schema, "deprecated": True} if _flag(parameter, "deprecated") else schema
 
 
+def _parameter_written(parameter: Node) -> Node | None:
+    return parameter.raw("schema") or _content_schema(parameter)
+
+
 def _content_schema(parameter: Node) -> Node | None:
     content = parameter.at("content")
     for _, media_type in content.items() if content is not None else ():
@@ -134,16 +154,21 @@ def _content_schema(parameter: Node) -> Node | None:
     return None
 
 
-def _read_body(operation: Operation, expansion: SchemaExpansion) -> _Body:
+def _chosen_body(operation: Operation) -> tuple[str | None, Node | None]:
+    """The media type that is sent, and where it is described."""
     body = operation.node.at("requestBody")
     content = body.at("content") if body is not None else None
-    if body is None or content is None:
-        return _Body()
-    media_types = dict(content.items())
+    media_types = dict(content.items()) if content is not None else {}
     content_type = choose_content_type(media_types)
-    if content_type is None:
+    return content_type, media_types[content_type] if content_type is not None else None
+
+
+def _read_body(operation: Operation, expansion: _ExpansionOfInputs) -> _Body:
+    body = operation.node.at("requestBody")
+    content_type, media_type = _chosen_body(operation)
+    if body is None or content_type is None or media_type is None:
         return _Body()
-    media_type, required = media_types[content_type], _flag(body, "required")
+    required = _flag(body, "required")
     written = media_type.raw("schema")
     schema = expansion.expand(written) if written is not None else {}
     if is_json(content_type) or content_type in _FORM_TYPES:

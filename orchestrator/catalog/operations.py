@@ -4,7 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orchestrator.catalog.node import Node
+from orchestrator.catalog.pointer import format_pointer
 from orchestrator.catalog.schemas import SchemaGraph
+from orchestrator.catalog.wellformed import find_fault
+from orchestrator.errors import DocumentInvalid
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -86,11 +89,13 @@ def operations(root: Node) -> Iterator[Operation]:
 
 
 def check_version(root: Node) -> None:
-    """Refuse what is not an OpenAPI 3.0 or 3.1 document.
+    """Refuse what is not an OpenAPI 3.0 or 3.1 document, or not made of JSON's values.
 
     Raises:
         DocumentInvalid: with the version that was found, if any.
     """
+    if (fault := find_fault(root.value)) is not None:
+        raise DocumentInvalid(root.document, format_pointer(fault.path), fault.reason)
     mapping = root.mapping()
     version = mapping.get("openapi")
     if isinstance(version, str) and version.startswith(("3.0.", "3.1.")):

@@ -1,17 +1,27 @@
 """OpenAPI Overlay 1.0: contracts added to documents that one does not own."""
 
+import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 import jsonpath_rfc9535
 from jsonpath_rfc9535 import JSONPathError, JSONPathQuery
 from pydantic import Field, JsonValue
 
 from orchestrator.catalog.node import Node
-from orchestrator.errors import DocumentInvalid
+from orchestrator.errors import DocumentInvalid, OverlayWarning
 from orchestrator.record import JsonObject, Record
 
 _Path = tuple[str | int, ...]
+
+_VERSION = re.compile(r"1\.0\.\d+")
+_OVERLAY_FIELDS = frozenset({"overlay", "info", "extends", "actions"})
+_INFO_FIELDS = frozenset({"title", "version"})
+_ACTION_FIELDS = frozenset({"target", "description", "update", "remove"})
+_LATER_FIELDS = {"copy": "came with Overlay 1.1; write what it would copy under `update`"}
 
 
 class OverlayAction(Record):
@@ -20,6 +30,7 @@ class OverlayAction(Record):
     target: str = Field(description="an RFC 9535 JSONPath, e.g. $.paths['/book'].post")
     update: JsonValue = None
     remove: bool = False
+    acts: bool = Field(default=True, description="False when it has neither update nor remove")
 
 
 class Overlay(Record):
@@ -30,8 +41,29 @@ class Overlay(Record):
     actions: tuple[OverlayAction, ...]
 
     def is_for(self, document: str) -> bool:
-        """Whether it is meant for a document of that name."""
-        return self.extends is None or PurePosixPath(self.extends).stem == document
+        """Whether it is meant for a document of that name: the stem of the file it extends."""
+        if self.extends is None:
+            return True
+        return PurePosixPath(unquote(urlsplit(self.extends).path)).stem == document
+
+
+class IdleAction(Record):
+    """An action that changed nothing in any document."""
+
+    overlay: str
+    pointer: str = Field(description="RFC 6901 pointer into the overlay")
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.overlay} at {self.pointer}: {self.reason}"
+
+
+class Overlaid(NamedTuple):
+    """Documents with their overlays applied."""
+
+    documents: dict[str, JsonObject]
+    idle: tuple[IdleAction, ...]
+    """Actions that changed nothing; the standard allows it, and it is seldom what was meant."""
 
 
 def parse_overlay(name: str, content: JsonObject) -> Overlay:
@@ -42,37 +74,80 @@ def parse_overlay(name: str, content: JsonObject) -> Overlay:
     """
     root = Node.of(name, content)
     version = root.require("overlay")
-    if not version.text().startswith("1.0."):
+    if not _VERSION.fullmatch(version.text()):
         raise version.invalid(f"an Overlay 1.0 document is wanted; it is {version.text()!r}")
+    _refuse_unknown(root, _OVERLAY_FIELDS)
+    _check_info(root.require("info"))
     extends = root.at("extends")
     return Overlay(
         name=name,
         extends=extends.text() if extends is not None else None,
-        actions=tuple(_parse_action(action) for action in root.require("actions").raw_elements()),
+        actions=_parse_actions(root.require("actions")),
     )
+
+
+def _check_info(info: Node) -> None:
+    _refuse_unknown(info, _INFO_FIELDS)
+    for field in ("title", "version"):
+        info.require(field).text()
+
+
+def _parse_actions(listed: Node) -> tuple[OverlayAction, ...]:
+    actions: list[OverlayAction] = []
+    written: list[JsonValue] = []
+    for place in listed.raw_elements():
+        if place.value in written:
+            first = written.index(place.value)
+            raise place.invalid(f"it repeats the action /actions/{first}, to which it would add")
+        written.append(place.value)
+        actions.append(_parse_action(place))
+    if not actions:
+        raise listed.invalid("an overlay has at least one action")
+    return tuple(actions)
 
 
 def _parse_action(action: Node) -> OverlayAction:
-    target, remove = action.require("target"), action.at("remove")
+    _refuse_unknown(action, _ACTION_FIELDS)
+    target, remove, update = action.require("target"), action.raw("remove"), action.raw("update")
     _compile_path(target.text(), target)
-    update = action.raw("update")
+    if remove is not None and not isinstance(remove.value, bool):
+        raise remove.invalid("remove is true or false")
+    removes = remove is not None and remove.value is True
     return OverlayAction(
         target=target.text(),
         update=update.value if update is not None else None,
-        remove=remove is not None and remove.value is True,
+        remove=removes,
+        acts=removes or update is not None,
     )
+
+
+def _refuse_unknown(place: Node, known: frozenset[str]) -> None:
+    """Refuse a field that Overlay 1.0 does not have: what it was to say would not be done."""
+    for field in place.mapping():
+        if field not in known and not field.startswith("x-"):
+            reason = _LATER_FIELDS.get(field, f"is no field of Overlay 1.0 here: {_listed(known)}")
+            raise place.invalid(f"{field!r} {reason}")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _compile_path(target: str, place: Node) -> JSONPathQuery:
     try:
         return jsonpath_rfc9535.compile(target)
     except JSONPathError as error:
-        raise place.invalid(f"{target!r} is no JSONPath: {error}") from error
+        reason = " ".join(str(error).split())
+        raise place.invalid(f"{target!r} is no JSONPath: {reason}") from error
 
 
-def apply_overlays(
-    documents: Mapping[str, JsonObject], overlays: Iterable[Overlay]
-) -> dict[str, JsonObject]:
+def warn_of_idle(idle: Iterable[IdleAction]) -> None:
+    """Say of each action that changed nothing, as a warning of Python's: it is not an error."""
+    for action in idle:
+        warnings.warn(str(action), OverlayWarning, stacklevel=3)
+
+
+def apply_overlays(documents: Mapping[str, JsonObject], overlays: Iterable[Overlay]) -> Overlaid:
     """The documents with the overlays applied in order; the ones given are not changed.
 
     Raises:
@@ -80,15 +155,33 @@ def apply_overlays(
             that it selects.
     """
     result = dict(documents)
+    idle: list[IdleAction] = []
     for overlay in overlays:
         meant = [name for name in result if overlay.is_for(name)]
         if not meant:
             raise DocumentInvalid(
                 overlay.name, "/extends", f"no document {overlay.extends!r} was loaded"
             )
+        done: set[int] = set()
         for name in meant:
-            result[name] = apply_overlay(result[name], overlay)
-    return result
+            result[name], acted = _applied(result[name], overlay)
+            done |= acted
+        idle += _idle(overlay, done, meant)
+    return Overlaid(result, tuple(idle))
+
+
+def _idle(overlay: Overlay, done: set[int], documents: list[str]) -> list[IdleAction]:
+    return [
+        IdleAction(
+            overlay=overlay.name,
+            pointer=f"/actions/{index}",
+            reason=f"{action.target} selects nothing in {', '.join(documents)}"
+            if action.acts
+            else "it has neither update nor remove: true, so it changes nothing",
+        )
+        for index, action in enumerate(overlay.actions)
+        if index not in done
+    ]
 
 
 def apply_overlay(document: JsonObject, overlay: Overlay) -> JsonObject:
@@ -99,24 +192,39 @@ def apply_overlay(document: JsonObject, overlay: Overlay) -> JsonObject:
     Raises:
         DocumentInvalid: the update does not fit the place that its target selects.
     """
+    return _applied(document, overlay)[0]
+
+
+def _applied(document: JsonObject, overlay: Overlay) -> tuple[JsonObject, set[int]]:
+    """The document after all actions, and which of them selected anything."""
     result: JsonValue = document
+    acted: set[int] = set()
     for index, action in enumerate(overlay.actions):
         for path in _selected(result, action):
+            acted.add(index)
             try:
                 result = _removed(result, path) if action.remove else _updated(result, path, action)
             except ValueError as error:
                 pointer = f"/actions/{index}"
                 raise DocumentInvalid(overlay.name, pointer, str(error)) from error
     assert isinstance(result, dict)
-    return result
+    return result, acted
 
 
 def _selected(document: JsonValue, action: OverlayAction) -> list[_Path]:
     """Where the target leads; of a list the last first, so that removing keeps the others."""
     assert isinstance(document, dict)
-    nodes = jsonpath_rfc9535.compile(action.target).find(document)
+    nodes = jsonpath_rfc9535.compile(action.target).find(document) if action.acts else ()
     paths = dict.fromkeys(node.location for node in nodes)
-    return list(reversed(paths)) if action.remove else list(paths)
+    if not action.remove:
+        return list(paths)
+    # What stands inside of something that goes too is gone with it.
+    outer = [path for path in paths if not any(path[:n] in paths for n in range(len(path)))]
+    return sorted(outer, key=_indexes, reverse=True)
+
+
+def _indexes(path: _Path) -> tuple[tuple[bool, int, str], ...]:
+    return tuple((True, step, "") if isinstance(step, int) else (False, 0, step) for step in path)
 
 
 def _updated(value: JsonValue, path: _Path, action: OverlayAction) -> JsonValue:
@@ -124,9 +232,27 @@ def _updated(value: JsonValue, path: _Path, action: OverlayAction) -> JsonValue:
         return _with_child(value, path, _updated(_child(value, path[0]), path[1:], action))
     if isinstance(value, list):
         return [*value, action.update]
-    if isinstance(value, dict) and isinstance(action.update, dict):
-        return _merged(value, action.update)
-    raise ValueError(f"{action.target} selects something that this update does not fit")
+    if not isinstance(value, dict):
+        raise ValueError(
+            f"{action.target} selects {_kind(value)}; select the object that holds it, and update "
+            "its property"
+        )
+    if not isinstance(action.update, dict):
+        raise ValueError(
+            f"{action.target} selects an object, which {_kind(action.update)} does not fit: "
+            "an update of an object is an object"
+        )
+    return _merged(value, action.update)
+
+
+def _kind(value: JsonValue) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    return {"dict": "an object", "list": "a list", "str": "a string"}.get(
+        type(value).__name__, "a number"
+    )
 
 
 def _removed(value: JsonValue, path: _Path) -> JsonValue:
@@ -135,9 +261,18 @@ def _removed(value: JsonValue, path: _Path) -> JsonValue:
     if len(path) > 1:
         return _with_child(value, path, _removed(_child(value, path[0]), path[1:]))
     if isinstance(value, list):
-        return [item for index, item in enumerate(value) if index != path[0]]
+        return _without_element(value, path[0])
     assert isinstance(value, dict)
     return {key: item for key, item in value.items() if key != path[0]}
+
+
+def _without_element(value: list[JsonValue], position: str | int) -> JsonValue:
+    gone = value[int(position)]
+    if not isinstance(gone, dict | list):
+        raise ValueError(
+            f"{_kind(gone)} in a list cannot be removed alone; remove the list and add another"
+        )
+    return [item for index, item in enumerate(value) if index != position]
 
 
 def _child(value: JsonValue, step: str | int) -> JsonValue:

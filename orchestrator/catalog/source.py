@@ -1,17 +1,84 @@
 """The only file reading of the catalog: documents and overlays from files and folders."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
-from orchestrator.catalog.overlay import Overlay, parse_overlay
+from orchestrator.catalog.overlay import IdleAction, Overlay, apply_overlays, parse_overlay
+from orchestrator.catalog.places import Place, find_lines
+from orchestrator.catalog.pointer import format_pointer
+from orchestrator.catalog.wellformed import find_fault
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.record import JsonObject
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
+_MAX_MEGABYTES = 50
+_MEGABYTE = 2**20
+_CONTRACT_SCHEMA = Path(__file__).parents[2] / "specs" / "x-orchet.schema.json"
+"""Beside the packages, both in a checkout and installed."""
+
+
+class Sources(NamedTuple):
+    """What was read from files, overlays applied."""
+
+    documents: dict[str, JsonObject]
+    files: dict[str, Path]
+    """Where each document is, by its name; and each overlay, by the name of its file."""
+    idle: tuple[IdleAction, ...]
+    """Actions of overlays that changed nothing."""
+
+
+def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = ()) -> Sources:
+    """Documents by name, each made self-contained, with the overlays applied.
+
+    Raises:
+        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
+        DocumentInvalid: a file is no document, a reference to another file leads nowhere, or an
+            overlay is at fault.
+        UsageError: no document was found.
+    """
+    documents, files = _read(paths)
+    overlaid = apply_overlays(documents, read_overlays(overlays))
+    files |= {Path(path).name: Path(path) for path in overlays}
+    return Sources(overlaid.documents, files, overlaid.idle)
+
+
+def read_places(
+    files: Mapping[str, Path], wanted: Iterable[tuple[str, str]]
+) -> dict[tuple[str, str], Place]:
+    """File and line of places that are named by document and JSON pointer.
+
+    Args:
+        files: where each document and overlay is, as in `Sources`.
+        wanted: document and pointer; those of a document without a file are left out.
+    """
+    pointers: dict[str, list[str]] = defaultdict(list)
+    for document, pointer in wanted:
+        if document in files:
+            pointers[document].append(pointer)
+    places: dict[tuple[str, str], Place] = {}
+    for document, listed in pointers.items():
+        file = files[document]
+        lines = find_lines(file.read_text(encoding="utf-8-sig"), listed)
+        for pointer in listed:
+            places[document, pointer] = Place(str(file), lines.get(pointer))
+    return places
+
+
+@cache
+def read_contract_schema() -> JsonObject:
+    """The published JSON Schema of the extensions, specs/x-orchet.schema.json.
+
+    Raises:
+        DocumentUnreadable: it is not where the project keeps it.
+    """
+    return read_object(_CONTRACT_SCHEMA)
 
 
 def read_documents(paths: Iterable[str | Path]) -> dict[str, JsonObject]:
@@ -25,16 +92,22 @@ def read_documents(paths: Iterable[str | Path]) -> dict[str, JsonObject]:
         DocumentInvalid: a file is no document, or two files have the same stem.
         UsageError: no document was found.
     """
+    return _read(paths)[0]
+
+
+def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str, Path]]:
     asked = [Path(path) for path in paths]
     documents: dict[str, JsonObject] = {}
+    files: dict[str, Path] = {}
     for file, parsed in _find(asked):
         if file.stem in documents:
             raise DocumentInvalid(file.stem, "", f"another document is called so: rename {file}")
         documents[file.stem] = bundle(file.stem, parsed, at=file, read=read_object)
+        files[file.stem] = file
     if not documents:
         named = ", ".join(str(path) for path in asked) or "nothing"
         raise UsageError(f"no OpenAPI document found in {named}; name a file or a folder of them")
-    return documents
+    return documents, files
 
 
 def read_overlays(paths: Sequence[str | Path]) -> list[Overlay]:
@@ -54,17 +127,34 @@ def read_object(path: Path) -> JsonObject:
         DocumentUnreadable: the file is missing, is neither JSON nor YAML, or holds no object.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = _read_text(path)
         value = _parse_json(text) if path.suffix == ".json" else load_yaml(text)
     except OSError as error:
         raise DocumentUnreadable(str(path), error.strerror or "it cannot be opened") from error
     except RecursionError as error:
         raise DocumentUnreadable(str(path), "it is nested too deep") from error
+    except UnicodeDecodeError as error:
+        raise DocumentUnreadable(str(path), "it is not text in UTF-8") from error
     except ValueError as error:
         raise DocumentUnreadable(str(path), str(error)) from error
     if not isinstance(value, dict):
         raise DocumentUnreadable(str(path), "it holds no object; an OpenAPI document is one")
+    if (fault := find_fault(value)) is not None:
+        raise DocumentUnreadable(
+            str(path), f"{fault.reason} at {format_pointer(fault.path) or '/'}"
+        )
     return value
+
+
+def _read_text(path: Path) -> str:
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError("it is no file")
+    if found.st_size > _MAX_MEGABYTES * _MEGABYTE:
+        raise ValueError(
+            f"it holds {found.st_size / _MEGABYTE:.0f} MB, and at most {_MAX_MEGABYTES} MB are read"
+        )
+    return path.read_text(encoding="utf-8-sig")
 
 
 def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject]]:
@@ -86,8 +176,8 @@ def _parse_json(text: str) -> Any:
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # None, so it goes on
         raise ValueError(f"the key {twice!r} is there twice")
     return result
 

@@ -2,15 +2,20 @@
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, SkipValidation
 
 from orchestrator.record import JsonObject, Record
+
+Schema = Annotated[JsonObject, SkipValidation]
+"""A compiled JSON Schema, taken as it is: the tools of a document share most of theirs, and a copy,
+as validation makes one, would undo that. Nothing may change one."""
 
 Location = Literal["path", "query", "header", "cookie", "body"]
 
 
+SCHEMA_FIELDS = frozenset({"input_schema", "output_schema"})
 _SPENDS_NOTHING = frozenset({None, "structured-expense", "structured-message"})
 
 
@@ -39,13 +44,13 @@ class InputBinding(Record):
 
 
 class ToolCallTemplate(Record):
-    """Another tool to call, with its inputs filled by OpenAPI runtime expressions."""
+    """Another tool to call, with its inputs filled by OpenAPI runtime expressions and constants."""
 
     tool: str
-    arguments: dict[str, str] = Field(
+    arguments: JsonObject = Field(
         default_factory=dict,
-        description="input name to expression, e.g. $response.body#/booking_id; "
-        "one that finds nothing leaves the input out",
+        description="input name to expression, e.g. $response.body#/booking_id, or to a constant; "
+        "an expression that finds nothing leaves the input out",
     )
 
 
@@ -76,10 +81,10 @@ class Tool(Record):
     server_variables: dict[str, str] = Field(
         default_factory=dict, description="defaults of the server's variables"
     )
-    input_schema: JsonObject = Field(
+    input_schema: Schema = Field(
         description="JSON Schema 2020-12, an object; local $refs are resolved into $defs"
     )
-    output_schema: JsonObject | None = Field(
+    output_schema: Schema | None = Field(
         default=None, description="schema of the success answer; None when it has no JSON body"
     )
     bindings: tuple[InputBinding, ...] = ()
@@ -108,6 +113,11 @@ class Tool(Record):
     credentials: tuple[str, ...] = Field(
         default=(), description="security schemes of the first requirement: all are attached"
     )
+
+    def as_json(self) -> JsonObject:
+        """This tool in JSON's types, its schemas not copied."""
+        content: JsonObject = self.model_dump(mode="json", exclude=set(SCHEMA_FIELDS))
+        return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     @property
     def needs_confirmation(self) -> bool:

@@ -1,24 +1,25 @@
 """Breaches of a JSON Schema in words that a planner can act on, and that never quote a value."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from jsonschema.exceptions import ValidationError
+from jsonschema.exceptions import UnknownType, ValidationError
 from rapidfuzz import fuzz, process
 from referencing.exceptions import Unresolvable
 
+from orchestrator.catalog.patterns import matches_pattern
+
 SCHEMA_FAULTS: Final = (
-    re.error,
     Unresolvable,
+    UnknownType,
     RecursionError,
     LookupError,
     TypeError,
     ValueError,
     AttributeError,
 )
-"""What evaluating a schema that is itself at fault raises: a pattern that Python cannot read, a
-reference that leads nowhere, a format checker that meets text it did not expect."""
+"""What evaluating a schema that is itself at fault raises: a pattern that is none, a reference that
+leads nowhere, an unknown type, a format checker that meets text it did not expect."""
 
 _SHOWN = 12
 """Alternatives that are listed before the rest is only counted."""
@@ -85,7 +86,7 @@ def _extra(error: ValidationError) -> Iterator[str]:
         yield f"{_subject(error)} has a property that does not fit"
         return
     for name in error.instance:
-        if name not in known and not any(re.search(pattern, name) for pattern in patterns):
+        if name not in known and not any(matches_pattern(p, name) for p in patterns):
             yield unknown_name(_path([*error.absolute_path, name]), known)
 
 

@@ -36,7 +36,11 @@ def dev(
 async def _dev(ports: Ports, folder: Path | None, specs: list[Path] | None) -> None:
     ports.check_free()
     settings = load_settings()
-    stack = Stack(folder or settings.state_dir, tuple(specs or settings.specs), ports)
+    # Overlays of the settings are for the documents of the settings.
+    overlays = () if specs else settings.overlays
+    stack = Stack(
+        folder or settings.state_dir, tuple(specs or settings.specs), ports, overlays=overlays
+    )
     stop = asyncio.Event()
     for signum in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signum, stop.set)

@@ -1,6 +1,7 @@
 """The command tree, and the one place where an error becomes a line and an exit code."""
 
 import sys
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -59,6 +60,7 @@ _USAGE = (
     errors.UsageError,
     errors.DocumentUnreadable,
     errors.ToolNotFound,
+    errors.ArgumentsInvalid,
     errors.MissionNotFound,
     errors.ConfirmationError,
 )
@@ -70,9 +72,24 @@ def exit_code(error: errors.OrchestratorError) -> int:
 
 
 def main() -> None:
-    """Run the command line; every error of ours is one line on standard error."""
+    """Run the command line; every error and warning of ours is one line on standard error."""
+    _tell_warnings_in_a_line()
     try:
         app()
     except errors.OrchestratorError as error:
         typer.echo(f"orchestrator: {error}", err=True)
         sys.exit(exit_code(error))
+
+
+def _tell_warnings_in_a_line() -> None:
+    """Print a warning of ours without the line of code that it came from."""
+    otherwise = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, errors.OverlayWarning):
+            typer.echo(f"orchestrator: warning: {message}", err=True)
+        else:
+            otherwise(message, category, *place, **more)
+
+    warnings.showwarning = show
+    warnings.simplefilter("always", errors.OverlayWarning)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -23,6 +24,8 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.demo import DemoMission, DemoReport
     from orchestrator.devserver import Stack
     from orchestrator.mission import MissionResult, Question
+    from orchestrator.outcome import ToolOutcome
+    from orchestrator.routing.calibration import Calibration
     from orchestrator.routing.router import Explanation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga import Obligation, RollbackReport
@@ -34,14 +37,18 @@ _COLORS = {
     "cancelled": "yellow",
     "running": "cyan",
     "failed": "red",
+    "rejected": "red",
+    "unknown": "red",
     "parked": "red",
     "terminated": "red",
 }
 
 
 def _table(*columns: str) -> Table:
-    """A table that folds what is too long: an id that was cut off cannot be copied."""
-    return Table(*(Column(name, overflow="fold") for name in columns), box=None, pad_edge=False)
+    """A table that folds what is too long, but never its first column: that is what one copies."""
+    first, *others = columns
+    folding = (Column(name, overflow="fold") for name in others)
+    return Table(Column(first, no_wrap=True), *folding, box=None, pad_edge=False)
 
 
 def colored(status: str) -> str:
@@ -179,10 +186,9 @@ def mission(console: Console, result: MissionResult) -> None:
 
 
 def _ledger(obligations: Sequence[Obligation]) -> Table:
-    table = _table("obligation", "tool", "state", "price", "confirmed by", "note")
+    table = _table("tool", "state", "price", "confirmed by", "note")
     for o in obligations:
         table.add_row(
-            o.obligation_id,
             o.tool,
             colored(o.state.value),
             str(o.price or ""),
@@ -263,6 +269,22 @@ def tool(console: Console, shown: Tool) -> None:
         console.print(f"undone by: {shown.compensation.cancel.tool}")
 
 
+def answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:
+    """The body of an answer; why there is none, and what of it breaks the contract, on errors."""
+    if outcome.body is not None:
+        if isinstance(outcome.body, str):
+            console.print(escape(outcome.body), soft_wrap=True)
+        else:
+            console.print_json(data=outcome.body)
+    if outcome.kind != "succeeded":
+        errors.print(f"{colored(outcome.kind)}: {escape(outcome.reason or '')}", soft_wrap=True)
+    elif outcome.body is None:
+        errors.print(f"HTTP {outcome.status}, without a body that could be read")
+    if outcome.contract_breach is not None:
+        breach = escape(outcome.contract_breach)
+        errors.print(f"the answer breaks its contract: {breach}", soft_wrap=True)
+
+
 def matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
     """What discovery found."""
     if not found:
@@ -311,3 +333,17 @@ def evaluation(console: Console, report: BaseModel) -> None:
     for name, value in report.model_dump(mode="json").items():
         table.add_row(name, f"{value:.3f}" if isinstance(value, float) else str(value))
     console.print(table)
+
+
+def calibration(console: Console, report: Calibration, out: Path) -> None:
+    """What a calibration changes for its own records, and where the profile went."""
+    table = _table("of its own records", "before", "after")
+    rows = (
+        ("the first tool was called", report.first_right_before, report.first_right_after),
+        ("all that was called was forwarded", report.covered_before, report.covered_after),
+        ("mean K", report.mean_k_before, report.mean_k_after),
+    )
+    for name, before, after in rows:
+        table.add_row(name, f"{before:.3f}", f"{after:.3f}")
+    console.print(table)
+    console.print(f"{report.records} records; the profile is in {out}", soft_wrap=True)

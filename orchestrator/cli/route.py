@@ -8,13 +8,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from orchestrator.adapters.files import replace_file
+from orchestrator.adapters.route_traces import read_records
 from orchestrator.cli import render
 from orchestrator.cli.output import AsJson, console, print_json
 from orchestrator.cli.tools import open_catalog
-from orchestrator.cli.values import Specs
+from orchestrator.cli.values import Overlays, Specs
 from orchestrator.errors import UsageError
 from orchestrator.routing.evaluation import evaluate
 from orchestrator.routing.router import Router
+from orchestrator.routing.trace import RouteRecord
+from orchestrator.settings import load_routing_profile, load_settings
 
 
 class _TextOrCommand(TyperGroup):
@@ -38,6 +42,7 @@ app = typer.Typer(
 def route_text(
     text: Annotated[str, typer.Argument(help="The request, in plain words.")],
     specs: Specs = None,
+    overlays: Overlays = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show every feature of the best candidates.")
     ] = False,
@@ -47,7 +52,8 @@ def route_text(
 
     Example: orchestrator route "weather in London" --explain
     """
-    router = Router(open_catalog(specs))
+    profile = load_routing_profile(load_settings().routing_profile)
+    router = Router(open_catalog(specs, overlays), profile=profile)
     explanation = router.explain(text, now=datetime.now(UTC))
     if as_json:
         selection = explanation.selection
@@ -61,6 +67,13 @@ def route_text(
 @app.command("eval")
 def evaluate_folder(
     folder: Annotated[Path, typer.Argument(help="A folder with tools.jsonl and queries.jsonl.")],
+    split: Annotated[str, typer.Option(help="Which queries: those of this split.")] = "eval",
+    profile: Annotated[
+        Path | None, typer.Option(help="A routing profile, as `route calibrate` writes it.")
+    ] = None,
+    traces: Annotated[
+        Path | None, typer.Option(help="Write a record of each query here, for `calibrate`.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recall, coverage, mean K, nDCG and latency on a dataset.
@@ -70,8 +83,46 @@ def evaluate_folder(
     for name in ("tools.jsonl", "queries.jsonl"):
         if not (folder / name).is_file():
             raise UsageError(f"{folder} has no {name}; name a folder that holds both files")
-    report = evaluate(folder, clock=time.perf_counter)
+    records: list[RouteRecord] = []
+    report = evaluate(
+        folder,
+        split=split,
+        profile=load_routing_profile(profile),
+        clock=time.perf_counter,
+        traces=records.append,
+    )
+    if traces is not None:
+        traces.write_text("".join(f"{r.model_dump_json()}\n" for r in records), encoding="utf-8")
     if as_json:
         print_json(report)
     else:
         render.evaluation(console, report)
+
+
+@app.command("calibrate")
+def calibrate_profile(
+    traces: Annotated[
+        Path, typer.Argument(help="A worker's route-traces.db, or what `eval --traces` wrote.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write the profile.")],
+    base: Annotated[
+        Path | None, typer.Option(help="The profile that the records were routed with.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn thresholds and a signal for each tool from records of what was called.
+
+    The profile is used by workers that find it in ORCHESTRATOR_ROUTING_PROFILE.
+
+    Example: orchestrator route calibrate ~/.orchestrator/route-traces.db --out profile.json
+    """
+    from orchestrator.routing.calibration import calibrate
+
+    report = calibrate(read_records(traces), profile=load_routing_profile(base))
+    if not report.records:
+        raise UsageError(f"{traces} holds no selection of which the called tool is known")
+    replace_file(out, f"{report.profile.model_dump_json(indent=2)}\n".encode(), mode=0o644)
+    if as_json:
+        print_json(report)
+    else:
+        render.calibration(console, report, out)

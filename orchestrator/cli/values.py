@@ -18,6 +18,11 @@ Specs = Annotated[
     typer.Option("--specs", help="An OpenAPI file or a folder of them; may be repeated."),
 ]
 
+Overlays = Annotated[
+    list[Path] | None,
+    typer.Option("--overlay", help="An OpenAPI Overlay document; may be repeated."),
+]
+
 
 def read_pairs(pairs: Sequence[str]) -> JsonObject:
     """`["guests=2", "city=Rome"]` as {"guests": 2, "city": "Rome"}: JSON where it reads as such.
@@ -27,14 +32,25 @@ def read_pairs(pairs: Sequence[str]) -> JsonObject:
     """
     values: JsonObject = {}
     for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals or not name.strip():
-            raise UsageError(f"{pair!r} is not NAME=VALUE, e.g. guests=2")
-        values[name.strip()] = _value(text)
+        name, text = split_pair(pair)
+        values[name] = read_json(text)
     return values
 
 
-def _value(text: str) -> JsonValue:
+def split_pair(pair: str) -> tuple[str, str]:
+    """Name and text of `name=text`.
+
+    Raises:
+        UsageError: it has no `=` or no name.
+    """
+    name, equals, text = pair.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"{pair!r} is not NAME=VALUE, e.g. guests=2")
+    return name.strip(), text
+
+
+def read_json(text: str) -> JsonValue:
+    """The text as JSON where it reads as such, else the text itself."""
     try:
         value: JsonValue = json.loads(text, parse_constant=_no_number)
     except ValueError:

@@ -16,9 +16,17 @@ class AgentProfile(Record):
     name: str
     instructions: str = ""
     domains: tuple[str, ...] = Field(default=(), description="empty: every domain of the catalog")
-    model: str | None = Field(default=None, description="None: the deterministic planner")
+    model: str | None = Field(
+        default=None, description="provider:model; None: the worker's default, if any"
+    )
     task_queue: str | None = Field(default=None, description="None: the mission's own")
     max_steps: int = Field(default=16, ge=1, description="planner decisions per leg")
+    max_tool_calls: int = Field(
+        default=12, ge=1, description="calls of tools per leg; discovery and questions are free"
+    )
+    context_tokens: int = Field(
+        default=32_000, ge=1_000, description="what the prompt of one step may take"
+    )
 
 
 class LegPlan(Record):

@@ -8,9 +8,12 @@ from itertools import pairwise
 from typing import Final, Literal, cast
 
 from jsonschema import Draft202012Validator
+from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.validator import SchemaValidator
+from orchestrator.catalog.violations import SCHEMA_FAULTS
 from orchestrator.planning import lexicon
 from orchestrator.record import JsonObject
 from orchestrator.routing.words import tokens
@@ -64,7 +67,11 @@ class Parameter:
 
     def accepts(self, value: JsonValue) -> bool:
         """Whether the schema allows the value."""
-        return bool(self._validator.is_valid(value))
+        try:
+            return self._validator.is_valid(value)
+        except SCHEMA_FAULTS:
+            # The call itself is refused with the reason; a plan must not fail on the way to it.
+            return True
 
     def first_accepted(self, *values: JsonValue) -> JsonValue:
         """The first of the values that the schema allows, None left aside; None when none is."""
@@ -84,11 +91,11 @@ class Parameter:
         return read_parameters(self.schema, self.root, parent=self.words)
 
     @cached_property
-    def _validator(self) -> Draft202012Validator:
+    def _validator(self) -> Validator:
         schema: JsonObject = dict(self.schema)
         if "$defs" in self.root:
             schema["$defs"] = self.root["$defs"]
-        return Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        return SchemaValidator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
 
 
 def tool_parameters(tool: Tool) -> tuple[Parameter, ...]:

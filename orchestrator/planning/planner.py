@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.errors import DecisionInvalid, PlanInvalid
@@ -46,6 +47,17 @@ class Planner(Protocol):
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> StepDecision:
         """The next step of one leg."""
+        ...
+
+
+@runtime_checkable
+class MeteredPlanner(Planner, Protocol):
+    """A planner whose steps cost something."""
+
+    async def plan_metered(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        """The next step of one leg, and what deciding it took; None when it took nothing."""
         ...
 
 
@@ -102,7 +114,7 @@ def _check_call(
     decision: CallTool, selection: Selection, context: StepContext, catalog: Catalog
 ) -> None:
     shown = {*selection.tools, *context.discovered}
-    if decision.tool not in shown:
+    if decision.tool not in shown and not _is_core(decision.tool, context, catalog):
         raise DecisionInvalid(
             f"{decision.tool} was not among the {len(shown)} tools shown; discover it first"
         )
@@ -112,6 +124,14 @@ def _check_call(
             f"{tool.name} has no input {', '.join(unknown)}; it takes {', '.join(tool.properties)}"
         )
     _check_handles(decision, tool)
+
+
+def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
+    """Whether the tool is in every prompt of this agent."""
+    tool = catalog.tools.get(name)
+    if tool is None or tool.load_policy != "core":
+        return False
+    return not context.agent.domains or tool.domain in context.agent.domains
 
 
 def _check_handles(decision: CallTool, tool: Tool) -> None:

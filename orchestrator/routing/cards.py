@@ -7,7 +7,8 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.intent import Action
+from orchestrator.intent import Action, SlotKind
+from orchestrator.routing.inputs import Need, needs_of, slot_kinds
 from orchestrator.routing.words import (
     NOUN_LIKE_VERBS,
     SIDE_EFFECT_ACTIONS,
@@ -32,7 +33,8 @@ class CapabilityCard:
     effect: Effect
     action: Action
     required: tuple[str, ...]
-    inputs: Mapping[str, Mapping[str, JsonValue]]
+    needs: tuple[Need, ...]
+    takes: frozenset[SlotKind]
     produces: frozenset[str]
     name_stems: tuple[str, ...]
     text_stems: tuple[str, ...]
@@ -56,14 +58,16 @@ def make_card(tool: Tool) -> CapabilityCard:
     """The card of a tool."""
     verb, action = _verb_and_action(tool)
     hidden = {*tool.pii_fields, *tool.reference_inputs}
+    required = tuple(name for name in _required(tool) if name not in hidden)
     return CapabilityCard(
         name=tool.name,
         domain=tool.domain,
         document=tool.document,
         effect=tool.effect,
         action=action,
-        required=tuple(name for name in _required(tool) if name not in hidden),
-        inputs=tool.properties,
+        required=required,
+        needs=needs_of(required, tool.properties),
+        takes=frozenset(_takes(tool)),
         produces=frozenset(property_names(tool.output_schema)),
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
@@ -109,6 +113,11 @@ def _required(tool: Tool) -> tuple[str, ...]:
     also = first.get("required") if isinstance(first, dict) else None
     names = [*tool.required_inputs, *(also if isinstance(also, list) else [])]
     return tuple(dict.fromkeys(str(name) for name in names))
+
+
+def _takes(tool: Tool) -> Iterator[SlotKind]:
+    for name, schema in tool.properties.items():
+        yield from slot_kinds(name, schema)
 
 
 def _schema_stems(tool: Tool) -> Iterator[str]:

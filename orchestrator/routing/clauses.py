@@ -45,6 +45,8 @@ _ASKING: Final = re.compile(
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _TERM = re.compile(r"\w+")
 _ARTICLE = re.compile(r"\s+(?:a|an|the|my|our|me|all)\b")
+# "and paint my house": what is done to something of one's own is done, even by an unknown verb.
+_POSSESSIVE = re.compile(r"\s+(?:my|our)\s+\w")
 _FOLLOWS_A_VERB: Final = re.compile(
     r"""\s+(?:(?:a|an|the|my|our|your|his|her|its|their|this|that|these|those|some|any|all|every|each
         |me|us|him|them|it|everyone|everybody|someone|both|to|for|on|in|at|with|about|up|what|how
@@ -122,7 +124,9 @@ def _begins_request(rest: str, verbs: Collection[str], *, firm: bool) -> bool:
     if verb in verbs or is_verb(verb):
         sure = firm or led != rest or verb not in NOUN_LIKE_VERBS
         return sure or bool(_FOLLOWS_A_VERB.match(led, word.end()))
-    return firm and verb not in STOP_WORDS and bool(_ARTICLE.match(led, word.end()))
+    if verb in STOP_WORDS or not word.group().islower():
+        return firm and verb not in STOP_WORDS and bool(_ARTICLE.match(led, word.end()))
+    return bool((_ARTICLE if firm else _POSSESSIVE).match(led, word.end()))
 
 
 def _has_object(piece: str) -> bool:

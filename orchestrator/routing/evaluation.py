@@ -17,6 +17,7 @@ from orchestrator.record import Record
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Band, Selection
+from orchestrator.routing.trace import RouteRecord, record_of
 
 CUTOFFS = (1, 3, 5)
 
@@ -92,6 +93,7 @@ def evaluate(
     split: str | None = "eval",
     profile: RoutingProfile | None = None,
     clock: Callable[[], float] | None = None,
+    traces: Callable[[RouteRecord], object] | None = None,
 ) -> Evaluation:
     """Route every query of a folder and compare with its gold tools.
 
@@ -100,6 +102,7 @@ def evaluate(
         split: only queries of that split; None or a split that no query names takes all.
         profile: the routing profile; the defaults when None.
         clock: seconds from any origin, e.g. time.perf_counter; None leaves latencies out.
+        traces: takes the record of each query that some tool fits, its gold tools as those called.
 
     Raises:
         DocumentUnreadable: a file is missing or a line is not what it should be.
@@ -109,7 +112,12 @@ def evaluate(
     catalog = Catalog.from_functions(_read_lines(root / "tools.jsonl"))
     queries = _queries(root / "queries.jsonl", split)
     router = Router(catalog, profile=profile)
-    return summarise([_answer(router, query, clock) for query in queries], len(catalog))
+    answers = [_answer(router, query, clock) for query in queries]
+    for answer in answers:
+        if traces and answer.query.groups:
+            called = tuple(tuple(sorted(group)) for group in answer.query.groups)
+            traces(record_of(answer.selection, catalog_digest=catalog.digest, called=called))
+    return summarise(answers, len(catalog))
 
 
 def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:

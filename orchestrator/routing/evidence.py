@@ -8,9 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from orchestrator.routing.bm25 import Floats, SparseBm25
+from orchestrator.routing.bm25 import SparseBm25
 from orchestrator.routing.cards import CapabilityCard
 from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.synonyms import synonyms_of
+from orchestrator.routing.terms import Floats, TermIndex
 
 FIELDS: Final = ("text", "schema_text", "examples", "tags")
 
@@ -40,6 +42,12 @@ class Evidence:
         """
         return self.total / math.sqrt(self.mass) if self.mass > 0 else np.zeros_like(self.total)
 
+    @property
+    def peak(self) -> float:
+        """The greatest strength; 0 without cards."""
+        best = float(self.total.max(initial=0.0))
+        return best / math.sqrt(self.mass) if self.mass > 0 else 0.0
+
 
 class EvidenceIndex:
     """The four BM25 indexes of a catalog."""
@@ -48,13 +56,18 @@ class EvidenceIndex:
         """Index the cards."""
         self._size = len(cards)
         self._profile = profile
-        self._indexes = {
+        indexes = {
             "text": SparseBm25([(*c.name_stems, *c.text_stems) for c in cards]),
             "schema_text": SparseBm25([c.schema_stems for c in cards]),
             "examples": SparseBm25([[w for e in c.example_stems for w in e] for c in cards]),
             "tags": SparseBm25([c.tag_stems for c in cards]),
         }
-        self._families = _families(w for index in self._indexes.values() for w in index.terms)
+        self._text = indexes["text"]
+        self._stack = TermIndex.stacked([indexes[name].index for name in FIELDS])
+        weights = self._profile.weights
+        used = (name for name in FIELDS if indexes[name].index.terms)
+        self._full = sum(float(getattr(weights, name)) for name in used)
+        self._families = _families(self._stack.terms)
 
     def find(self, stems: Iterable[str], *, values: Container[str] = ()) -> Evidence:
         """The evidence of a text given as stems; repeats count once.
@@ -66,16 +79,21 @@ class EvidenceIndex:
         """
         words = dict.fromkeys(stems)
         query = self._with_related(words)
-        fields = {name: self._indexes[name].weighted_scores(query) for name in FIELDS}
+        stack = self._stack.sums(query).reshape(len(FIELDS), self._size)
+        fields = dict(zip(FIELDS, stack, strict=True))
         total = np.zeros(self._size)
         for name, scores in fields.items():
             total += getattr(self._profile.weights, name) * scores
         asked = [word for word in words if word not in values]
         return Evidence(fields=fields, total=total, mass=self._mass(asked))
 
+    def knows(self, word: str) -> bool:
+        """Whether the catalog has the word, one of its family or a synonym."""
+        return not self._stack.terms.isdisjoint(self._with_related([word]))
+
     def idf(self, word: str) -> float:
         """How telling a word is among names and descriptions."""
-        return self._indexes["text"].idf(word)
+        return self._text.idf(word)
 
     def _with_related(self, words: Iterable[str]) -> dict[str, float]:
         """The words, and the catalog's words of the same family at a lower weight."""
@@ -84,14 +102,14 @@ class EvidenceIndex:
             for relative in self._families.get(word[:_FAMILY_PREFIX], ()):
                 if abs(len(relative) - len(word)) <= _FAMILY_REACH:
                     query.setdefault(relative, self._profile.related)
+            for synonym in synonyms_of(word):
+                query.setdefault(synonym, self._profile.synonym)
         return query
 
     def _mass(self, words: Iterable[str]) -> float:
         """What a card that held every word in every field scores."""
-        text = self._indexes["text"]
-        weights = self._profile.weights
-        full = sum(float(getattr(weights, f)) for f in FIELDS if self._indexes[f].terms)
-        return full * sum(max(0.0, text.idf(word)) for word in words) * (text.k1 + 1)
+        idf = sum(max(0.0, self._text.idf(word)) for word in words)
+        return self._full * idf * (self._text.k1 + 1)
 
 
 def _families(words: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -1,15 +1,15 @@
 """From a request to its intent frame: what is asked, in which domain, with which values."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from orchestrator.intent import Action, IntentFrame
+from orchestrator.intent import Action, IntentFrame, Slot
 from orchestrator.routing.clauses import split_clauses, without_lead
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.slots import find_slots
+from orchestrator.routing.slots import read_slots
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import (
     NOUN_LIKE_VERBS,
@@ -40,7 +40,10 @@ _MAX_OBJECTS = 6
 
 @dataclass(frozen=True, slots=True)
 class ClauseReading:
-    """One clause, read: `stems` of its content words, `objects` the nouns after its verb."""
+    """One clause, read: `stems` of its content words, `objects` the nouns after its verb.
+
+    `unwanted` are the stems of what other clauses say is not to be done.
+    """
 
     text: str
     stems: tuple[str, ...]
@@ -48,6 +51,7 @@ class ClauseReading:
     action: Action = Action.UNKNOWN
     objects: tuple[str, ...] = ()
     is_negated: bool = False
+    unwanted: tuple[str, ...] = ()
 
     @property
     def asks_side_effect(self) -> bool:
@@ -69,6 +73,25 @@ def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     )
 
 
+def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
+    """Clauses as one text: the words of all, ordered by the first verb that is known.
+
+    Raises:
+        IndexError: there are none.
+    """
+    if len(clauses) == 1:
+        return clauses[0]
+    main = next((c for c in clauses if c.action is not Action.UNKNOWN), clauses[0])
+    return ClauseReading(
+        text=". ".join(c.text for c in clauses),
+        stems=tuple(word for c in clauses for word in c.stems),
+        verb=main.verb,
+        action=main.action,
+        objects=main.objects,
+        unwanted=main.unwanted,
+    )
+
+
 def read_frame(
     text: str,
     *,
@@ -87,14 +110,13 @@ def read_frame(
     context = context or RouteContext()
     clauses = split_clauses(text, verbs=vocabulary.verbs)
     readings = [read_clause(clause, verbs=vocabulary.verbs) for clause in clauses]
-    return frame_of(text, readings, now=now, vocabulary=vocabulary, context=context)
+    return frame_of(readings, read_slots(text, now=now), vocabulary=vocabulary, context=context)
 
 
 def frame_of(
-    text: str,
     readings: Collection[ClauseReading],
+    slots: Collection[Slot],
     *,
-    now: datetime | None,
     vocabulary: CatalogVocabulary,
     context: RouteContext,
 ) -> IntentFrame:
@@ -108,7 +130,7 @@ def frame_of(
         action=main.action,
         verb=main.verb,
         objects=tuple(dict.fromkeys(word for r in readings for word in r.objects)),
-        slots=find_slots(text, now=now),
+        slots=tuple(slot for slot in slots if slot.value is not None),
         side_effect_allowed=any(r.asks_side_effect for r in readings),
         previous_tool_error=context.last_error is not None,
         clauses=tuple(r.text for r in readings),

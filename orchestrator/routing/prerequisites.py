@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from orchestrator.catalog.tool import Effect
 from orchestrator.intent import Action, Slot
 from orchestrator.routing.cards import CapabilityCard
-from orchestrator.routing.fit import identifies, missing_inputs, noun_of
+from orchestrator.routing.fit import missing_inputs
+from orchestrator.routing.inputs import identifies, noun_of
 from orchestrator.routing.words import stem, tokens
 
 MAX_DEPTH = 3

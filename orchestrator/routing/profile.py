@@ -25,6 +25,8 @@ class FeatureWeights(Record):
     agent: float = Field(
         default=0.3, description="tools of the agent's own domains: a preference, no wall"
     )
+    negated: float = Field(default=0.3, description="names that say what is not wanted")
+    learned: float = Field(default=1.0, description="what `RoutingProfile.learned` counts")
 
 
 class RoutingProfile(Record):
@@ -34,9 +36,13 @@ class RoutingProfile(Record):
     related: float = Field(
         default=0.4, ge=0, le=1, description="what a word of the same family counts: book, booking"
     )
+    synonym: float = Field(default=0.3, ge=0, le=1, description="what a synonym counts")
     crisp: float = Field(default=0.55, description="confidence from which one tool suffices")
     sure: float = Field(default=0.4, description="confidence from which two tools suffice")
     side_effect_sure: float = Field(
         default=0.95, description="confidence from which a side effect needs no third tool"
     )
     fits: float = Field(default=0.85, description="evidence below which no tool fits a text")
+    learned: dict[str, float] = Field(
+        default_factory=dict, description="tool to what calibration adds to its score"
+    )

@@ -1,29 +1,36 @@
 """The router: from a request to the few tools its planner should see."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.intent import IntentFrame, Slot
 from orchestrator.routing.adaptive_k import adaptive_k
 from orchestrator.routing.cards import make_card
-from orchestrator.routing.clauses import clause_spans
+from orchestrator.routing.clauses import clause_spans, without_lead
 from orchestrator.routing.confidence import confidence_of
-from orchestrator.routing.frame import ClauseReading, frame_of, read_clause
+from orchestrator.routing.deadline import Deadline, OutOfTime
+from orchestrator.routing.frame import ClauseReading, frame_of, joined, read_clause
 from orchestrator.routing.phrases import warm_up
 from orchestrator.routing.prerequisites import Producers
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scorer import Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext, Selection
-from orchestrator.routing.slots import find_slots
+from orchestrator.routing.slots import read_slots
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import content_stems
+from orchestrator.routing.words import STOP_WORDS, content_stems, is_verb, stem
 
+TIMEOUT_S = 0.05
+"""How long one routing may take, in seconds."""
+# A command and what it is to be done to or for: "sell my car", "paint the house".
+_ORDER: Final = re.compile(
+    r"(?P<verb>[a-z]+)\s+(?:me|us|my|our|him|her|them|the|a|an)\s+\w", re.IGNORECASE
+)
 _SCORES_KEPT = 20
 _FED = 3
-# Where a date stands in a text does not depend on the day, and scoring needs no more.
-_ANY_DAY = datetime(2000, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +60,24 @@ class Explanation:
 class Router:
     """Routes requests over one catalog; immutable, safe to share between threads."""
 
-    def __init__(self, catalog: Catalog, *, profile: RoutingProfile | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        *,
+        profile: RoutingProfile | None = None,
+        clock: Callable[[], float] | None = None,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
         """Prepare the cards and indexes of a catalog.
 
         Args:
             catalog: the tools; a new catalog needs a new router.
             profile: feature weights and thresholds; the fitted defaults when None.
+            clock: seconds from any origin, e.g. time.monotonic; None: routing takes what it takes.
+            timeout_s: how long one routing may take before every tool is forwarded.
         """
+        self._clock = clock
+        self._timeout_s = timeout_s
         self._catalog = catalog
         self._profile = profile or RoutingProfile()
         self._cards = tuple(make_card(tool) for tool in catalog.tools.values())
@@ -80,8 +98,9 @@ class Router:
             now: the requester's time; None leaves relative dates unread.
 
         Returns:
-            A selection; never raises: any error inside forwards every tool (band fail_open) and the
-            reason names the error's type, with nothing of the request in it.
+            A selection; never raises: any error inside, and more time than it may take, forwards
+            every tool (band fail_open). The reason names the error's type or the stage that took
+            too long, with nothing of the request in it.
         """
         return self._attempt(text, context or RouteContext(), now).selection
 
@@ -101,13 +120,35 @@ class Router:
             text: the request.
             among: the tools to consider; all when None.
         """
-        slots = find_slots(text, now=_ANY_DAY)
+        slots = read_slots(text, now=None)
         strengths = self._scorer.strengths(content_stems(text), slots)
         return max((s for n, s in strengths.items() if among is None or n in among), default=0.0)
 
     def fits(self, text: str) -> bool:
         """Whether any tool of the catalog can do what the text asks."""
-        return self.best_score(text) >= self._profile.fits
+        return self.best_score(text) >= self._profile.fits and self._knows_order(text)
+
+    def _knows_order(self, text: str) -> bool:
+        """Whether the verb of an order, and what it is to be done to, mean anything here.
+
+        "Sell my car" where nothing is sold, or "book me a massage" where nobody gives any, shares
+        a word with tools that do something else.
+        """
+        reading = read_clause(text, verbs=self._vocabulary.verbs)
+        ordered = _ORDER.match(without_lead(text))
+        verb = ordered["verb"].lower() if ordered else ""
+        if verb and verb not in STOP_WORDS and not reading.is_negated and not is_verb(verb):
+            return self._scorer.knows(stem(verb))
+        if not reading.asks_side_effect or not self._is_vague(reading.verb):
+            return True
+        if any(not word.islower() for word in reading.objects):
+            return True
+        objects = [word for name in reading.objects for word in content_stems(name)]
+        return not objects or any(self._scorer.knows(word) for word in objects)
+
+    def _is_vague(self, verb: str) -> bool:
+        """Whether tools of several domains have that verb, so that it says little on its own."""
+        return len({card.domain for card in self._cards if card.verb == verb}) > 1
 
     def rank(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
@@ -117,7 +158,7 @@ class Router:
         This is the order in which a fixed number of tools would be forwarded.
         """
         context = context or RouteContext()
-        reading = self._read(text, context, now)
+        reading = self._read(text, context, now, Deadline(None, 0))
         order: dict[str, None] = {}
         ranked = _merge(reading)
         for position, (name, _) in enumerate(ranked):
@@ -127,26 +168,40 @@ class Router:
         return list(order)
 
     def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
-        """Read, score, select; on any error the whole catalog."""
+        """Read, score, select; on any error, or out of time, the whole catalog."""
         try:
-            return self._select(self._read(text, context, now), context)
+            deadline = Deadline(self._clock, self._timeout_s)
+            reading = self._read(text, context, now, deadline)
+            explanation = self._select(reading, context)
+            deadline.check("selecting")
+            return explanation
+        except OutOfTime as late:
+            return Explanation(fail_open(self._catalog, str(late)), ())
         except Exception as error:  # the request must go on, whatever is wrong in here
-            return Explanation(self._fail_open(error), ())
+            return Explanation(
+                fail_open(self._catalog, f"{type(error).__name__} in the router"), ()
+            )
 
-    def _read(self, text: str, context: RouteContext, now: datetime | None) -> _Reading:
+    def _read(
+        self, text: str, context: RouteContext, now: datetime | None, deadline: Deadline
+    ) -> _Reading:
         """The frame of the text, and the feature tables of the whole and of each clause."""
         verbs = self._vocabulary.verbs
         spans = clause_spans(text, verbs=verbs)
         clauses = [read_clause(text[start:end], verbs=verbs) for start, end in spans]
-        frame = frame_of(text, clauses, now=now, vocabulary=self._vocabulary, context=context)
+        slots = read_slots(text, now=now)
+        deadline.check("reading")
+        frame = frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
-        slots = frame.slots if now else find_slots(text, now=_ANY_DAY)
+        clauses = _with_unwanted(clauses)
         whole = self._score_whole([clauses[i] for i in asked], slots, context)
+        deadline.check("scoring")
         parts: list[ScoreTable] = []
         if len(asked) > 1:
             for i in asked:
                 own = [s for s in slots if spans[i][0] <= s.position < spans[i][1]]
                 parts.append(self._scorer.score(clauses[i], own, context))
+                deadline.check("scoring")
         return _Reading(frame, slots, tuple(clauses[i] for i in asked), whole, tuple(parts))
 
     def _score_whole(
@@ -155,10 +210,9 @@ class Router:
         """The table of all clauses as one text; where no word tells, that of the mission's goal."""
         if not clauses:
             return None
-        text = ". ".join(c.text for c in clauses)
-        whole = clauses[0] if len(clauses) == 1 else read_clause(text)
+        whole = joined(clauses)
         table = self._scorer.score(whole, slots, context)
-        if table.strength == 0 and context.goal not in ("", text):
+        if table.strength == 0 and context.goal not in ("", whole.text):
             return self._scorer.score(read_clause(context.goal), slots, context)
         return table
 
@@ -174,7 +228,7 @@ class Router:
             is_side_effect=frame.side_effect_allowed or self._has_side_effect(winners),
             profile=self._profile,
         )
-        chosen = _take(winners, [name for name, _ in ranked], width.k)
+        chosen = _in_order([name for name, _ in ranked[: width.k]], winners)
         prerequisites = self._feeders(chosen, reading, context, dict(ranked))
         selection = Selection(
             tools=(*chosen, *prerequisites),
@@ -204,16 +258,26 @@ class Router:
         cards = (self._by_name[name] for name in names)
         return any(card.is_side_effect or card.is_mutation for card in cards)
 
-    def _fail_open(self, error: Exception) -> Selection:
-        """Every tool; the reason says what kind of error, never what the request said."""
-        return Selection(
-            tools=tuple(self._catalog.tools),
-            k=len(self._catalog.tools),
-            band="fail_open",
-            reason=f"{type(error).__name__} in the router",
-            frame=IntentFrame(),
-            catalog_size=len(self._catalog.tools),
-        )
+
+def fail_open(catalog: Catalog, reason: str) -> Selection:
+    """Every tool of the catalog, and why."""
+    return Selection(
+        tools=tuple(catalog.tools),
+        k=len(catalog.tools),
+        band="fail_open",
+        reason=reason,
+        frame=IntentFrame(),
+        catalog_size=len(catalog.tools),
+    )
+
+
+def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:
+    """The clauses, each told what the negated ones say and no other does."""
+    wanted = {word for c in clauses if not c.is_negated for word in c.stems}
+    unwanted = tuple(w for c in clauses if c.is_negated for w in c.stems if w not in wanted)
+    if not unwanted or not wanted:
+        return list(clauses)
+    return [replace(c, unwanted=unwanted) for c in clauses]
 
 
 def _merge(reading: _Reading) -> list[tuple[str, float]]:
@@ -241,6 +305,6 @@ def _relative(table: ScoreTable) -> dict[str, float]:
     return {n: s / top for n, s in zip(table.names, table.fused.tolist(), strict=True)}
 
 
-def _take(winners: Sequence[str], ranked: Sequence[str], count: int) -> tuple[str, ...]:
-    """The best of each clause, filled up in order to `count`."""
-    return tuple(dict.fromkeys([*winners, *ranked]))[:count]
+def _in_order(chosen: Sequence[str], winners: Sequence[str]) -> tuple[str, ...]:
+    """The chosen tools; those that are the best of a clause first, in the order of the clauses."""
+    return tuple(dict.fromkeys([*(w for w in winners if w in chosen), *chosen]))

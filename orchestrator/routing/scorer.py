@@ -6,21 +6,32 @@ from typing import Final
 
 import numpy as np
 
-from orchestrator.catalog.tool import Effect
-from orchestrator.intent import Action, Slot
-from orchestrator.routing.bm25 import Floats
+from orchestrator.intent import Slot
+from orchestrator.routing.agreement import action_agreement, effect_agreement
 from orchestrator.routing.cards import CapabilityCard
+from orchestrator.routing.columns import CardColumns, Rows
 from orchestrator.routing.evidence import FIELDS, Evidence, EvidenceIndex
-from orchestrator.routing.fit import UNTYPED, schema_fit, slot_use
+from orchestrator.routing.fit import UNTYPED
 from orchestrator.routing.frame import ClauseReading
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, content_stems, stem
+from orchestrator.routing.words import content_stems
 
-FEATURES: Final = (*FIELDS, "name", "domain", "action", "effect", "fit", "slots", "agent")
+FEATURES: Final = (
+    *FIELDS,
+    "name",
+    "domain",
+    "action",
+    "effect",
+    "fit",
+    "slots",
+    "agent",
+    "negated",
+    "learned",
+)
 _SHORTLIST = 64
-_READING = frozenset({Action.READ, Action.SEARCH})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,130 +67,83 @@ class Scorer:
         profile: RoutingProfile,
     ) -> None:
         """Index the cards."""
-        self._cards = tuple(cards)
+        self._names = tuple(card.name for card in cards)
         self._vocabulary = vocabulary
         self._profile = profile
+        self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
+        self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self._index = EvidenceIndex(cards, profile)
+        self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self._index.idf)
 
     def score(
         self, reading: ClauseReading, slots: Sequence[Slot], context: RouteContext
     ) -> ScoreTable:
         """The feature table of one text over its most promising candidates."""
         evidence = self._index.find(reading.stems, values=value_stems(slots))
-        shortlist = self._shortlist(evidence, context)
-        cards = [self._cards[i] for i in shortlist]
-        features = self._word_features(evidence, shortlist)
-        features |= self._card_features(cards, reading, slots, context)
-        weights = self._profile.weights
-        fused = np.zeros(len(cards))
-        for name in FEATURES:
-            fused += getattr(weights, name) * features[name]
-        order = np.lexsort((np.array(shortlist), -fused))
+        rows = self._shortlist(evidence, context)
+        features = self._word_features(evidence, rows)
+        features |= self._card_features(rows, reading, slots, context)
+        table = np.stack([features[name] for name in FEATURES])
+        fused = self._weights @ table
+        order = np.lexsort((rows, -fused))
+        table = table[:, order]
         return ScoreTable(
-            names=tuple(cards[i].name for i in order),
-            features={name: features[name][order] for name in FEATURES},
+            names=tuple(self._names[i] for i in rows[order].tolist()),
+            features=dict(zip(FEATURES, table, strict=True)),
             fused=fused[order],
-            strength=float(evidence.strength.max(initial=0.0)),
+            strength=evidence.peak,
         )
+
+    def knows(self, word: str) -> bool:
+        """Whether the catalog has a stem, one of its family or a synonym."""
+        return self._index.knows(word)
 
     def strengths(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> dict[str, float]:
         """The strength of the words' evidence for each card that shares a word with them."""
         strength = self._index.find(stems, values=value_stems(slots)).strength
-        return {self._cards[i].name: float(strength[i]) for i in np.flatnonzero(strength)}
+        return {self._names[i]: float(strength[i]) for i in np.flatnonzero(strength)}
 
-    def _shortlist(self, evidence: Evidence, context: RouteContext) -> list[int]:
+    def _shortlist(self, evidence: Evidence, context: RouteContext) -> Rows:
         """Positions of the cards worth a closer look, in catalog order."""
         rough = evidence.total
         if context.domains:
-            own = (card.domain in context.domains for card in self._cards)
             lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
-            rough = rough + lift * np.fromiter(own, dtype=np.float64, count=len(rough))
+            rough = rough + lift * self._own(context)[self._columns.domain]
         found = np.flatnonzero(rough > 0)
         if len(found) > _SHORTLIST:
             found = found[np.argpartition(-rough[found], _SHORTLIST)[:_SHORTLIST]]
-        return [int(i) for i in np.sort(found)]
+        return np.sort(found)
 
-    def _word_features(self, evidence: Evidence, shortlist: Sequence[int]) -> dict[str, Floats]:
+    def _word_features(self, evidence: Evidence, rows: Rows) -> dict[str, Floats]:
         """The evidence fields, scaled so that their weighted sum is 1 for the best card."""
         scale = float(evidence.total.max(initial=0.0)) or 1.0
-        return {name: scores[shortlist] / scale for name, scores in evidence.fields.items()}
+        return {name: scores[rows] / scale for name, scores in evidence.fields.items()}
 
     def _card_features(
-        self,
-        cards: Sequence[CapabilityCard],
-        reading: ClauseReading,
-        slots: Sequence[Slot],
-        context: RouteContext,
+        self, rows: Rows, reading: ClauseReading, slots: Sequence[Slot], context: RouteContext
     ) -> dict[str, Floats]:
         """What is worth computing for promising cards only."""
-        stems = frozenset(reading.stems)
-        domains = self._vocabulary.domain_scores(stems)
-        strongest = max(domains.values(), default=1.0) or 1.0
+        columns = self._columns
+        domains = self._vocabulary.domain_array(reading.stems)
+        strongest = float(domains.max(initial=0.0)) or 1.0
         return {
-            "name": _array(self._name_share(card, reading, stems) for card in cards),
-            "domain": _array(domains.get(card.domain, 0.0) / strongest for card in cards),
-            "action": _array(action_agreement(reading, card) for card in cards),
-            "effect": _array(effect_agreement(reading, card) for card in cards),
-            "fit": _array(schema_fit(card, known=context.known, slots=slots) for card in cards),
-            "slots": _array(slot_use(card, slots) for card in cards),
-            "agent": _array(float(card.domain in context.domains) for card in cards),
+            "name": columns.name_share(reading, rows),
+            "domain": domains[columns.domain[rows]] / strongest,
+            "action": columns.agreement(action_agreement, reading, rows),
+            "effect": columns.agreement(effect_agreement, reading, rows),
+            "fit": columns.fit(context.known, slots, rows),
+            "slots": columns.slot_use(slots, rows),
+            "agent": self._own(context)[columns.domain[rows]],
+            "negated": columns.naming(reading.unwanted, rows),
+            "learned": self._learned[rows],
         }
 
-    def _name_share(
-        self, card: CapabilityCard, reading: ClauseReading, stems: frozenset[str]
-    ) -> float:
-        """How much of the card's name the request says; a verb that means the same is said."""
-        same_verb = stem(card.verb) if reading.action is card.action else ""
-        said = whole = 0.0
-        for word in set(card.name_stems):
-            weight = max(0.0, self._index.idf(word))
-            whole += weight
-            said += weight if word in stems or word == same_verb else 0.0
-        return said / whole if whole else 0.0
+    def _own(self, context: RouteContext) -> Floats:
+        """1 for each domain that is the agent's own, else 0; shape (n_domains,)."""
+        return np.array([float(d in context.domains) for d in self._vocabulary.domains])
 
 
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:
     """Stems of the words that are values; names and quoted words may say what is asked."""
     typed = (slot.text for slot in slots if slot.kind not in UNTYPED)
     return frozenset(word for text in typed for word in content_stems(text))
-
-
-def action_agreement(reading: ClauseReading, card: CapabilityCard) -> float:
-    """How well what is asked agrees with what the tool does, -1 to 1.
-
-    A tool that undoes is for those who ask to undo, and a tool that changes something is not for
-    those who only ask to know; finding and reading are close.
-    """
-    asked = reading.action
-    if reading.verb and reading.verb == card.verb:
-        return 1.0
-    if card.effect is Effect.CANCEL and asked is not Action.CANCEL:
-        return -1.0
-    if asked is Action.UNKNOWN or card.action is Action.UNKNOWN:
-        return 0.0
-    if asked is card.action:
-        return 1.0
-    if {asked, card.action} <= _READING:
-        return 0.7
-    if {asked, card.action} <= SIDE_EFFECT_ACTIONS:
-        return 0.3
-    return -0.5 if card.is_mutation else 0.0
-
-
-def effect_agreement(reading: ClauseReading, card: CapabilityCard) -> float:
-    """Whether the effect that the tool declares is what was ordered: 1, 0 (it has none) or -1.
-
-    Unlike the action, which is read from words, the effect is a fact of the contract.
-    """
-    if not card.is_side_effect:
-        return 0.0
-    if reading.asks_side_effect and reading.verb == card.verb:
-        return 1.0
-    wants_cancel = reading.action is Action.CANCEL
-    if reading.asks_side_effect and (card.effect is Effect.CANCEL) <= wants_cancel:
-        return 1.0
-    return -1.0 if reading.action is not Action.UNKNOWN else 0.0
-
-
-def _array(values: Iterable[float]) -> Floats:
-    return np.fromiter(values, dtype=np.float64)

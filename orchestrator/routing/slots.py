@@ -87,7 +87,7 @@ _LOWER_PLACE = re.compile(
 )
 _PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b", re.IGNORECASE)
 _HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
-_LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)[\s:]*(?:the\s+|a\s+)?$")
+_LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)$")
 
 _PLACE_WORDS = """
     from to in at near for around into via towards toward through visit visiting leaving
@@ -120,16 +120,24 @@ def find_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
         now: what "tomorrow" is relative to, in the requester's own time; None leaves out every date
             that needs it ("tomorrow", "3 December").
     """
+    return tuple(slot for slot in read_slots(text, now=now) if slot.value is not None)
+
+
+def read_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
+    """Like `find_slots`, and with value None the dates that cannot be told without `now`.
+
+    Where a date stands, which is all that scoring needs, does not depend on the day.
+    """
     taken = bytearray(len(text))
     found: list[_Found] = []
     for finder in _finders(now):
         for slot in finder(text):
-            if slot.start < slot.end and not any(taken[slot.start : slot.end]):
+            if slot.start < slot.end and 1 not in taken[slot.start : slot.end]:
                 taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
                 found.append(slot)
     found.sort(key=lambda slot: slot.start)
     ends = {slot.end for slot in found}
-    return tuple(_as_slot(slot, text, ends) for slot in found if slot.value is not None)
+    return tuple(_as_slot(slot, text, ends) for slot in found)
 
 
 def _finders(now: datetime | None) -> tuple[Callable[[str], Iterator[_Found]], ...]:
@@ -284,13 +292,21 @@ def _at_sentence_start(text: str, start: int) -> bool:
 
 def _is_addressed(text: str, start: int) -> bool:
     """Whether the "to" before this position names a receiver: "send it to Alice"."""
-    words = re.findall(r"[a-z]+", text[:start].lower())
+    words = re.findall(r"[a-z]+", text[max(0, start - 60) : start].lower())
     return not _SENDING.isdisjoint(words[-5:])
 
 
 def _word_before(text: str, start: int) -> str:
-    match = _LAST_WORD.search(text[max(0, start - 40) : start])
-    return match.group(1).lower() if match else ""
+    """The last word before a position, lower case; "the" and "a" are looked through."""
+    before = text[max(0, start - 40) : start].lower()
+    cut = before.rstrip(" \t\n:")
+    for article in ("the", "a"):
+        shorter = cut[: -len(article)].rstrip(" \t\n:")
+        if len(cut) < len(before) and cut.endswith(" " + article) and shorter:
+            cut = shorter
+            break
+    match = _LAST_WORD.search(cut[cut.rfind(" ") + 1 :])
+    return match.group(1) if match else ""
 
 
 def _lower_places(text: str) -> Iterator[_Found]:

@@ -1,10 +1,13 @@
 """What a catalog's own words say: which domain a word belongs to, and which words are its verbs."""
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+import numpy as np
 
 from orchestrator.routing.cards import CapabilityCard
+from orchestrator.routing.terms import Floats, TermIndex
 
 _TAG_WEIGHT, _NAME_WEIGHT, _TEXT_WEIGHT, _EXAMPLE_WEIGHT = 3.0, 2.0, 1.0, 1.0
 _SATURATION = 3.0
@@ -23,26 +26,28 @@ class CatalogVocabulary:
                 verbs.add(card.verb)
         self.domains = tuple(sorted(counts))
         self.verbs = frozenset(verbs)
-        self._weights = _weights_by_stem(self.domains, counts)
+        self._index = _domain_index([counts[domain] for domain in self.domains])
 
-    def domain_scores(self, stems: Iterable[str]) -> dict[str, float]:
-        """How strongly the words speak for each domain, 0 left out.
+    def domain_array(self, stems: Iterable[str]) -> Floats:
+        """How strongly the words speak for each of `domains`; shape (n_domains,).
 
         A word counts the more, the fewer domains use it; repeats count once.
         """
-        scores: dict[str, float] = defaultdict(float)
-        for word in set(stems):
-            for domain, weight in self._weights.get(word, ()):
-                scores[domain] += weight
-        return dict(scores)
+        return self._index.sums(dict.fromkeys(stems, 1.0))
+
+    def domain_scores(self, stems: Iterable[str]) -> dict[str, float]:
+        """The same by the domain's name, 0 left out."""
+        scores = self.domain_array(stems)
+        return {self.domains[i]: float(scores[i]) for i in np.flatnonzero(scores)}
 
     def best_domain(self, stems: Iterable[str]) -> tuple[str | None, float]:
         """The domain the words speak for most, and its share of all that was said, 0 to 1."""
-        scores = self.domain_scores(stems)
-        if not scores:
+        scores = self.domain_array(stems)
+        whole = float(scores.sum())
+        if not whole:
             return None, 0.0
-        best = max(scores, key=lambda domain: (scores[domain], domain))
-        return best, scores[best] / sum(scores.values())
+        best = len(scores) - 1 - int(scores[::-1].argmax())
+        return self.domains[best], float(scores[best]) / whole
 
 
 def _count_words(count: dict[str, float], card: CapabilityCard) -> None:
@@ -57,18 +62,10 @@ def _count_words(count: dict[str, float], card: CapabilityCard) -> None:
             count[word] += weight
 
 
-def _weights_by_stem(
-    domains: Sequence[str], counts: dict[str, dict[str, float]]
-) -> dict[str, tuple[tuple[str, float], ...]]:
+def _domain_index(counts: list[dict[str, float]]) -> TermIndex:
     """For each word, the domains that use it with a weight in [0, idf]."""
-    uses: dict[str, list[tuple[str, float]]] = defaultdict(list)
-    for domain in domains:
-        for word, count in counts[domain].items():
-            uses[word].append((domain, count / (count + _SATURATION)))
-    return {
-        word: tuple(
-            (domain, share * math.log((len(domains) + 0.5) / (len(found) - 0.5)))
-            for domain, share in found
-        )
-        for word, found in uses.items()
-    }
+    uses = Counter(word for count in counts for word in count)
+    idf = {word: math.log((len(counts) + 0.5) / (found - 0.5)) for word, found in uses.items()}
+    return TermIndex.of(
+        [{w: idf[w] * n / (n + _SATURATION) for w, n in count.items()} for count in counts]
+    )

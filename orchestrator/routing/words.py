@@ -127,7 +127,9 @@ def tokens(text: str) -> list[str]:
     """
     words: list[str] = []
     for match in _TOKEN.finditer(text):
-        word = _CLITIC.sub("", match.group())
+        word = match.group()
+        if "'" in word or "\u2019" in word:
+            word = _CLITIC.sub("", word)
         if word.islower() or not word.isascii():
             words.append(word.lower())
         else:

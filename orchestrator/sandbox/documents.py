@@ -279,15 +279,20 @@ def is_id(value: Any) -> bool:
 def load_documents(paths: Iterable[Path | str]) -> dict[str, JsonObject]:
     """Documents by name (the file's stem), from files and from folders of files.
 
+    Of a folder, what is no OpenAPI document (a schema, an overlay) is passed over.
+
     Raises:
         DocumentError: no document is there, one does not parse or is no valid OpenAPI, or two
             share a name.
     """
     found: dict[str, JsonObject] = {}
-    for file in _files(paths):
+    for file, is_named in _files(paths):
+        loaded = _parse(file)
+        if not is_named and not (isinstance(loaded, dict) and "openapi" in loaded):
+            continue
         if file.stem in found:
             raise DocumentError(f"two documents are named {file.stem!r}; rename {file}")
-        found[file.stem] = _read(file)
+        found[file.stem] = _document(file, loaded)
     if not found:
         raise DocumentError("no OpenAPI document found: name a folder of .yaml or .json files")
     return found
@@ -348,23 +353,28 @@ def id_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if name == "id" or name.endswith("_id")]
 
 
-def _files(paths: Iterable[Path | str]) -> Iterator[Path]:
+def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
+    """Each file, and whether it was named itself."""
     for path in map(Path, paths):
         if path.is_dir():
-            yield from sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+            files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+            yield from ((file, False) for file in files)
         elif path.is_file():
-            yield path
+            yield path, True
         else:
             raise DocumentError(f"there is no file or folder {path}")
 
 
-def _read(file: Path) -> JsonObject:
+def _parse(file: Path) -> Any:
     try:
-        loaded = yaml.load(file.read_text(encoding="utf-8"), Loader=_TextDates)
+        return yaml.load(file.read_text(encoding="utf-8"), Loader=_TextDates)
     except UnicodeDecodeError as exc:
         raise DocumentError(f"{file} is not text in UTF-8") from exc
     except yaml.YAMLError as exc:
         raise DocumentError(f"{file} does not parse: {_yaml_reason(exc)}") from exc
+
+
+def _document(file: Path, loaded: Any) -> JsonObject:
     if not isinstance(loaded, dict) or "openapi" not in loaded:
         raise DocumentError(f"{file} is not an OpenAPI document: it has no openapi field")
     # Round trip through JSON: status codes written as numbers become the text that OpenAPI means.
@@ -384,7 +394,8 @@ def _check(file: Path, document: JsonObject) -> None:
         OpenAPI.from_dict(document)
     except SchemaError as exc:
         where = "/".join(str(part) for part in exc.absolute_path) or "the document"
-        raise DocumentError(f"{file}: {where}: {exc.message}") from exc
+        # The lines after the first quote the schema.
+        raise DocumentError(f"{file}: {where}: {exc.message.splitlines()[0]}") from exc
     except Unresolvable as exc:
         raise DocumentError(f"{file}: reference {exc.ref!r} finds nothing") from exc
     except SpecError as exc:

@@ -5,9 +5,18 @@ from urllib.parse import urlsplit
 
 from rapidfuzz import fuzz, process
 
-from orchestrator.catalog.contract import DEFAULT_CARD, input_name, read_server
+from orchestrator.catalog.bundle import FILES_KEY
+from orchestrator.catalog.contract import DEFAULT_CARD, NEIGHBOURS, input_name, read_server
 from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.lint.values import (
+    PREFIXES,
+    Breach,
+    document_breaches,
+    document_keywords,
+    keywords,
+)
+from orchestrator.catalog.node import Node
 
 CARD_TYPES = frozenset(
     {
@@ -22,44 +31,73 @@ CARD_TYPES = frozenset(
 )
 CARD_TYPES_KEY = "x-orchet-card-types"
 """Where a document lists the card types of its own, at its root."""
-KEYWORDS = frozenset(
-    {
-        "x-orchet-cancel-for",
-        "x-orchet-cancels",
-        "x-orchet-compensation-args",
-        "x-orchet-compensation-max-attempts",
-        "x-orchet-compensation-on-failure",
-        "x-orchet-compensation-probe",
-        "x-orchet-compensation-timeout",
-        "x-orchet-compensation-window",
-        "x-orchet-intent-tags",
-        "x-orchet-load-policy",
-        "x-orchet-pii-required",
-        "x-orchet-requires-confirmation",
-        "x-orchet-tool",
-        "x-orqen-examples",
-    }
-)
-_DIALECTS = ("x-openai-isConsequential", "x-requireConfirmation")
 
 
 def known_keywords(subject: Subject) -> Iterator[Problem]:
-    """ORC030: every x-orchet-* and x-orqen-* keyword is one that is read."""
-    for keyword, place in subject.operation.node.raw_items():
-        if keyword.startswith(("x-orchet-", "x-orqen-")) and keyword not in KEYWORDS:
-            near = process.extractOne(keyword, sorted(KEYWORDS), scorer=fuzz.ratio)
+    """ORC030: every x-orchet-* and x-orqen-* keyword is one that is read where it stands."""
+    yield from _unknown(subject.operation.node, keywords(), f"on {subject.name}")
+
+
+def misplaced_keywords(root: Node) -> Iterator[Problem]:
+    """ORC030, beside the tools: at the root of a document, and on its paths."""
+    yield from _unknown(root, document_keywords() | {FILES_KEY}, "at the root of the document")
+    paths = root.at("paths")
+    for path, place in paths.items() if paths is not None else ():
+        yield from _unknown(place, frozenset(), f"on the path {path}")
+
+
+def _unknown(place: Node, known: frozenset[str], where: str) -> Iterator[Problem]:
+    for keyword, found in place.raw_items():
+        if keyword.startswith(PREFIXES) and keyword not in known:
             yield Problem(
-                place.pointer,
-                f"{keyword} on {subject.name} is not known, so nothing reads it",
-                f"did you mean {near[0]}?" if near is not None else "remove it",
+                found.pointer,
+                f"{keyword} {where} is not known, so nothing reads it",
+                _better_place(keyword),
             )
+
+
+def _better_place(keyword: str) -> str:
+    if keyword in keywords():
+        return "put it on the operation"
+    if keyword in document_keywords():
+        return "put it at the root of the document"
+    near, *_ = process.extractOne(
+        keyword, sorted(keywords() | document_keywords()), scorer=fuzz.ratio
+    )
+    return f"did you mean {near}?"
+
+
+def valid_values(subject: Subject) -> Iterator[Problem]:
+    """ORC036: each keyword has a value that its published schema allows."""
+    for breach in subject.breaches:
+        yield breached(breach, f"on {subject.name}")
+
+
+def valid_document_values(root: Node) -> Iterator[Problem]:
+    """ORC036, at the root of a document."""
+    for breach in document_breaches(root):
+        yield breached(breach, "at the root of the document")
+
+
+def breached(breach: Breach, where: str) -> Problem:
+    """What is wrong with a value, and what belongs there."""
+    verb = "is" if breach.is_whole else "holds"
+    return Problem(
+        breach.pointer,
+        f"{breach.keyword} {where} {verb} {breach.shown}",
+        f"write {breach.wanted}",
+    )
 
 
 def declared_confirmation(subject: Subject) -> Iterator[Problem]:
     """ORC031: a method that is not GET or HEAD says whether it needs confirmation."""
-    if subject.operation.is_safe:
+    # Of a cancel tool more is asked: see ORC043.
+    if subject.operation.is_safe or subject.said("x-orchet-cancel-for") is not None:
         return
-    if all(subject.said(k) is None for k in ("x-orchet-requires-confirmation", *_DIALECTS)):
+    dialects = (subject.said(keyword) for keyword in NEIGHBOURS)
+    # What is no boolean in a neighbour's dialect says nothing that we understand.
+    said = any(found is not None and isinstance(found.value, bool) for found in dialects)
+    if not said and subject.said("x-orchet-requires-confirmation") is None:
         yield Problem(
             subject.pointer,
             f"{subject.name} does not say whether a person must confirm it",
@@ -73,7 +111,7 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
     if said is None or not isinstance(said.value, str):
         return
     own = subject.operation.root.at(CARD_TYPES_KEY)
-    declared = own.value if own is not None and isinstance(own.value, list | dict) else ()
+    declared = own.value if own is not None and isinstance(own.value, list) else ()
     if said.value not in CARD_TYPES and said.value not in declared:
         yield Problem(
             said.pointer,
@@ -98,7 +136,7 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
 
 
 def credentials_resolve(subject: Subject) -> Iterator[Problem]:
-    """ORC034: every security scheme that is asked for is declared."""
+    """ORC034: every security scheme that is asked for is declared, and one that we can send."""
     root = subject.operation.root
     security = subject.said("security") or root.at("security")
     components = root.at("components")
@@ -112,16 +150,38 @@ def credentials_resolve(subject: Subject) -> Iterator[Problem]:
                     f"{subject.name} asks for the credential {name!r}, which is not declared",
                     f"declare it under components.securitySchemes.{name}",
                 )
+            elif schemes is not None and not _can_be_sent(schemes.require(name)):
+                yield Problem(
+                    place.pointer,
+                    f"{subject.name} asks for the credential {name!r}, which we cannot send",
+                    "use an apiKey, http basic or bearer, oauth2 or openIdConnect",
+                )
+
+
+def _can_be_sent(scheme: Node) -> bool:
+    kind = scheme.require("type").value
+    if kind == "apiKey":
+        return scheme.require("in").value in ("header", "query", "cookie")
+    if kind == "http":
+        return str(scheme.require("scheme").value).lower() in ("basic", "bearer")
+    return kind in ("oauth2", "openIdConnect")
 
 
 def absolute_server(subject: Subject) -> Iterator[Problem]:
     """ORC035: there is a server with a host, for only declared hosts are ever called."""
     url, _ = read_server(subject.operation)
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    if not _has_host(url):
         servers = subject.operation.inherited("servers")
         yield Problem(
             servers.pointer if servers is not None else subject.pointer,
             f"{subject.name} has no server with a host: {url!r}" if url else "no server is named",
             "add servers with an absolute http(s) URL; its variables may be set by configuration",
         )
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)

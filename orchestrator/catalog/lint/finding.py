@@ -33,22 +33,32 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rule on single tools."""
+class Code:
+    """What a code stands for."""
 
     code: str
     severity: Severity
     title: str
+
+    def finding(self, document: str, problem: Problem) -> Finding:
+        """A problem under this code."""
+        return Finding(
+            code=self.code,
+            severity=self.severity,
+            document=document,
+            pointer=problem.pointer,
+            message=problem.message,
+            mend=problem.mend,
+        )
+
+
+@dataclass(frozen=True)
+class Rule(Code):
+    """A rule on single tools."""
+
     check: Callable[[Subject], Iterator[Problem]]
 
     def findings(self, subject: Subject) -> Iterator[Finding]:
         """What the rule says of one tool."""
         for problem in self.check(subject):
-            yield Finding(
-                code=self.code,
-                severity=self.severity,
-                document=subject.operation.document,
-                pointer=problem.pointer,
-                message=problem.message,
-                mend=problem.mend,
-            )
+            yield self.finding(subject.operation.document, problem)

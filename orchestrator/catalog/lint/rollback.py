@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from pydantic import JsonValue
+
 from orchestrator.catalog.compensation import is_own_reference
 from orchestrator.catalog.expressions import (
     Expression,
@@ -12,7 +14,10 @@ from orchestrator.catalog.expressions import (
 )
 from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.node import Node
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
+from orchestrator.catalog.validator import SchemaValidator
+from orchestrator.catalog.violations import SCHEMA_FAULTS
 from orchestrator.record import JsonObject
 
 _ARGS = "x-orchet-compensation-args"
@@ -21,6 +26,9 @@ _PROBE = "x-orchet-compensation-probe"
 
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
     """ORC040: a tool with a side effect names the tool that undoes it."""
+    # One that names it by something that is no name has a finding of its own.
+    if subject.said("x-orchet-cancels") is not None:
+        return
     if subject.tool is not None and subject.tool.effect is Effect.WRITE:
         yield Problem(
             subject.pointer,
@@ -31,15 +39,22 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
 
 
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
-    """ORC041: both ends of a pair are tools of one document."""
-    for keyword in ("x-orchet-cancels", "x-orchet-cancel-for"):
-        said = subject.said(keyword)
+    """ORC041: both ends of a pair, and a probe, are tools of one document."""
+    for said in (
+        subject.said("x-orchet-cancels"),
+        subject.said("x-orchet-cancel-for"),
+        _probe_name(subject.said(_PROBE)),
+    ):
         if said is not None and isinstance(said.value, str) and subject.peer(said.value) is None:
             yield Problem(
                 said.pointer,
                 f"{subject.name} names {said.value!r}, which is no tool of this document",
                 "give it x-orchet-tool: true, in the same document",
             )
+
+
+def _probe_name(probe: Node | None) -> Node | None:
+    return probe if probe is None or isinstance(probe.value, str) else probe.at("operationId")
 
 
 def pair_agrees(subject: Subject) -> Iterator[Problem]:
@@ -54,6 +69,8 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
         if said is None or peer is None:
             continue
         answer = peer.said(theirs)
+        if answer is not None and not isinstance(answer.value, str):
+            continue
         if answer is None or answer.value != subject.operation.operation_id:
             yield Problem(
                 said.pointer,
@@ -94,14 +111,20 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
 
 
 def args_are_inputs(subject: Subject) -> Iterator[Problem]:
-    """ORC045: every argument is an input of the tool that is called."""
+    """ORC045: every argument is an input of the tool that is called, a constant one it takes."""
     for called, template, pointer in _calls(subject):
-        for name in template.arguments:
+        for name, value in template.arguments.items():
             if name not in called.properties:
                 yield Problem(
                     pointer,
                     f"{called.name} has no input {name!r}",
                     f"use one of {', '.join(called.properties) or 'no args at all'}",
+                )
+            elif not parse_filling(value).expressions and not _takes(called, name, value):
+                yield Problem(
+                    pointer,
+                    f"the constant {value!r} is no value that {name!r} of {called.name} takes",
+                    "write a value that its schema allows, or an expression that begins with $",
                 )
 
 
@@ -110,12 +133,12 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
     if subject.tool is None:
         return
     for _, template, pointer in _calls(subject):
-        for name, text in template.arguments.items():
-            for expression in parse_filling(text).expressions:
+        for name, value in template.arguments.items():
+            for expression in parse_filling(value).expressions:
                 if not _can_find(expression, subject.tool):
                     yield Problem(
                         pointer,
-                        f"{text!r} for {name!r} reads nothing that {subject.name} sends or gets",
+                        f"{value!r} for {name!r} reads nothing that {subject.name} sends or gets",
                         "read a declared input, or a declared property of the answer",
                     )
 
@@ -163,6 +186,9 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     tool = subject.tool
     if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
         return
+    if any(reference_is_own(subject)):
+        # ORC052 says what is worse about the same lack.
+        return
     yield Problem(
         subject.pointer,
         f"{subject.name} takes no idempotency key, so it is never sent a second time",
@@ -195,6 +221,15 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
             yield peer.tool, template, subject.pointer_to(keyword)
 
 
+def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
+    """Whether an input takes a constant; yes when its schema does not tell."""
+    defs = called.input_schema.get("$defs", {})
+    try:
+        return SchemaValidator({**called.properties[name], "$defs": defs}).is_valid(constant)
+    except SCHEMA_FAULTS:
+        return True
+
+
 def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
     """Whether the filled inputs are all that one of the alternatives requires."""
     for keyword in ("anyOf", "oneOf"):
@@ -208,7 +243,9 @@ def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
 
 def _requires_at_most(branch: object, template: ToolCallTemplate) -> bool:
     required = branch.get("required") if isinstance(branch, dict) else None
-    return not isinstance(required, list) or set(required) <= template.arguments.keys()
+    return not isinstance(required, list) or all(
+        isinstance(name, str) and name in template.arguments for name in required
+    )
 
 
 def _can_find(expression: Expression, tool: Tool) -> bool:

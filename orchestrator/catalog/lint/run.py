@@ -1,16 +1,19 @@
 """All rules over all tools of a set of documents."""
 
-from collections.abc import Iterator, Mapping
-
-from jsonschema.validators import validator_for
-from openapi_spec_validator.schemas import schema_v30, schema_v31
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
 
 from orchestrator.catalog.lint import contracts, rollback, shapes, wording
-from orchestrator.catalog.lint.finding import Finding, Problem, Rule
+from orchestrator.catalog.lint.finding import Code, Finding, Problem, Rule
+from orchestrator.catalog.lint.openapi_schema import openapi_breaches
+from orchestrator.catalog.lint.schemas import finite_schemas, readable_patterns, valid_schemas
 from orchestrator.catalog.lint.subject import Subject, subjects
+from orchestrator.catalog.lint.values import PREFIXES, operation_breaches
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation, check_version, operations
-from orchestrator.catalog.pointer import format_pointer
+from orchestrator.catalog.overlay import IdleAction
+from orchestrator.catalog.pointer import parse_pointer
 from orchestrator.errors import DocumentInvalid
 from orchestrator.record import JsonObject
 
@@ -46,8 +49,9 @@ RULES: tuple[Rule, ...] = (
     Rule("ORC033", "error", "Personal fields are inputs", contracts.pii_fields_exist),
     Rule("ORC034", "error", "Credentials resolve", contracts.credentials_resolve),
     Rule("ORC035", "error", "There is a server to call", contracts.absolute_server),
+    Rule("ORC036", "error", "Values are what their keywords take", contracts.valid_values),
     Rule("ORC040", "error", "A side effect can be undone", rollback.declares_cancel),
-    Rule("ORC041", "error", "Both ends of a pair are tools", rollback.cancel_exists),
+    Rule("ORC041", "error", "The tools of a pair are there", rollback.cancel_exists),
     Rule("ORC042", "error", "The ends of a pair agree", rollback.pair_agrees),
     Rule("ORC043", "error", "A cancel never asks", rollback.cancel_never_asks),
     Rule("ORC044", "error", "A cancel can be filled", rollback.cancel_can_be_filled),
@@ -60,28 +64,52 @@ RULES: tuple[Rule, ...] = (
     Rule("ORC051", "warning", "Settings stand where they count", rollback.settings_need_cancels),
     Rule("ORC052", "warning", "A reference is the caller's own", rollback.reference_is_own),
 )
-"""Rules on single tools. Beside them: ORC001 on documents and ORC011 on names across them."""
+"""Rules on single tools."""
+
+_INVALID = Code("ORC001", "error", "A document is valid OpenAPI")
+_IDLE = Code("ORC003", "warning", "An action of an overlay changes something")
+_PATTERN = Code("ORC025", "error", "Patterns are regular expressions")
+_ENDLESS = Code("ORC026", "error", "Schemas come to an end")
+_TAKEN = Code("ORC011", "error", "An operationId is unique")
+CODES: tuple[Code, ...] = tuple(
+    sorted((*RULES, _INVALID, _IDLE, _PATTERN, _ENDLESS, _TAKEN), key=lambda code: code.code)
+)
+"""Every code there is, in order."""
+_UNKNOWN, _BREACHED = (
+    next(rule for rule in RULES if rule.code == code) for code in ("ORC030", "ORC036")
+)
 
 
-def lint(documents: Mapping[str, JsonObject]) -> list[Finding]:
+def lint(documents: Mapping[str, JsonObject], *, idle: Iterable[IdleAction] = ()) -> list[Finding]:
     """What is wrong with the tools of these documents, in order of place.
 
     Operations that are not exposed as tools are not examined.
 
     Args:
         documents: parsed, by name, overlays applied; `catalog.load_documents` gives them.
+        idle: actions of the overlays that changed nothing.
     """
-    findings: list[Finding] = []
+    findings = [_idle_finding(action) for action in idle]
     names: dict[str, list[Subject]] = {}
     for document, content in documents.items():
         findings += _document_findings(document, content)
         exposed, faults = _exposed(document, content)
         findings += faults
+        findings += _findings_on_schemas(document, exposed, is_3_1=_is_3_1(content))
         for subject in subjects(exposed):
             findings += _tool_findings(subject)
             names.setdefault(subject.operation.operation_id or "", []).append(subject)
     findings += _repeated_names(names)
-    return sorted(set(findings), key=lambda f: (f.document, f.pointer, f.code, f.message))
+    return sorted(set(findings), key=_place)
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    """By document, then by pointer, elements of lists by their number, then by code."""
+    steps = tuple(
+        (0, int(step), "") if step.isascii() and step.isdigit() else (1, 0, step)
+        for step in parse_pointer(finding.pointer)
+    )
+    return finding.document, steps, finding.code, finding.message
 
 
 def has_errors(findings: list[Finding]) -> bool:
@@ -92,8 +120,28 @@ def has_errors(findings: list[Finding]) -> bool:
 def _tool_findings(subject: Subject) -> list[Finding]:
     findings = [finding for rule in RULES for finding in _applied(rule, subject)]
     better = {f.pointer for f in findings if f.code != "ORC002" and f.severity == "error"}
-    # Where a rule says what is wrong, the compiler's own words on it would only repeat that.
-    return [f for f in findings if f.code != "ORC002" or f.pointer not in better]
+    breached = [breach.pointer for breach in subject.breaches]
+    # Where a rule says what is wrong, the compiler's own words on it would only repeat that; and
+    # of a value that is none of its keyword's, no other rule knows anything better.
+    return [
+        f
+        for f in findings
+        if not (f.code == "ORC002" and f.pointer in better)
+        and not (f.code != _BREACHED.code and _is_about(f.pointer, breached))
+    ]
+
+
+def _is_about(pointer: str, others: Iterable[str]) -> bool:
+    """Whether it is one of these places, around or inside of one; an operation is around none."""
+    return any(
+        pointer == other or pointer.startswith(f"{other}/") or _is_keyword_of(pointer, other)
+        for other in others
+    )
+
+
+def _is_keyword_of(pointer: str, inside: str) -> bool:
+    is_keyword = pointer.rpartition("/")[2].startswith(PREFIXES)
+    return is_keyword and inside.startswith(f"{pointer}/")
 
 
 def _applied(rule: Rule, subject: Subject) -> list[Finding]:
@@ -110,29 +158,60 @@ def _document_findings(document: str, content: JsonObject) -> list[Finding]:
         check_version(Node.of(document, content))
     except DocumentInvalid as fault:
         return [_document_finding(fault.document, fault.pointer, fault.reason)]
-    is_3_0 = str(content["openapi"]).startswith("3.0")
-    schema = dict(schema_v30 if is_3_0 else schema_v31)
-    found: list[Finding] = []
-    for breach in validator_for(schema)(schema).iter_errors(content):
-        if len(found) < _MOST_PER_DOCUMENT:
-            pointer = format_pointer(breach.absolute_path)
-            found.append(_document_finding(document, pointer, _shortened(breach.message)))
-    return found
+    return [
+        *_schema_findings(document, content),
+        *_keyword_findings(document, Node.of(document, content)),
+    ]
+
+
+def _keyword_findings(document: str, root: Node) -> list[Finding]:
+    """ORC030 and ORC036 beside the tools."""
+    try:
+        return [
+            *(_UNKNOWN.finding(document, p) for p in contracts.misplaced_keywords(root)),
+            *(_BREACHED.finding(document, p) for p in contracts.valid_document_values(root)),
+        ]
+    except DocumentInvalid as fault:
+        return [_document_finding(fault.document, fault.pointer, fault.reason)]
+
+
+def _schema_findings(document: str, content: JsonObject) -> list[Finding]:
+    return [
+        _document_finding(document, pointer, _shortened(reason))
+        for pointer, reason in islice(openapi_breaches(content), _MOST_PER_DOCUMENT)
+    ]
 
 
 def _document_finding(document: str, pointer: str, reason: str) -> Finding:
-    return Finding(
-        code="ORC001",
-        severity="error",
-        document=document,
-        pointer=pointer,
-        message=reason,
-        mend="make it what the OpenAPI specification allows here",
-    )
+    mend = "make it what the OpenAPI specification allows here"
+    return _INVALID.finding(document, Problem(pointer, reason, mend))
+
+
+def _idle_finding(action: IdleAction) -> Finding:
+    """ORC003: an action of an overlay selects something."""
+    mend = "correct the target, or remove the action if the document has changed for good"
+    return _IDLE.finding(action.overlay, Problem(action.pointer, action.reason, mend))
 
 
 def _shortened(text: str, most: int = 240) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _is_3_1(content: JsonObject) -> bool:
+    return str(content.get("openapi")).startswith("3.1.")
+
+
+def _findings_on_schemas(document: str, exposed: list[Operation], *, is_3_1: bool) -> list[Finding]:
+    """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use."""
+    found = [(_PATTERN, problem) for problem in readable_patterns(exposed)]
+    found += [(_ENDLESS, problem) for problem in finite_schemas(exposed)]
+    if is_3_1:
+        invalid = islice(valid_schemas(exposed), _MOST_PER_DOCUMENT)
+        found += [(_INVALID, problem) for problem in invalid]
+    return [
+        code.finding(document, replace(problem, message=_shortened(problem.message)))
+        for code, problem in found
+    ]
 
 
 def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[Finding]]:
@@ -144,11 +223,21 @@ def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[
             try:
                 if operation.is_tool:
                     found.append(operation)
-            except DocumentInvalid as fault:
-                faults.append(_document_finding(document, fault.pointer, fault.reason))
+            except DocumentInvalid:
+                faults += _flag_findings(operation)
     except DocumentInvalid as fault:
         faults.append(_document_finding(document, fault.pointer, fault.reason))
     return found, faults
+
+
+def _flag_findings(operation: Operation) -> list[Finding]:
+    """ORC036 of an x-orchet-tool that is neither true nor false: all that is known of it."""
+    name = operation.operation_id or f"{operation.method} {operation.path}"
+    return [
+        _BREACHED.finding(operation.document, contracts.breached(breach, f"on {name}"))
+        for breach in operation_breaches(operation)
+        if breach.keyword == "x-orchet-tool"
+    ]
 
 
 def _repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Finding]:
@@ -156,12 +245,10 @@ def _repeated_names(names: Mapping[str, list[Subject]]) -> Iterator[Finding]:
     for name, holders in names.items():
         first, others = holders[0], holders[1:] if name else []
         for subject in others:
-            yield Finding(
-                code="ORC011",
-                severity="error",
-                document=subject.operation.document,
-                pointer=subject.pointer_to("operationId"),
-                message=f"the operationId {name!r} is taken by a tool of "
+            problem = Problem(
+                subject.pointer_to("operationId"),
+                f"the operationId {name!r} is taken by a tool of "
                 f"{first.operation.document}, {first.operation.method} {first.operation.path}",
-                mend="choose another: the name of a tool is unique in the catalog",
+                "choose another: the name of a tool is unique in the catalog",
             )
+            yield _TAKEN.finding(subject.operation.document, problem)

@@ -28,11 +28,12 @@ def object_shaped(subject: Subject) -> Iterator[Problem]:
 
 def constrained_inputs(subject: Subject) -> Iterator[Problem]:
     """ORC021: each input states what it may be."""
+    pointers = _input_pointers(subject)
     for name, schema in _inputs(subject):
         missing = _missing_limit(schema)
         if missing is not None:
             yield Problem(
-                _input_pointer(subject, name),
+                pointers[name],
                 f"the input {name!r} of {subject.name} states no limits",
                 f"add {missing}",
             )
@@ -40,10 +41,11 @@ def constrained_inputs(subject: Subject) -> Iterator[Problem]:
 
 def described_inputs(subject: Subject) -> Iterator[Problem]:
     """ORC022: each input is described."""
+    pointers = _input_pointers(subject)
     for name, schema in _inputs(subject):
         if not schema.get("description") and "$ref" not in schema:
             yield Problem(
-                _input_pointer(subject, name),
+                pointers[name],
                 f"the input {name!r} of {subject.name} is not described",
                 "say in a few words what belongs there",
             )
@@ -115,13 +117,14 @@ def _missing_limit(schema: JsonObject) -> str | None:
     return None
 
 
-def _input_pointer(subject: Subject, name: str) -> str:
-    """Where the input is declared: its parameter, else the body."""
+def _input_pointers(subject: Subject) -> dict[str, str]:
+    """Where each input is declared: its parameter, else the body."""
     tool = subject.tool
-    binding = next((b for b in tool.bindings if b.name == name), None) if tool else None
-    if binding is not None and binding.location != "body":
-        for parameter in subject.operation.parameters():
-            same_name = parameter.require("name").value == binding.field
-            if same_name and parameter.require("in").value == binding.location:
-                return parameter.pointer
-    return subject.pointer_to("requestBody")
+    if tool is None:
+        return {}
+    declared = {
+        (parameter.require("in").value, parameter.require("name").value): parameter.pointer
+        for parameter in subject.operation.parameters()
+    }
+    body = subject.pointer_to("requestBody")
+    return {b.name: declared.get((b.location, b.field), body) for b in tool.bindings}

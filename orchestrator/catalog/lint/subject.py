@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.catalog.compensation import read_compensation
 from orchestrator.catalog.compile import compile_operation
+from orchestrator.catalog.lint.values import Breach, operation_breaches, without
 from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Compensation, Tool
@@ -17,9 +18,12 @@ class Subject:
 
     operation: Operation
     tool: Tool | None = None
-    """None when it does not compile; `fault` says why."""
+    """None when it does not compile; `fault` says why. Keywords with values that are none of
+    theirs are left out, so that the rest is examined all the same."""
     compensation: Compensation | None = None
     fault: DocumentInvalid | None = None
+    breaches: tuple[Breach, ...] = ()
+    """What its keywords hold and do not take."""
     peers: Mapping[str, "Subject"] = field(default_factory=dict)
     """The tools of the same document, itself included, by operationId."""
 
@@ -27,6 +31,11 @@ class Subject:
     def name(self) -> str:
         """What messages call it."""
         return self.operation.operation_id or f"{self.operation.method} {self.operation.path}"
+
+    @property
+    def readable(self) -> Operation:
+        """The operation without the keywords that hold what they do not take."""
+        return without(self.operation, frozenset(breach.keyword for breach in self.breaches))
 
     @property
     def pointer(self) -> str:
@@ -57,17 +66,19 @@ def subjects(exposed: Iterable[Operation]) -> list[Subject]:
 
 
 def _compiled(operation: Operation) -> Subject:
+    subject = Subject(operation)
     try:
-        return Subject(operation, tool=compile_operation(operation))
+        subject = replace(subject, breaches=tuple(operation_breaches(operation)))
+        return replace(subject, tool=compile_operation(subject.readable))
     except DocumentInvalid as fault:
-        return Subject(operation, fault=fault)
+        return replace(subject, fault=fault)
 
 
 def _with_compensation(subject: Subject, tools: Mapping[str, Tool]) -> Subject:
     if subject.tool is None:
         return subject
     try:
-        compensation = read_compensation(subject.operation, subject.tool, tools)
+        compensation = read_compensation(subject.readable, subject.tool, tools)
     except DocumentInvalid as fault:
         return replace(subject, fault=fault)
     return replace(subject, compensation=compensation)

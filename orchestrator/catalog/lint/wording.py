@@ -45,7 +45,7 @@ def has_summary(subject: Subject) -> Iterator[Problem]:
 
 def has_description(subject: Subject) -> Iterator[Problem]:
     """ORC013: there is a description of more than a few words."""
-    if len(_text(subject, "description").split()) < _FEWEST_WORDS:
+    if not _is_described(_text(subject, "description")):
         yield Problem(
             subject.pointer_to("description"),
             f"{subject.name} is not described",
@@ -69,12 +69,16 @@ def plain_language(subject: Subject) -> Iterator[Problem]:
 def explicit_scope(subject: Subject) -> Iterator[Problem]:
     """ORC015: the description says when to use the tool and what comes back."""
     text = _text(subject, "description").lower()
-    if text and not ("use this" in text and "return" in text):
+    if _is_described(text) and not ("use this" in text and "return" in text):
         yield Problem(
             subject.pointer_to("description"),
             f"the description of {subject.name} does not tell its scope",
             "write 'Use this when ...' and 'Returns ...'",
         )
+
+
+def _is_described(text: str) -> bool:
+    return len(text.split()) >= _FEWEST_WORDS
 
 
 def _text(subject: Subject, keyword: str) -> str:

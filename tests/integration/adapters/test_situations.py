@@ -518,6 +518,7 @@ def _raw_deflate(data: bytes) -> bytes:
         ("deflate", _raw_deflate(b'{"ok": 1}')),
         ("identity", b'{"ok": 1}'),
     ],
+    ids=["gzip", "x-gzip", "two gzip members", "zlib", "raw deflate", "identity"],
 )
 async def test_compressed_answers(call: Call, provider: Any, encoding: str, data: bytes) -> None:
     """Gzip of one or more members, deflate in both of its readings."""

@@ -125,9 +125,28 @@ def test_a_cancel_may_carry_what_its_booking_carried() -> None:
     assert personal_fields(catalog, catalog.tool("flight_other")) == frozenset()
 
 
+@pytest.mark.parametrize(
+    ("pattern", "fits", "breaks"),
+    [
+        (r"^\p{L}+$", "Ærø", "Ær0"),
+        (r"^\d+\_x$", "1_x", "1x"),
+        (r"^(?<year>\d{4})$", "2026", "26"),
+    ],
+)
+def test_patterns_are_those_of_ecma_262(pattern: str, fits: str, breaks: str) -> None:
+    """Unicode properties, named groups and needless escapes mean what they mean to JSON Schema."""
+    catalog = _catalog({"origin": {"type": "string", "pattern": pattern}})
+    tool = catalog.tool("flight_book")
+
+    assert check_arguments(catalog, tool, {"origin": fits}) == ()
+    assert check_arguments(catalog, tool, {"origin": breaks}) == (
+        f"origin must match the pattern {pattern}",
+    )
+
+
 def test_a_schema_that_cannot_be_evaluated_is_the_documents_fault() -> None:
-    """A pattern that Python cannot read is named as such, and no library's exception leaves."""
-    catalog = _catalog({"origin": {"type": "string", "pattern": r"^\p{L}+$"}})
+    """A pattern that is none is named as such, and no library's exception leaves."""
+    catalog = _catalog({"origin": {"type": "string", "pattern": "("}})
 
     with pytest.raises(DocumentInvalid, match="flight_book cannot be evaluated"):
         check_arguments(catalog, catalog.tool("flight_book"), {"origin": "Oslo"})

@@ -228,6 +228,22 @@ def test_functions_are_read_wrapped_and_bare() -> None:
     assert factorial.examples == ("5!",)
 
 
+def test_functions_as_the_responses_api_writes_them() -> None:
+    """Flat, with `strict` and nullable inputs; what is not read is passed over."""
+    parameters = {
+        "type": "object",
+        "required": ["city", "units"],
+        "additionalProperties": False,
+        "properties": {"city": {"type": "string"}, "units": {"type": ["string", "null"]}},
+    }
+    flat = {"type": "function", "name": "get_weather", "parameters": parameters, "strict": True}
+
+    tool = Catalog.from_functions([flat]).tool("get_weather")
+
+    assert tool.input_schema == parameters
+    assert tool.required_inputs == ("city", "units")
+
+
 def test_a_function_that_tells_its_method_is_believed() -> None:
     """GET reads; what changes something is confirmed first."""
     catalog = Catalog.from_functions(
@@ -245,6 +261,7 @@ def test_a_function_that_tells_its_method_is_believed() -> None:
         ([{"name": "a"}, {"name": "a"}], "/1"),
         ([{"description": "nameless"}], "/0/name"),
         ([{"name": "a", "parameters": []}], "/0/parameters"),
+        ([{"name": "a", "parameters": {"type": "array"}}], "/0/parameters/type"),
         ([{"name": "a", "examples": "one"}], "/0/examples"),
     ],
 )

@@ -38,6 +38,15 @@ def test_the_declared_args_and_probe_are_read(shop: dict[str, Any]) -> None:
     assert found.probe.tool == "shop_find_order"
 
 
+def test_args_may_be_constants(shop: dict[str, Any]) -> None:
+    """What is no text is passed to the cancel tool as it is written."""
+    body = shop["paths"]["/cancel"]["post"]["requestBody"]["content"]["application/json"]
+    body["schema"]["properties"]["notify"] = {"type": "boolean"}
+    forward(shop)[PREFIX + "args"]["notify"] = False
+
+    assert compensation(shop).cancel.arguments["notify"] is False
+
+
 def test_silence_means_the_defaults(shop: dict[str, Any]) -> None:
     """Thirty seconds, ten attempts, no window, park."""
     found = compensation(shop)
@@ -130,7 +139,7 @@ def test_a_probe_named_alone_is_filled_from_the_request(shop: dict[str, Any]) ->
         ({"x-orchet-cancels": "shop_undo"}, "x-orchet-cancels"),
         ({PREFIX + "probe": {"operationId": "nobody"}}, PREFIX + "probe/operationId"),
         ({PREFIX + "args": {"order_id": "$response.order_id"}}, PREFIX + "args/order_id"),
-        ({PREFIX + "args": {"order_id": 3}}, PREFIX + "args/order_id"),
+        ({PREFIX + "args": {"order_id": None}}, PREFIX + "args/order_id"),
     ],
 )
 def test_a_pair_that_cannot_work_is_refused(

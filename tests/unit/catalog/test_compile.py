@@ -78,6 +78,15 @@ def test_without_a_tag_the_domain_is_the_document(one_operation: Make) -> None:
         ),
         ("post", {"x-openai-isConsequential": True}, Effect.WRITE, DEFAULT_CARD),
         ("post", {"x-openai-isConsequential": False}, Effect.READ, None),
+        # What is no boolean says nothing that we understand: it is asked.
+        ("post", {"x-openai-isConsequential": "false"}, Effect.WRITE, DEFAULT_CARD),
+        ("post", {"x-requireConfirmation": None}, Effect.WRITE, DEFAULT_CARD),
+        (
+            "post",
+            {"x-openai-isConsequential": False, "x-requireConfirmation": True},
+            Effect.READ,
+            DEFAULT_CARD,
+        ),
         ("get", {"x-openai-isConsequential": True}, Effect.READ, DEFAULT_CARD),
         ("post", {"x-requireConfirmation": False}, Effect.WRITE, None),
         ("post", {"x-requireConfirmation": True}, Effect.WRITE, DEFAULT_CARD),

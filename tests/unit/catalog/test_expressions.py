@@ -39,10 +39,10 @@ ARGUMENTS: JsonObject = {
 ANSWER: JsonObject = {"id": 7, "links": {"a/b": "~x"}, "rooms": [{"n": 1}], "gone": None}
 
 
-def fill(text: str, *, tool: Tool = TOOL, answer: Any = ANSWER, **changes: Any) -> Any:
+def fill(value: Any, *, tool: Tool = TOOL, answer: Any = ANSWER, **changes: Any) -> Any:
     """What one argument is filled with; None when it is left out."""
     filled = fill_template(
-        ToolCallTemplate(tool="cancel", arguments={"x": text}),
+        ToolCallTemplate(tool="cancel", arguments={"x": value}),
         tool=tool,
         arguments=changes.get("arguments", ARGUMENTS),
         idempotency_key="m.1.2",
@@ -140,6 +140,19 @@ def test_a_malformed_expression_is_refused(text: str) -> None:
         parse_filling(text)
 
 
+@pytest.mark.parametrize("constant", [False, 0, 2.5, [], ["late", 1], {"notify": {"by": "mail"}}])
+def test_what_is_no_text_is_a_constant(constant: Any) -> None:
+    """It is sent as it is written, and is no reason to leave the input out."""
+    assert fill(constant) == constant
+
+
+@pytest.mark.parametrize("value", [None, ["$request.body#/a"], {"a": {"b": "$response.body"}}])
+def test_an_expression_inside_a_constant_is_refused(value: Any) -> None:
+    """It would be sent as text; and null fills nothing."""
+    with pytest.raises(ValueError, match=r"constant|leave the input out"):
+        parse_filling(value)
+
+
 def test_a_pointer_is_unescaped_once() -> None:
     """`~01` is the text `~1`, not a slash."""
     assert parse_expression("$request.body#/a~01") == Expression("request", "body", ("a~1",))
@@ -151,12 +164,14 @@ def test_a_pointer_is_unescaped_once() -> None:
         ({"a": "$response.body#/id"}, True),
         ({"a": "$response.body#/id", "b": "constant"}, True),
         ({"a": "$response.body#/id", "b": "$request.body#/ref"}, False),
+        ({"a": "$response.body#/id", "b": False}, True),
         ({"a": "constant"}, False),
+        ({"a": 7}, False),
         ({}, False),
     ],
 )
 def test_a_template_may_depend_on_the_answer_alone(
-    arguments: dict[str, str], is_only_response: bool
+    arguments: JsonObject, is_only_response: bool
 ) -> None:
     """Such a cancel cannot be made when the answer was lost."""
     template = ToolCallTemplate(tool="cancel", arguments=arguments)

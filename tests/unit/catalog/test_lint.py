@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.lint import RULES, Finding, has_errors, lint
+from orchestrator.catalog.lint import CODES, RULES, Finding, has_errors, lint
+from orchestrator.catalog.overlay import IdleAction
 
 POST, GET, CANCEL = ("/orders", "post"), ("/orders", "get"), ("/cancel", "post")
 AT_POST, AT_GET = "/paths/~1orders/post", "/paths/~1orders/get"
 AT_CANCEL = "/paths/~1cancel/post"
 PREFIX = "x-orchet-compensation-"
+ANSWER = "/responses/200/content/application~1json/schema"
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -34,7 +36,7 @@ def put(place: tuple[str, str], **keywords: Any) -> Change:
     return change
 
 
-def args(**more: str) -> Change:
+def args(**more: Any) -> Change:
     """Adds compensation args, or replaces them."""
     return lambda shop: operation(shop, POST)[PREFIX + "args"].update(more)
 
@@ -59,6 +61,26 @@ def in_body(place: tuple[str, str], **keywords: Any) -> Change:
     return change
 
 
+def in_answer(place: tuple[str, str], schema: dict[str, Any]) -> Change:
+    """Replaces the schema of the 200 answer."""
+
+    def change(shop: dict[str, Any]) -> None:
+        answer = operation(shop, place)["responses"]["200"]
+        answer["content"]["application/json"]["schema"] = schema
+
+    return change
+
+
+def secured(scheme: dict[str, Any]) -> Change:
+    """Asks for a credential by this scheme."""
+
+    def change(shop: dict[str, Any]) -> None:
+        shop["components"] = {"securitySchemes": {"key": scheme}}
+        operation(shop, GET)["security"] = [{"key": []}]
+
+    return change
+
+
 def without_reference(shop: dict[str, Any]) -> None:
     """The order can only be cancelled by the id in its answer, and nothing finds it otherwise."""
     operation(shop, POST)[PREFIX + "args"].pop("client_reference")
@@ -75,9 +97,7 @@ def by_article(shop: dict[str, Any]) -> None:
 FAULTS: list[tuple[str, Change, str]] = [
     ("ORC001", lambda s: s["info"].pop("title"), "/info"),
     ("ORC001", lambda s: s.update(openapi="3.2.0"), ""),
-    ("ORC001", put(GET, x_orchet_tool="yes"), f"{AT_GET}/x-orchet-tool"),
-    ("ORC002", put(POST, x_orchet_compensation_timeout="soon"), f"{AT_POST}/{PREFIX}timeout"),
-    ("ORC002", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
+    ("ORC002", in_answer(GET, {"$ref": "#/components/schemas/Order"}), f"{AT_GET}{ANSWER}"),
     ("ORC010", put(GET, operationId=None), AT_GET),
     ("ORC010", put(GET, operationId="find it"), f"{AT_GET}/operationId"),
     ("ORC011", put(GET, operationId="shop_cancel_order"), f"{AT_CANCEL}/operationId"),
@@ -102,7 +122,37 @@ FAULTS: list[tuple[str, Change, str]] = [
         f"{AT_POST}/requestBody",
     ),
     ("ORC024", put(GET, responses={"204": {"description": "x"}}), f"{AT_GET}/responses"),
+    (
+        "ORC025",
+        in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "("}}}),
+        f"{AT_GET}{ANSWER}/properties/a/pattern",
+    ),
+    ("ORC026", in_answer(GET, {"allOf": [{"$ref": f"#{AT_GET}{ANSWER}"}]}), f"{AT_GET}{ANSWER}"),
+    (
+        "ORC001",
+        in_body(CANCEL, properties={"order_id": {"type": "texts", "description": "x"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/type",
+    ),
+    (
+        "ORC025",
+        in_body(CANCEL, properties={"order_id": {"pattern": "(", "type": "string"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
+    ),
+    (
+        "ORC026",
+        lambda s: (
+            s.update(components={"schemas": {"A": {"anyOf": [{"$ref": "#/components/schemas/A"}]}}})
+            or in_body(CANCEL, properties={"a": {"$ref": "#/components/schemas/A"}})(s)
+        ),
+        "/components/schemas/A",
+    ),
     ("ORC030", put(GET, x_orchet_intent_tag=["a"]), f"{AT_GET}/x-orchet-intent-tag"),
+    ("ORC030", lambda s: s.update({"x-orchet-tool": True}), "/x-orchet-tool"),
+    (
+        "ORC030",
+        lambda s: s["paths"]["/cancel"].update({"x-orchet-tool": True}),
+        "/paths/~1cancel/x-orchet-tool",
+    ),
     ("ORC031", put(POST, x_orchet_requires_confirmation=None), AT_POST),
     (
         "ORC032",
@@ -111,11 +161,17 @@ FAULTS: list[tuple[str, Change, str]] = [
     ),
     ("ORC033", put(POST, x_orchet_pii_required=["passport"]), f"{AT_POST}/x-orchet-pii-required/0"),
     ("ORC034", put(GET, security=[{"key": []}]), f"{AT_GET}/security/0/key"),
+    ("ORC034", secured({"type": "mutualTLS"}), f"{AT_GET}/security/0/key"),
+    ("ORC034", secured({"type": "http", "scheme": "digest"}), f"{AT_GET}/security/0/key"),
     ("ORC035", lambda s: s.update(servers=[{"url": "/v1"}]), "/servers"),
     ("ORC035", lambda s: s.pop("servers"), AT_GET),
+    ("ORC036", put(GET, x_orchet_tool="yes"), f"{AT_GET}/x-orchet-tool"),
+    ("ORC036", put(POST, x_orchet_compensation_timeout="soon"), f"{AT_POST}/{PREFIX}timeout"),
+    ("ORC036", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
     ("ORC040", put(POST, x_orchet_cancels=None), AT_POST),
     ("ORC041", put(POST, x_orchet_cancels="shop_undo"), f"{AT_POST}/x-orchet-cancels"),
     ("ORC041", put(CANCEL, x_orchet_tool=False), f"{AT_POST}/x-orchet-cancels"),
+    ("ORC041", probe_with("shop_find"), f"{AT_POST}/{PREFIX}probe/operationId"),
     ("ORC042", put(POST, x_orchet_cancels="shop_find_order"), f"{AT_POST}/x-orchet-cancels"),
     (
         "ORC042",
@@ -134,6 +190,7 @@ FAULTS: list[tuple[str, Change, str]] = [
         f"{AT_POST}/{PREFIX}args",
     ),
     ("ORC044", put(POST, **{PREFIX.replace("-", "_") + "args": {}}), f"{AT_POST}/{PREFIX}args"),
+    ("ORC045", args(client_reference=7), f"{AT_POST}/{PREFIX}args"),
     ("ORC045", args(colour="red"), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$response.body#/id"), f"{AT_POST}/{PREFIX}args"),
     ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
@@ -164,6 +221,13 @@ def test_each_fault_is_found_where_it_stands(
     assert all(f.message and f.mend and f.document == "shop" for f in found)
 
 
+def test_a_probe_that_is_not_there_is_one_finding(shop: dict[str, Any]) -> None:
+    """ORC041 says it; the compiler, which met it too, need not."""
+    probe_with("shop_find")(shop)
+
+    assert [f.code for f in lint({"shop": shop})] == ["ORC041"]
+
+
 def test_a_body_that_is_no_object_is_found(shop: dict[str, Any]) -> None:
     """ORC020: a list has no named inputs."""
     schema = {"type": "array", "maxItems": 3, "items": {"type": "string"}, "description": "Ids."}
@@ -179,7 +243,8 @@ def test_every_rule_has_a_fault_that_shows_it() -> None:
     shown = {code for code, _, _ in FAULTS} | {"ORC020"}
 
     assert len(set(codes)) == len(codes)
-    assert {*codes, "ORC001", "ORC011"} == shown
+    assert {*codes, "ORC001", "ORC011", "ORC025", "ORC026"} == shown
+    assert [code.code for code in CODES] == sorted({*shown, "ORC003"})
 
 
 def test_operations_that_are_no_tools_are_not_examined(shop: dict[str, Any]) -> None:
@@ -205,6 +270,24 @@ def test_a_neighbours_dialect_declares_confirmation(shop: dict[str, Any]) -> Non
     assert lint({"shop": shop}) == []
 
 
+def test_a_neighbours_dialect_that_says_no_boolean_says_nothing(shop: dict[str, Any]) -> None:
+    """ORC031: the confirmation that it asks for is not declared by a word."""
+    operation(shop, POST).pop("x-orchet-requires-confirmation")
+    operation(shop, POST)["x-requireConfirmation"] = "always"
+
+    assert [f.code for f in lint({"shop": shop})] == ["ORC031"]
+
+
+def test_an_action_of_an_overlay_that_changes_nothing_is_found(shop: dict[str, Any]) -> None:
+    """ORC003, on the overlay, as a warning: the standard allows it."""
+    idle = IdleAction(overlay="ours.yaml", pointer="/actions/2", reason="$.x selects nothing")
+
+    (found,) = lint({"shop": shop}, idle=[idle])
+
+    assert (found.code, found.severity) == ("ORC003", "warning")
+    assert (found.document, found.pointer) == ("ours.yaml", "/actions/2")
+
+
 def test_one_name_in_two_documents_is_found(shop: dict[str, Any]) -> None:
     """The finding stands on the second and names the first."""
     found = lint({"a": shop, "b": copy.deepcopy(shop)})
@@ -214,15 +297,51 @@ def test_one_name_in_two_documents_is_found(shop: dict[str, Any]) -> None:
 
 
 def test_findings_are_in_order_of_place(shop: dict[str, Any]) -> None:
-    """By document, then pointer, then code; the same every time."""
+    """By document, then by place in it, elements of lists by number; the same every time."""
     operation(shop, POST).pop("summary")
     operation(shop, POST).pop("description")
     operation(shop, CANCEL).pop("summary")
+    operation(shop, GET)["x-orchet-pii-required"] = [f"field{n}" for n in range(11)]
 
     found = lint({"z": shop, "a": {"openapi": "1"}})
 
-    assert found == sorted(found, key=lambda f: (f.document, f.pointer, f.code, f.message))
-    assert found[0].document == "a"
+    assert [(f.document, f.pointer, f.code) for f in found] == [
+        ("a", "", "ORC001"),
+        ("z", AT_CANCEL, "ORC012"),
+        *(("z", f"{AT_GET}/x-orchet-pii-required/{n}", "ORC033") for n in range(11)),
+        ("z", AT_POST, "ORC012"),
+        ("z", AT_POST, "ORC013"),
+    ]
+
+
+def test_ten_mistakes_are_ten_findings(shop: dict[str, Any]) -> None:
+    """One run finds them all, each under its own code, and nothing besides."""
+    shop["info"].pop("title")
+    operation(shop, GET)["operationId"] = "find order"
+    operation(shop, GET).pop("summary")
+    operation(shop, GET)["description"] = "Order."
+    operation(shop, GET)["x-orchet-intent-tag"] = ["shop"]
+    operation(shop, POST).pop("x-orchet-compensation-probe")
+    operation(shop, POST)["x-orchet-compensation-timeout"] = "soon"
+    operation(shop, POST)["x-orchet-requires-confirmation"] = "fancy"
+    operation(shop, POST)["x-orchet-pii-required"] = ["address", "passport"]
+    operation(shop, CANCEL).pop("x-orchet-requires-confirmation")
+    operation(shop, CANCEL)["security"] = [{"key": []}]
+
+    found = lint({"shop": shop})
+
+    assert [(f.code, f.pointer) for f in found] == [
+        ("ORC001", "/info"),
+        ("ORC043", AT_CANCEL),
+        ("ORC034", f"{AT_CANCEL}/security/0/key"),
+        ("ORC012", AT_GET),
+        ("ORC013", f"{AT_GET}/description"),
+        ("ORC010", f"{AT_GET}/operationId"),
+        ("ORC030", f"{AT_GET}/x-orchet-intent-tag"),
+        ("ORC036", f"{AT_POST}/x-orchet-compensation-timeout"),
+        ("ORC033", f"{AT_POST}/x-orchet-pii-required/1"),
+        ("ORC032", f"{AT_POST}/x-orchet-requires-confirmation"),
+    ]
 
 
 @pytest.mark.parametrize(

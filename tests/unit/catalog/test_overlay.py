@@ -1,12 +1,21 @@
 """OpenAPI Overlay 1.0."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from orchestrator.catalog.overlay import apply_overlay, apply_overlays, parse_overlay
-from orchestrator.errors import DocumentInvalid
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.lint import lint
+from orchestrator.catalog.overlay import (
+    apply_overlay,
+    apply_overlays,
+    parse_overlay,
+)
+from orchestrator.catalog.source import read_sources
+from orchestrator.errors import DocumentInvalid, OverlayWarning
 from orchestrator.record import JsonObject
 
 DOCUMENT: JsonObject = {
@@ -20,9 +29,16 @@ DOCUMENT: JsonObject = {
 }
 
 
+INFO: JsonObject = {"title": "Ours", "version": "1"}
+
+
+def overlay(*actions: dict[str, Any], **fields: Any) -> JsonObject:
+    """An overlay document of these actions."""
+    return {"overlay": "1.0.0", "info": INFO, "actions": list(actions), **fields}
+
+
 def applied(*actions: dict[str, Any], document: JsonObject = DOCUMENT) -> Any:
-    content: JsonObject = {"overlay": "1.0.0", "info": {}, "actions": list(actions)}
-    return apply_overlay(document, parse_overlay("o.yaml", content))
+    return apply_overlay(document, parse_overlay("o.yaml", overlay(*actions)))
 
 
 def test_an_update_is_merged_into_every_place_that_is_selected() -> None:
@@ -89,51 +105,201 @@ def test_an_empty_place_in_an_update_deletes_nothing() -> None:
 @pytest.mark.parametrize(
     ("action", "reason"),
     [
-        ({"target": "$.paths['/a'].get.summary", "update": "text"}, "does not fit"),
-        ({"target": "$.paths", "update": [1]}, "does not fit"),
+        ({"target": "$.paths['/a'].get.summary", "update": "text"}, "select the object that holds"),
+        ({"target": "$.paths['/a'].get.tags[0]", "update": "y"}, "selects a string"),
+        ({"target": "$.paths", "update": [1]}, "a list does not fit"),
+        ({"target": "$.paths", "update": None}, "null does not fit"),
+        ({"target": "$.paths['/a'].get.tags[0]", "remove": True}, "cannot be removed alone"),
         ({"target": "$", "remove": True}, "whole document"),
     ],
 )
-def test_an_update_that_does_not_fit_is_refused(action: dict[str, Any], reason: str) -> None:
-    """The error names the overlay and the action."""
+def test_an_action_that_does_not_fit_is_refused(action: dict[str, Any], reason: str) -> None:
+    """The error names the overlay and the action; what selects a primitive cannot update it."""
     with pytest.raises(DocumentInvalid, match=reason) as refused:
         applied(action)
 
     assert (refused.value.document, refused.value.pointer) == ("o.yaml", "/actions/0")
 
 
+def test_a_primitive_is_updated_and_removed_through_its_object() -> None:
+    """The property of an object, by its name."""
+    result = applied(
+        {"target": "$.paths['/a'].get", "update": {"summary": "new"}},
+        {"target": "$.paths['/b'].get.summary", "remove": True},
+    )
+
+    assert result["paths"]["/a"]["get"]["summary"] == "new"
+    assert result["paths"]["/b"]["get"] == {}
+
+
+def test_a_list_of_primitives_is_replaced_by_removing_it_first() -> None:
+    """Each action sees the result of the one before, so a list can be taken away and added."""
+    result = applied(
+        {"target": "$.paths['/a'].get.tags", "remove": True},
+        {"target": "$.paths['/a'].get", "update": {"tags": ["only"]}},
+    )
+
+    assert result["paths"]["/a"]["get"]["tags"] == ["only"]
+
+
+def test_removing_selects_things_inside_of_each_other() -> None:
+    """Of two that are both selected the outer one takes the inner one along."""
+    nested: JsonObject = {"a": {"x": {"x": 1}, "y": 2}, "b": [{"x": 1}, {"y": 2}, {"x": 3}]}
+
+    assert applied({"target": "$..x", "remove": True}, document=nested) == {
+        "a": {"y": 2},
+        "b": [{}, {"y": 2}, {}],
+    }
+    assert applied({"target": "$.b[?@.x]", "remove": True}, document=nested)["b"] == [{"y": 2}]
+
+
+ACTION: dict[str, Any] = {"target": "$", "update": {}}
+
+
 @pytest.mark.parametrize(
-    ("content", "pointer"),
+    ("content", "pointer", "reason"),
     [
-        ({}, ""),
-        ({"overlay": "2.0.0", "actions": []}, "/overlay"),
-        ({"overlay": "1.0.0"}, ""),
-        ({"overlay": "1.0.0", "actions": {}}, "/actions"),
-        ({"overlay": "1.0.0", "actions": [{"update": {}}]}, "/actions/0"),
-        ({"overlay": "1.0.0", "actions": [{"target": "paths"}]}, "/actions/0/target"),
+        ({}, "", "'overlay' is missing"),
+        (overlay(ACTION, overlay="2.0.0"), "/overlay", "Overlay 1.0 document is wanted"),
+        (overlay(ACTION, overlay="1.1.0"), "/overlay", "it is '1.1.0'"),
+        (overlay(ACTION, overlay="1.0.x"), "/overlay", "it is '1.0.x'"),
+        ({"overlay": "1.0.0", "actions": [ACTION]}, "", "'info' is missing"),
+        (overlay(ACTION, info={"title": "t"}), "/info", "'version' is missing"),
+        (overlay(ACTION, info={"title": 1, "version": "1"}), "/info/title", "string"),
+        (overlay(ACTION, info={**INFO, "licence": "x"}), "/info", "'licence' is no field"),
+        (overlay(ACTION, extend="a.yaml"), "", "'extend' is no field"),
+        (overlay(ACTION, extends=1), "/extends", "string"),
+        ({"overlay": "1.0.0", "info": INFO}, "", "'actions' is missing"),
+        (overlay(actions={}), "/actions", "a list is wanted"),
+        (overlay(), "/actions", "at least one"),
+        (overlay(ACTION, {**ACTION}), "/actions/1", "repeats the action /actions/0"),
+        (overlay({"update": {}}), "/actions/0", "'target' is missing"),
+        (overlay({"target": "paths"}), "/actions/0/target", "no JSONPath"),
+        (overlay({"target": "$.paths[?"}), "/actions/0/target", "no JSONPath"),
+        (overlay({**ACTION, "remove": "yes"}), "/actions/0/remove", "true or false"),
+        (overlay({"target": "$", "copy": "$.paths"}), "/actions/0", "came with Overlay 1.1"),
+        (overlay({"target": "$", "updates": {}}), "/actions/0", "'updates' is no field"),
     ],
 )
-def test_what_is_no_overlay_is_refused(content: dict[str, Any], pointer: str) -> None:
-    """Before anything is applied."""
-    with pytest.raises(DocumentInvalid) as refused:
+def test_what_is_no_overlay_is_refused(content: dict[str, Any], pointer: str, reason: str) -> None:
+    """Before anything is applied, with the place and what is wrong there."""
+    with pytest.raises(DocumentInvalid, match=reason) as refused:
         parse_overlay("o.yaml", content)
 
-    assert refused.value.pointer == pointer
+    assert (refused.value.document, refused.value.pointer) == ("o.yaml", pointer)
 
 
-def test_extends_chooses_the_document() -> None:
-    """By the stem of its file; without it every document is meant."""
-    action: JsonObject = {"target": "$", "update": {"x": 1}}
-    content: JsonObject = {"overlay": "1.0.1", "extends": "./b.yaml", "actions": [action]}
+def test_extensions_and_descriptions_of_an_overlay_are_passed_over() -> None:
+    """The standard leaves x-... to others, on the overlay, its info and its actions."""
+    action = {"target": "$", "description": "Why.", "update": {"x": 1}, "x-why": "so"}
+    content = overlay(action, info={**INFO, "x-team": "ours"})
+    content["x-reviewed"] = True
+
+    assert apply_overlay({}, parse_overlay("o.yaml", content)) == {"x": 1}
+
+
+@pytest.mark.parametrize(
+    "extends",
+    ["./b.yaml", "b.json", "../apis/b.yaml", "https://example.com/apis/b.yaml?raw=1", "%62.yaml"],
+)
+def test_extends_chooses_the_document(extends: str) -> None:
+    """By the stem of its file, of a path as of a URL."""
+    content = overlay({"target": "$", "update": {"x": 1}}, extends=extends)
 
     result = apply_overlays({"a": {}, "b": {}}, [parse_overlay("o.yaml", content)])
 
-    assert result == {"a": {}, "b": {"x": 1}}
+    assert result.documents == {"a": {}, "b": {"x": 1}}
+
+
+def test_without_extends_every_document_is_meant() -> None:
+    """A habit of the house can be one overlay over all."""
+    content = overlay({"target": "$", "update": {"x": 1}})
+
+    result = apply_overlays({"a": {}, "b": {}}, [parse_overlay("o.yaml", content)])
+
+    assert result.documents == {"a": {"x": 1}, "b": {"x": 1}}
+
+
+def test_overlays_are_applied_in_the_order_given() -> None:
+    """The later one has the last word, and sees what the earlier one added."""
+    first = parse_overlay("1.yaml", overlay({"target": "$", "update": {"x": {"y": 1}}}))
+    second = parse_overlay("2.yaml", overlay({"target": "$.x", "update": {"y": 2}}))
+
+    assert apply_overlays({"a": {}}, [first, second]).documents == {"a": {"x": {"y": 2}}}
+    assert apply_overlays({"a": {}}, [second, first]).documents == {"a": {"x": {"y": 1}}}
 
 
 def test_an_overlay_for_a_document_that_was_not_loaded_is_refused() -> None:
     """It would silently expose nothing."""
-    content: JsonObject = {"overlay": "1.0.0", "extends": "crm.yaml", "actions": []}
+    content = overlay(ACTION, extends="crm.yaml")
 
     with pytest.raises(DocumentInvalid, match=r"crm\.yaml"):
         apply_overlays({"a": {}}, [parse_overlay("o.yaml", content)])
+
+
+def test_actions_that_change_nothing_are_told() -> None:
+    """With their place, what they select, and where they looked; those that act are not."""
+    content = overlay(
+        {"target": "$", "update": {"x": 1}},
+        {"target": "$.paths['/z']", "update": {"x": 1}},
+        {"target": "$.paths", "description": "only words"},
+        {"target": "$.gone", "remove": True},
+    )
+
+    idle = apply_overlays({"a": {"paths": {}}, "b": {}}, [parse_overlay("o.yaml", content)]).idle
+
+    assert [str(action) for action in idle] == [
+        "o.yaml at /actions/1: $.paths['/z'] selects nothing in a, b",
+        "o.yaml at /actions/2: it has neither update nor remove: true, so it changes nothing",
+        "o.yaml at /actions/3: $.gone selects nothing in a, b",
+    ]
+
+
+def test_what_acts_in_one_document_of_several_is_not_told() -> None:
+    """Without `extends` a target seldom stands in every document."""
+    content = overlay({"target": "$.paths", "update": {"x": 1}})
+
+    assert apply_overlays({"a": {"paths": {}}, "b": {}}, [parse_overlay("o", content)]).idle == ()
+
+
+def test_loading_a_catalog_warns_of_actions_that_change_nothing(
+    shop: dict[str, Any], tmp_path: Path
+) -> None:
+    """A path that was mistyped exposes nothing: that is never silent."""
+    (tmp_path / "shop.yaml").write_text(yaml.safe_dump(shop), encoding="utf-8")
+    ours = overlay({"target": "$.paths['/order'].get", "update": {"x-orchet-tool": True}})
+    (tmp_path / "ours.yaml").write_text(yaml.safe_dump(ours), encoding="utf-8")
+
+    with pytest.warns(OverlayWarning, match=r"ours\.yaml at /actions/0: .*selects nothing in shop"):
+        catalog = Catalog.load(tmp_path / "shop.yaml", overlays=[tmp_path / "ours.yaml"])
+
+    assert len(catalog) == 3
+
+
+EXAMPLES = Path(__file__).parents[3] / "docs/examples"
+
+
+def test_the_documented_example_makes_sound_tools_of_a_foreign_document() -> None:
+    """Every action of it acts, and its four tools are without errors or warnings.
+
+    A visit that it books is undone by a cancel that a probe feeds when the answer was lost.
+    """
+    sources = read_sources([EXAMPLES / "crm.yaml"], [EXAMPLES / "crm-overlay.yaml"])
+    catalog = Catalog.from_documents(sources.documents)
+    visit = catalog.tool("crm_book_visit")
+
+    assert sources.idle == ()
+    assert [f.code for f in lint(sources.documents)] == ["ORC050"]
+    assert {name: tool.effect.value for name, tool in catalog.tools.items()} == {
+        "crm_book_visit": "obligation",
+        "crm_cancel_visit": "cancel",
+        "crm_find_customers": "read",
+        "crm_find_visit": "read",
+    }
+    assert visit.compensation is not None
+    assert visit.compensation.cancel.arguments == {"visit_id": "$response.body#/visit_id"}
+    assert visit.compensation.probe is not None
+    assert visit.reference_inputs == ("ref",)
+    assert visit.card_type == "crm-visit"
+    assert visit.properties["customer_id"]["maxLength"] == 40
+    assert "/admin/purge" not in sources.documents["crm"]["paths"]  # type: ignore[operator]  # an object

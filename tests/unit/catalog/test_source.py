@@ -123,18 +123,19 @@ def test_a_reference_to_a_file_that_is_not_there_is_refused(
 
 def test_files_that_refer_to_each_other_are_taken_in_once(tmp_path: Path) -> None:
     """References back to the document become local, and a circle of files ends."""
-    (tmp_path / "a.yaml").write_text("openapi: 3.1.0\nx: {$ref: 'b.yaml#/B'}\nA: {type: string}")
-    (tmp_path / "b.yaml").write_text("B: {p: {$ref: 'a.yaml#/A'}, q: {$ref: '../c.yaml#/C'}}")
-    folder = tmp_path / "inner"
-    folder.mkdir()
-    for name in ("a.yaml", "b.yaml"):
-        (tmp_path / name).rename(folder / name)
+    (tmp_path / "a.yaml").write_text(
+        "openapi: 3.1.0\nx: {$ref: 'inner/b.yaml#/B'}\nA: {type: string}"
+    )
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "b.yaml").write_text(
+        "B: {p: {$ref: '../a.yaml#/A'}, q: {$ref: '../c.yaml#/C'}}"
+    )
     (tmp_path / "c.yaml").write_text("C: {$ref: 'inner/b.yaml#/B'}")
 
-    (document,) = read_documents([folder / "a.yaml"]).values()
+    (document,) = read_documents([tmp_path / "a.yaml"]).values()
 
-    assert document["x"] == {"$ref": "#/x-orchet-files/b.yaml/B"}
+    assert document["x"] == {"$ref": "#/x-orchet-files/inner~1b.yaml/B"}
     assert document["x-orchet-files"] == {
-        "b.yaml": {"B": {"p": {"$ref": "#/A"}, "q": {"$ref": "#/x-orchet-files/..~1c.yaml/C"}}},
-        "../c.yaml": {"C": {"$ref": "#/x-orchet-files/b.yaml/B"}},
+        "inner/b.yaml": {"B": {"p": {"$ref": "#/A"}, "q": {"$ref": "#/x-orchet-files/c.yaml/C"}}},
+        "c.yaml": {"C": {"$ref": "#/x-orchet-files/inner~1b.yaml/B"}},
     }

@@ -133,3 +133,27 @@ def test_call_of_a_tool_the_catalog_lost_is_refused(context: StepContext) -> Non
     """A selection made from another catalog does not make its tools callable."""
     with pytest.raises(ToolNotFound):
         check(CallTool(tool="gone_tool"), context, shown=("gone_tool",))
+
+
+@pytest.mark.parametrize(
+    ("domains", "is_allowed"), [((), True), (("library",), True), (("x",), False)]
+)
+def test_core_tools_of_the_agents_domains_may_be_called_without_being_selected(
+    context: StepContext, domains: tuple[str, ...], is_allowed: bool
+) -> None:
+    """They are in every prompt of that agent."""
+    core = BOOK.model_copy(update={"load_policy": "core", "pii_fields": ()})
+    selection = Selection(
+        tools=(), k=1, band="crisp", reason="", frame=IntentFrame(), catalog_size=1
+    )
+    agent = AgentProfile(name="a", domains=domains)
+    told = context.model_copy(update={"agent": agent})
+
+    def decide() -> None:
+        check_decision(CallTool(tool=BOOK.name), selection, told, Catalog({}, {core.name: core}))
+
+    if is_allowed:
+        decide()
+    else:
+        with pytest.raises(DecisionInvalid, match="discover it first"):
+            decide()

@@ -26,7 +26,8 @@ def test_parameters_mean_what_they_mean_there(
 ) -> None:
     """k1, b and epsilon are rank_bm25's own."""
     query = ["flight", "the", "flight"]
-    expected = BM25Okapi(corpus, k1=k1, b=b, epsilon=epsilon).get_scores(query)
+    with np.errstate(invalid="ignore"):  # with b of 1 it divides 0 by 0 for an empty document
+        expected = BM25Okapi(corpus, k1=k1, b=b, epsilon=epsilon).get_scores(query)
 
     ours = SparseBm25(corpus, k1=k1, b=b, epsilon=epsilon).scores(query)
 
@@ -43,8 +44,8 @@ def test_a_term_may_count_for_a_part() -> None:
     """A weight of two is a term asked twice; a weight of a half, half of it."""
     index = SparseBm25([["book", "flight"], ["hotel"], ["car"]])
 
-    np.testing.assert_allclose(index.weighted_scores({"book": 2.0}), index.scores(["book"] * 2))
-    np.testing.assert_allclose(index.weighted_scores({"book": 0.5}), index.scores(["book"]) / 2)
+    np.testing.assert_allclose(index.index.sums({"book": 2.0}), index.scores(["book"] * 2))
+    np.testing.assert_allclose(index.index.sums({"book": 0.5}), index.scores(["book"]) / 2)
 
 
 def test_unknown_terms_are_the_most_telling() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.routing.cards import make_card
-from orchestrator.routing.fit import identifies, missing_inputs, noun_of, schema_fit, slot_use
+from orchestrator.routing.fit import missing_inputs, share_filled
+from orchestrator.routing.inputs import identifies, noun_of
 from orchestrator.routing.slots import find_slots
 
 FORECAST = {"city": {"type": "string"}, "date": {"type": "string", "format": "date"}}
@@ -63,15 +64,6 @@ def test_fit_is_the_share_that_can_be_filled(make_tool: Callable[..., Tool]) -> 
     card = make_card(make_tool("forecast", inputs=FORECAST, required=("city", "date")))
     free = make_card(make_tool("free", inputs=FORECAST))
 
-    assert schema_fit(card, slots=find_slots("in Oslo", now=None)) == 0.5
-    assert schema_fit(free) == 1.0
-
-
-def test_use_is_the_share_of_values_that_some_input_takes(
-    make_tool: Callable[..., Tool],
-) -> None:
-    """Typed values count, names and quotations do not."""
-    card = make_card(make_tool("forecast", inputs=FORECAST))
-
-    assert slot_use(card, find_slots("in Oslo for 20 EUR", now=None)) == 0.5
-    assert slot_use(card, find_slots("tell Bob 'hi'", now=None)) == 0.0
+    assert share_filled(card.needs, 2, known=(), kinds=["place"]) == 0.5
+    assert share_filled(card.needs, 2, known=("date",), kinds=["place"]) == 1.0
+    assert share_filled(free.needs, 0, known=(), kinds=[]) == 1.0

@@ -130,7 +130,7 @@ def test_a_failed_call_widens_the_selection(router: Router, now: datetime) -> No
 
 def test_known_values_need_no_feeder(router: Router, now: datetime) -> None:
     """An offer that was found already is not searched again as a prerequisite."""
-    text = "reserve a hotel in Lisbon"
+    text = "book a hotel in Lisbon"
     known = RouteContext(known=("room_offer_id", "hotel_id"))
 
     assert "hotel_search_rooms" in router.route(text, now=now).prerequisites
@@ -294,3 +294,36 @@ def test_any_text_is_routed_without_failing_open(router: Router, text: str) -> N
     assert selection.band != "fail_open"
     assert len(set(selection.tools)) == len(selection.tools) <= 4 + 4
     assert set(selection.prerequisites) <= set(selection.tools)
+
+
+def test_what_is_not_wanted_does_not_lead(router: Router, now: datetime) -> None:
+    """Tools named after what is not to be done yet stand behind the search."""
+    selection = router.route("don't book yet, just show me flights to Rome", now=now)
+
+    assert selection.tools[0] == "flight_search_offers"
+    assert selection.k == 1
+
+
+def test_everyday_synonyms_find_the_tool(router: Router) -> None:
+    """No tool says windy or cab; the forecast and the cars are meant."""
+    assert router.route("how windy is it in Porto").tools[0].startswith("weather_")
+    assert all(name.startswith("car_") for name in router.route("get me a cab").tools)
+
+
+@pytest.mark.parametrize("text", ["Book me a massage", "Sell my car in Lisbon", "paint my house"])
+def test_orders_that_no_tool_can_carry_out_do_not_fit(router: Router, text: str) -> None:
+    """A shared word is not enough: nothing here gives massages, sells or paints."""
+    assert not router.fits(text)
+
+
+@pytest.mark.parametrize("text", ["Order me a pizza", "Book me a room", "rent a car", "Is it hot"])
+def test_orders_of_unheard_things_may_still_fit(router: Router, text: str) -> None:
+    """Where the verb tells the domain, or the object does; questions are no orders."""
+    assert router.fits(text) is (text != "Is it hot")
+
+
+def test_an_unknown_verb_with_something_of_ones_own_is_a_request(router: Router) -> None:
+    """So that what nobody can do shows as a clause of its own."""
+    frame = router.route("Book a flight to Rome tomorrow and paint my house").frame
+
+    assert frame.clauses == ("Book a flight to Rome tomorrow", "paint my house")

@@ -7,13 +7,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.cards import make_card
 from orchestrator.routing.frame import read_clause
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.scorer import (
-    FEATURES,
-    Scorer,
-    ScoreTable,
-    action_agreement,
-    effect_agreement,
-)
+from orchestrator.routing.scorer import FEATURES, Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.slots import find_slots
 from orchestrator.routing.vocabulary import CatalogVocabulary
@@ -82,32 +76,3 @@ def test_the_agents_domain_is_a_preference_not_a_wall(scorer: Scorer) -> None:
     assert preferred == "hotel_cancel_booking"
     assert neutral != preferred or other == "weather_get_forecast"
     assert other == "weather_get_forecast"
-
-
-def test_cancelling_is_for_those_who_ask(shipped: Catalog) -> None:
-    """A cancel tool agrees with cancelling and with nothing else."""
-    cancel = make_card(shipped.tool("flight_cancel_booking"))
-    book = make_card(shipped.tool("flight_book_offer"))
-    asked, ordered = read_clause("cancel my flight"), read_clause("book a flight")
-
-    assert action_agreement(asked, cancel) == effect_agreement(asked, cancel) == 1
-    assert action_agreement(ordered, cancel) == effect_agreement(ordered, cancel) == -1
-    assert action_agreement(ordered, book) == effect_agreement(ordered, book) == 1
-
-
-def test_the_tools_own_verb_agrees(shipped: Catalog) -> None:
-    """Restoring undoes a deletion: who says restore means it."""
-    restore = make_card(shipped.tool("file_restore_file"))
-    asked = read_clause("restore the file")
-
-    assert action_agreement(asked, restore) == effect_agreement(asked, restore) == 1
-
-
-def test_a_question_does_not_want_a_side_effect(shipped: Catalog) -> None:
-    """Who only wants to know gets what only tells."""
-    book = make_card(shipped.tool("flight_book_offer"))
-    search = make_card(shipped.tool("flight_search_offers"))
-    asked = read_clause("show me flights")
-
-    assert effect_agreement(asked, book) < effect_agreement(asked, search)
-    assert action_agreement(asked, book) < action_agreement(asked, search)

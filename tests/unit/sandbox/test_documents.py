@@ -16,6 +16,8 @@ def test_folder_and_file_are_read_by_stem(shop: dict[str, Any], tmp_path: Path) 
     (tmp_path / "b.yaml").write_text(yaml.safe_dump(shop), encoding="utf-8")
     (tmp_path / "a.json").write_text(json.dumps(shop), encoding="utf-8")
     (tmp_path / "README.md").write_text("words", encoding="utf-8")
+    (tmp_path / "x.schema.json").write_text('{"type": "object"}', encoding="utf-8")
+    (tmp_path / "ours.yaml").write_text("overlay: 1.0.0", encoding="utf-8")
 
     found = load_documents([tmp_path])
 
@@ -38,7 +40,7 @@ def test_dates_stay_text(shop: dict[str, Any], tmp_path: Path) -> None:
         ("openapi: 3.1.0\ninfo: {title: x", "does not parse: line 2"),
         ("title: x", "has no openapi field"),
         ("openapi: 2.0.0", "not a version we know"),
-        ("openapi: 3.1.0\ninfo: {title: x}\npaths: {}", "'version' is a required property"),
+        ("openapi: 3.1.0\ninfo: {title: x}\npaths: {}", "is a required property"),
         (
             "openapi: 3.1.0\ninfo: {title: x, version: '1'}\n"
             "paths: {/a: {$ref: '#/components/pathItems/A'}}",

@@ -1,0 +1,105 @@
+"""Sparse sums over terms: which rows a term adds to, and how much."""
+
+from collections.abc import KeysView, Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Positions = NDArray[np.intp]
+
+
+class TermIndex:
+    """Postings sorted by term: of each term, the rows that hold it and with what weight."""
+
+    def __init__(
+        self, terms: Sequence[str], counts: Positions, rows: Positions, weights: Floats, size: int
+    ) -> None:
+        """Take the postings.
+
+        Args:
+            terms: the distinct terms.
+            counts: how many postings each has; shape (n_terms,).
+            rows: of the postings, term by term; shape (n_postings,).
+            weights: of the postings; same shape.
+            size: the number of rows, those without any term counted.
+        """
+        self.size = size
+        self.counts = counts
+        self.rows = rows
+        self.weights = weights
+        self._numbers = {term: number for number, term in enumerate(terms)}
+        self._bounds: list[int] = [0, *np.cumsum(counts).tolist()]
+
+    @classmethod
+    def of(cls, entries: Sequence[Mapping[str, float]]) -> "TermIndex":
+        """The index of rows, each a mapping from its terms to their weights."""
+        numbers: dict[str, int] = {}
+        for term in chain.from_iterable(entries):
+            numbers.setdefault(term, len(numbers))
+        return _sorted(
+            list(numbers),
+            np.array([numbers[t] for t in chain.from_iterable(entries)], dtype=np.intp),
+            np.repeat(np.arange(len(entries)), [len(entry) for entry in entries]),
+            np.array([w for entry in entries for w in entry.values()], dtype=np.float64),
+            len(entries),
+        )
+
+    @classmethod
+    def stacked(cls, indexes: Sequence["TermIndex"]) -> "TermIndex":
+        """Indexes of equal size as one: row r of the i-th becomes row i * size + r."""
+        numbers: dict[str, int] = {}
+        for index in indexes:
+            for term in index.terms:
+                numbers.setdefault(term, len(numbers))
+        size = indexes[0].size
+        terms_of = [
+            np.repeat(np.array([numbers[t] for t in x.terms], dtype=np.intp), x.counts)
+            for x in indexes
+        ]
+        return _sorted(
+            list(numbers),
+            np.concatenate(terms_of),
+            np.concatenate([x.rows + i * size for i, x in enumerate(indexes)]),
+            np.concatenate([x.weights for x in indexes]),
+            size * len(indexes),
+        )
+
+    @property
+    def terms(self) -> KeysView[str]:
+        """Every term of the rows."""
+        return self._numbers.keys()
+
+    def number(self, term: str) -> int | None:
+        """The term's place in `counts`."""
+        return self._numbers.get(term)
+
+    def reweighted(self, weights: Floats) -> "TermIndex":
+        """The same postings with other weights."""
+        return TermIndex(list(self.terms), self.counts, self.rows, weights, self.size)
+
+    def sums(self, query: Mapping[str, float]) -> Floats:
+        """For each row, the weights of the query's terms times the query's own; shape (size,)."""
+        rows, weights = [], []
+        for term, weight in query.items():
+            number = self._numbers.get(term)
+            if number is not None:
+                start, end = self._bounds[number], self._bounds[number + 1]
+                rows.append(self.rows[start:end])
+                added = self.weights[start:end]
+                weights.append(added if weight == 1 else weight * added)
+        if not rows:
+            return np.zeros(self.size)
+        total: Floats = np.bincount(
+            np.concatenate(rows), np.concatenate(weights), self.size
+        ).astype(np.float64, copy=False)
+        return total
+
+
+def _sorted(
+    terms: Sequence[str], term_of: Positions, rows: Positions, weights: Floats, size: int
+) -> TermIndex:
+    order = np.argsort(term_of, kind="stable")
+    counts = np.bincount(term_of, minlength=len(terms))
+    return TermIndex(terms, counts, rows[order], weights[order], size)

@@ -1,0 +1,1 @@
+"""Benchmarks: measured, printed, never collected as tests."""

@@ -1,0 +1,206 @@
+"""How fast routing is: requests over synthetic catalogs of growing size, beside rank-bm25.
+
+The tools come from a seeded grammar: verbs and nouns of trades, and made-up product names with a
+long tail, so that common words are as common and rare ones as rare as in real catalogs.
+"""
+
+import gc
+import random
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import accumulate
+from statistics import median, quantiles
+from typing import Any, Final
+
+import numpy as np
+from rank_bm25 import BM25Okapi
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing.bm25 import SparseBm25
+from orchestrator.routing.router import Router
+from orchestrator.routing.words import content_stems
+from tests.benchmarks.figure import Figure
+
+SIZES: Final = (51, 1_000, 10_000, 50_000)
+SEED: Final = 20_240_601
+_REQUESTS = 300
+_ROUNDS = 3
+_NOW = datetime(2026, 11, 20, 9, 30)
+_RANK_BM25_REQUESTS = 30
+_SPEEDUP_SIZE = 10_000
+_SPEEDUP_REQUESTS = 40
+
+_VERB_WORDS = """
+    search find list get show create book order cancel delete update send post pay refund
+    check compare convert translate schedule track upload download approve archive
+"""
+_VERBS: Final = _VERB_WORDS.split()
+_NOUN_WORDS = """
+    flight hotel room car train ticket order invoice payment refund customer account
+    message email event meeting calendar task project file folder image video song
+    playlist movie actor review recipe restaurant table menu product basket coupon
+    shipment parcel address weather forecast stock quote currency rate news article job
+    candidate contract claim policy patient appointment prescription course student exam
+    device sensor alarm light route station parking bike
+"""
+_NOUNS: Final = _NOUN_WORDS.split()
+_QUALIFIER_WORDS = """
+    available upcoming nearby popular open paid overdue daily monthly historical detailed
+    similar shared personal corporate international
+"""
+_QUALIFIERS: Final = _QUALIFIER_WORDS.split()
+_INPUTS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("city", {"type": "string", "description": "Name of the city"}),
+    ("date", {"type": "string", "format": "date", "description": "Day in ISO form"}),
+    ("start_time", {"type": "string", "description": "When it begins"}),
+    ("email", {"type": "string", "format": "email", "description": "Where to write to"}),
+    ("amount", {"type": "number", "description": "How much money"}),
+    ("currency", {"type": "string", "enum": ["EUR", "USD", "GBP"]}),
+    ("limit", {"type": "integer", "default": 10, "description": "Most results to return"}),
+    ("query", {"type": "string", "description": "Words to look for"}),
+    ("account_id", {"type": "string", "description": "Which account it belongs to"}),
+    ("language", {"type": "string", "description": "Language of the answer"}),
+)
+_NOTE = "each request's best of three rounds"
+_CITIES = ("Lisbon", "Rome", "Porto", "Vienna", "Oslo", "New York")
+_DAYS = ("tomorrow", "on 2026-12-03", "next Friday", "on the 3rd of December")
+
+
+class Grammar:
+    """Tools and requests about them, the same ones for the same seed."""
+
+    def __init__(self, size: int, seed: int = SEED) -> None:
+        """Words for `size` tools; about one brand for each forty of them."""
+        self._random = random.Random(seed)
+        self._brands = [self._brand() for _ in range(max(2, size // 40))]
+        self._tail = list(accumulate(1 / (rank + 1) for rank in range(len(_NOUNS))))
+        self.tools = [self._tool(number) for number in range(size)]
+
+    def requests(self, count: int) -> list[str]:
+        """Requests of one clause, and each fourth of two."""
+        return [self._request(number) for number in range(count)]
+
+    def _brand(self) -> str:
+        syllables = ("zor", "vel", "qui", "tam", "lex", "nor", "pia", "dro", "mik", "sun", "ber")
+        return "".join(self._random.choices(syllables, k=3))
+
+    def _noun(self) -> str:
+        return self._random.choices(_NOUNS, cum_weights=self._tail)[0]
+
+    def _tool(self, number: int) -> dict[str, Any]:
+        choose = self._random.choice
+        brand, verb, noun, other = choose(self._brands), choose(_VERBS), self._noun(), self._noun()
+        inputs = dict(self._random.sample(_INPUTS, self._random.randint(1, 5)))
+        inputs[f"{noun}_id"] = {"type": "string", "description": f"Id of the {noun}"}
+        return {
+            "name": f"{brand}_{verb}_{noun}_{number}",
+            "description": (
+                f"{verb.capitalize()} {choose(_QUALIFIERS)} {noun}s of {brand.capitalize()}. Use"
+                f" this to {verb} a {noun} with its {other}; returns the {noun} and its status."
+            ),
+            "domain": brand,
+            "parameters": {
+                "type": "object",
+                "properties": inputs,
+                "required": sorted(self._random.sample(sorted(inputs), min(2, len(inputs)))),
+            },
+        }
+
+    def _request(self, number: int) -> str:
+        text = self._clause()
+        return f"{text} and then {self._clause().lower()}" if number % 4 == 3 else text
+
+    def _clause(self) -> str:
+        choose = self._random.choice
+        name = choose(self.tools)["name"].split("_")
+        text = f"{name[1].capitalize()} the {choose(_QUALIFIERS)} {name[2]} of {name[0]}"
+        return (
+            f"{text} in {choose(_CITIES)} {choose(_DAYS)} for {self._random.randint(20, 900)} EUR"
+        )
+
+
+def run() -> list[Figure]:
+    """Every figure of routing speed."""
+    figures = [figure for size in SIZES for figure in route_figures(size)]
+    return [*figures, *sparse_figures(_SPEEDUP_SIZE)]
+
+
+def route_figures(size: int) -> list[Figure]:
+    """Latencies at one size, the router's and rank-bm25's turn by turn, and the index's cost."""
+    grammar = Grammar(size)
+    catalog = Catalog.from_functions(grammar.tools)
+    seconds, size_bytes, router = _built(lambda: Router(catalog))
+    okapi = BM25Okapi(_corpus(grammar))
+    requests = grammar.requests(_REQUESTS)
+    queries = [content_stems(text) for text in requests]
+    routed, ranked = [], []
+    for number, (text, query) in enumerate(zip(requests, queries, strict=True)):
+        routed.append(_best(partial(router.route, text, now=_NOW)))
+        if number < _RANK_BM25_REQUESTS:
+            ranked.append(_best(partial(okapi.get_scores, query)))
+    return [
+        *_latencies(f"route at {size:,} tools", routed),
+        *_latencies(f"rank-bm25 at {size:,} tools", ranked),
+        Figure(name=f"index build at {size:,} tools", value=seconds * 1e6 / size, unit="us/tool"),
+        Figure(name=f"index memory at {size:,} tools", value=size_bytes / size, unit="B/tool"),
+    ]
+
+
+def sparse_figures(size: int) -> list[Figure]:
+    """How many times faster the sparse form is than rank-bm25, and how far apart their scores."""
+    grammar = Grammar(size)
+    corpus = _corpus(grammar)
+    okapi, sparse = BM25Okapi(corpus), SparseBm25(corpus)
+    ratios, apart = [], 0.0
+    for text in grammar.requests(_SPEEDUP_REQUESTS):
+        query = content_stems(text)
+        slow = _best(partial(okapi.get_scores, query))
+        ratios.append(slow / _best(partial(sparse.scores, query)))
+        gap = np.abs(okapi.get_scores(query) - sparse.scores(query)).max()
+        apart = max(apart, float(gap))
+    name = f"sparse BM25 against rank-bm25 at {size:,}"
+    return [
+        Figure(name=f"{name}, median", value=median(ratios), unit="times faster"),
+        Figure(name=f"{name}, largest difference", value=apart, unit="score"),
+    ]
+
+
+def _corpus(grammar: Grammar) -> list[list[str]]:
+    return [content_stems(f"{tool['name']} {tool['description']}") for tool in grammar.tools]
+
+
+def _built(build: Callable[[], Router]) -> tuple[float, int, Router]:
+    """Seconds without and bytes with the memory tracer on, which slows building down."""
+    Router(Catalog.from_functions(Grammar(1).tools))  # loads what the first router loads
+    gc.collect()
+    start = time.perf_counter()
+    build()
+    seconds = time.perf_counter() - start
+    gc.collect()
+    tracemalloc.start()
+    router = build()
+    gc.collect()
+    size_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return seconds, size_bytes, router
+
+
+def _best(work: Callable[[], object]) -> float:
+    """Seconds that a piece of work takes when nothing else takes the processor: best of three."""
+    seconds = []
+    for _ in range(_ROUNDS):
+        start = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def _latencies(name: str, seconds: Sequence[float]) -> list[Figure]:
+    cuts = quantiles(seconds, n=100, method="inclusive")
+    return [
+        Figure(name=f"{name}, p50", value=cuts[49] * 1000, unit="ms", note=_NOTE),
+        Figure(name=f"{name}, p99", value=cuts[98] * 1000, unit="ms", note=_NOTE),
+    ]

@@ -1,0 +1,105 @@
+"""A mission that a model plans, on real parts; the model is a fake that reads its prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.usage import RequestUsage
+
+from orchestrator.adapters.llm_planner import LlmPlanner
+from orchestrator.client import MissionClient
+from orchestrator.connection import connect_temporal
+from orchestrator.mission import MissionRequest, MissionStatus
+from orchestrator.planning.chaining import ChainingPlanner
+from orchestrator.routing.router import Router
+from orchestrator.testing import approve, run_to_end
+from orchestrator.worker import build, default_tools
+
+if TYPE_CHECKING:
+    from orchestrator.devserver import Stack
+    from tests.integration.conftest import Witness
+
+GOAL = "Message the finance team that the budget review is on Friday"
+QUEUE = "modelled"
+_CHANNEL = re.compile(r'"channel_id":"([^"]+)"')
+
+
+class Mind:
+    """A model that looks for a channel, writes to it and ends; it misspeaks once."""
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    async def __call__(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        first = messages[0]
+        assert isinstance(first, ModelRequest)
+        assert isinstance(first.parts[0], UserPromptPart)
+        self.prompts.append(str(first.parts[0].content))
+        call = self._call(self.prompts[-1], {t.name for t in info.function_tools}, len(messages))
+        return ModelResponse(parts=[call], usage=RequestUsage(input_tokens=1_000, output_tokens=10))
+
+    def _call(self, prompt: str, shown: set[str], told: int) -> ToolCallPart:
+        channel = _CHANNEL.search(prompt)
+        if "message_send {" in prompt:
+            return ToolCallPart("part_done", {"summary": "The finance team knows."})
+        if channel is not None:
+            text = {"channel_id": channel[1], "text": "The budget review is on Friday."}
+            return ToolCallPart("message_send", text)
+        if "message_get_message" not in shown:
+            return ToolCallPart("tools_discover", {"query": "get message"})
+        wrong: dict[str, Any] = {"planet": "Mars"}
+        right = {"query": "finance"}
+        return ToolCallPart("message_find_channels", wrong if told == 1 else right)
+
+
+@pytest.fixture
+def mind() -> Mind:
+    """The fake model."""
+    return Mind()
+
+
+@pytest.fixture
+async def modelled(stack: Stack, mind: Mind) -> AsyncIterator[MissionClient]:
+    """A client of a task queue whose worker plans with the fake model."""
+    settings = stack.settings.model_copy(update={"task_queue": QUEUE})
+    planner = LlmPlanner(
+        ChainingPlanner(Router), default_model="a:model", models=lambda name: FunctionModel(mind)
+    )
+    client = await connect_temporal(stack.address)
+    async with AsyncExitStack() as running:
+        tools = await running.enter_async_context(default_tools(settings))
+        for worker in build(client, settings, planner=planner, tools=tools):
+            await running.enter_async_context(worker)
+        yield MissionClient(client, settings)
+
+
+async def test_a_model_plans_a_mission_on_real_parts(
+    modelled: MissionClient, mind: Mind, sandbox: Witness
+) -> None:
+    """It discovers, is corrected once, calls, waits for a person, and its tokens are counted."""
+    mission = await modelled.start(MissionRequest(goal=GOAL))
+    result = await run_to_end(mission, approve)
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert result.summary == "The finance team knows."
+    assert [effect["operation"] for effect in await sandbox.live(result.mission_id)] == [
+        "message_send"
+    ]
+    did = [step.did.split()[0] for step in result.legs[0].steps]
+    assert did == ["discover", "call", "call", "finish"]
+    # The corrected answer took a request of its own.
+    assert result.usage.requests == len(did) + 1 == len(mind.prompts)
+    assert result.usage.input_tokens == 5_000
+    assert all("<tool_output" in prompt for prompt in mind.prompts[1:])

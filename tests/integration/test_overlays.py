@@ -1,0 +1,61 @@
+"""Overlays of the settings on a real server: what workers pin, what clients keep to the vault."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
+
+from orchestrator import contracts
+from orchestrator.adapters.pii import FilePiiVault
+from orchestrator.client import MissionClient
+from orchestrator.contracts import CatalogPin
+from orchestrator.mission import MissionRequest
+from orchestrator.settings import Settings
+from orchestrator.worker import build
+
+EXAMPLES = Path(__file__).parents[2] / "docs/examples"
+PHONE = "+47 55512345"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """A document that is not ours, with our overlay over it."""
+    return Settings(
+        specs=(EXAMPLES / "crm.yaml",),
+        overlays=(EXAMPLES / "crm-overlay.yaml",),
+        state_dir=tmp_path,
+        task_queue=f"overlays-{uuid4().hex[:8]}",
+    )
+
+
+async def test_a_worker_pins_the_tools_of_its_overlays(
+    workflow_env: WorkflowEnvironment, settings: Settings
+) -> None:
+    """A mission that starts on it finds the four tools that the overlay makes."""
+    (worker,) = build(workflow_env.client, settings)
+    activities = worker.config()["activities"]
+    names = {getattr(a, "__temporal_activity_definition").name: a for a in activities}
+
+    pin: CatalogPin = await ActivityEnvironment().run(names[contracts.PIN_CATALOG])
+
+    assert pin.size == 4
+
+
+async def test_a_client_keeps_what_an_overlay_calls_personal_out_of_history(
+    workflow_env: WorkflowEnvironment, settings: Settings
+) -> None:
+    """The overlay names contact_phone: its value goes to the vault, its handle into the mission."""
+    (worker,) = build(workflow_env.client, settings)
+    client = MissionClient(workflow_env.client, settings)
+
+    async with worker:
+        request = MissionRequest(goal="Find the visit", inputs={"contact_phone": PHONE})
+        mission = await client.start(request)
+        await mission.cancel()
+        await mission.result()
+        started = workflow_env.client.get_workflow_handle(mission.mission_id)
+        history = await started.fetch_history()
+
+    assert PHONE not in history.to_json()
+    assert FilePiiVault(settings.state_dir / "pii").get("contact_phone") == PHONE

@@ -1,0 +1,157 @@
+"""What a contract leaves to undo with when most of it is missing, or does not answer."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.rollback import RollbackActivities
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.contracts import UndoInput
+from orchestrator.errors import TransportFailed
+from orchestrator.outcome import ToolOutcome
+from orchestrator.saga import Obligation, ObligationState, UndoOutcome
+
+Shop = Callable[..., Catalog]
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CALL_ID = "m.1-shop.2"
+ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
+CANCELLED = ToolOutcome(kind="succeeded", status=200, body={"status": "cancelled"})
+MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404")
+SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
+BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
+LOST = TransportFailed("find_order", "timed out", may_have_arrived=True)
+
+
+def unclear(catalog: Catalog, **more: Any) -> Obligation:
+    """An order whose outcome is unknown."""
+    obligation = Obligation(
+        obligation_id=CALL_ID,
+        mission_id="m",
+        leg_id="1-shop",
+        tool="order_book",
+        cancel_tool="cancel_order",
+        catalog_digest=catalog.digest,
+        arguments={"book_id": "b7", "client_reference": CALL_ID},
+        idempotency_key=CALL_ID,
+        written_at=NOW,
+        deadline=NOW,
+    )
+    return obligation.model_copy(update=more)
+
+
+async def undo(store: CatalogStore, client: Any, obligation: Obligation) -> UndoOutcome:
+    """Run the activity once."""
+    activities = RollbackActivities(store, client.as_client, cast(Client, None))
+    outcome = await ActivityEnvironment().run(
+        activities.undo_obligation, UndoInput(obligation=obligation)
+    )
+    assert isinstance(outcome, UndoOutcome)
+    return outcome
+
+
+@pytest.mark.parametrize("answer", [BUSY, LOST], ids=["busy", "lost"])
+async def test_a_probe_without_a_clear_answer_is_asked_again(
+    store: CatalogStore, shop: Shop, scripted: Any, answer: ToolOutcome | Exception
+) -> None:
+    """Nothing is cancelled on a guess."""
+    client = scripted({"find_order": [answer]})
+
+    with pytest.raises(ApplicationError) as raised:
+        await undo(store, client, unclear(shop()))
+
+    assert not raised.value.non_retryable
+    assert client.called == ["find_order"]
+
+
+async def test_a_repeated_call_that_is_refused_never_happened(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Under its own key the provider would have answered what it answered the first time."""
+    client = scripted({"order_book": [SOLD_OUT]})
+
+    outcome = await undo(store, client, unclear(shop(probe=False, by_reference=False)))
+
+    assert outcome.state == "void"
+    assert client.called == ["order_book"]
+
+
+async def test_a_repeated_call_without_a_clear_answer_is_made_again(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """It is safe to repeat for as long as the attempts last."""
+    client = scripted({"order_book": [BUSY]})
+
+    with pytest.raises(ApplicationError) as raised:
+        await undo(store, client, unclear(shop(probe=False, by_reference=False)))
+
+    assert raised.value.type == "ProviderBusy"
+
+
+async def test_a_cancel_that_does_not_find_what_the_probe_found_is_parked(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Once it was seen, it counts as committed: a 404 after that is for an operator."""
+    client = scripted({"find_order": [ORDERED], "cancel_order": [MISSING]})
+
+    outcome = await undo(store, client, unclear(shop()))
+
+    assert outcome.state == "parked"
+
+
+async def test_without_a_reference_in_the_request_the_key_tells(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Neither probe nor cancel can be filled, so the same call is made again, and cancelled."""
+    client = scripted({"order_book": [ORDERED], "cancel_order": [CANCELLED]})
+
+    outcome = await undo(store, client, unclear(shop(), arguments={"book_id": "b7"}))
+
+    assert outcome.state == "cancelled"
+    assert client.called == ["order_book", "cancel_order"]
+
+
+async def test_a_call_that_no_tool_undoes_is_parked(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The operator reads that nothing is declared; nothing is sent."""
+    client = scripted({})
+
+    # Any tool without a compensation will do: the lookup declares none.
+    outcome = await undo(store, client, unclear(shop(), tool="find_order", cancel_tool=None))
+
+    assert outcome.state == "parked"
+    assert outcome.note == "no tool is declared that undoes find_order"
+    assert client.calls == []
+
+
+async def test_a_refund_is_noted(store: CatalogStore, shop: Shop, scripted: Any) -> None:
+    """What came back is kept for the person who reads the ledger."""
+    refunded = ToolOutcome.model_validate(
+        {"kind": "succeeded", "status": 200, "price": {"amount": "12.50", "currency": "EUR"}}
+    )
+    client = scripted({"cancel_order": [refunded]})
+    committed = unclear(shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"})
+
+    outcome = await undo(store, client, committed)
+
+    assert outcome.note == "refunded 12.50 EUR"
+    assert str(outcome.refund) == "12.50 EUR"
+
+
+async def test_a_catalog_that_is_not_here_is_asked_for_again(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Another worker may hold it: the attempt fails, nothing is given up."""
+    client = scripted({})
+
+    with pytest.raises(ApplicationError) as raised:
+        await undo(store, client, unclear(shop(), catalog_digest="0" * 64))
+
+    assert raised.value.type == "CatalogNotFound"
+    assert not raised.value.non_retryable

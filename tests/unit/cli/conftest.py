@@ -1,0 +1,104 @@
+"""What tests of the command line share: running it, and a document that is not ours."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator.cli import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command did."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        """Its one JSON document."""
+        return json.loads(self.stdout)
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Callable[..., Ran]:
+    """Runs `orchestrator ...` in this process, with the test's folder as the current one."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["orchestrator", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return Ran(int(ended.value.code or 0), captured.out, captured.err)
+
+    return run_command
+
+
+_ANSWER = {
+    "200": {
+        "description": "Done.",
+        "content": {
+            "application/json": {
+                "schema": {"type": "object", "properties": {"name": {"type": "string"}}}
+            }
+        },
+    }
+}
+
+
+@pytest.fixture
+def crm(tmp_path: Path) -> Path:
+    """A document of somebody else, without a word of ours, in crm.yaml of the current folder."""
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "CRM", "version": "1"},
+        "servers": [{"url": "https://crm.example"}],
+        "paths": {
+            "/customers/{id}": {
+                "get": {
+                    "operationId": "customer_get",
+                    "summary": "Show a customer.",
+                    "description": "Use this when a customer is named. Returns who it is.",
+                    "parameters": [
+                        {
+                            "name": "id",
+                            "in": "path",
+                            "required": True,
+                            "description": "The customer.",
+                            "schema": {"type": "string", "maxLength": 20},
+                        }
+                    ],
+                    "responses": _ANSWER,
+                }
+            }
+        },
+    }
+    file = tmp_path / "crm.yaml"
+    file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    """An overlay that makes a tool of its one operation, in ours.yaml."""
+    overlay = {
+        "overlay": "1.0.0",
+        "info": {"title": "Ours", "version": "1"},
+        "extends": "crm.yaml",
+        "actions": [
+            {"target": "$.paths['/customers/{id}'].get", "update": {"x-orchet-tool": True}}
+        ],
+    }
+    file = tmp_path / "ours.yaml"
+    file.write_text(yaml.safe_dump(overlay), encoding="utf-8")
+    return file

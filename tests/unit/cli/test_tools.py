@@ -1,0 +1,179 @@
+"""`orchestrator tools ...` and `route`: overlays everywhere, lint in all its forms, refusals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from orchestrator.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Ran
+
+    Run = Callable[..., Ran]
+
+TOOL = "customer_get"
+COMMANDS: dict[tuple[str, ...], Callable[[Ran], bool]] = {
+    ("tools", "list"): lambda ran: [tool["name"] for tool in ran.json] == [TOOL],
+    ("tools", "show", TOOL): lambda ran: bool(ran.json["path"] == "/customers/{id}"),
+    ("tools", "discover", "customer"): lambda ran: bool(ran.json["matches"][0]["name"] == TOOL),
+    ("route", "show me the customer 17"): lambda ran: bool(ran.json["catalog_size"] == 1),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_an_overlay_makes_tools_on_every_command(
+    command: tuple[str, ...], run: Run, crm: Path, ours: Path
+) -> None:
+    """`--overlay` beside `--specs`; without it the document has no tool."""
+    ran = run(*command, "--specs", "crm.yaml", "--overlay", "ours.yaml", "--json")
+
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert COMMANDS[command](ran)
+
+
+def test_overlays_of_the_settings_belong_to_documents_of_the_settings(
+    run: Run, crm: Path, ours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ORCHESTRATOR_OVERLAYS goes with ORCHESTRATOR_SPECS; other documents come without them."""
+    monkeypatch.setenv("ORCHESTRATOR_SPECS", "crm.yaml")
+    monkeypatch.setenv("ORCHESTRATOR_OVERLAYS", "ours.yaml")
+
+    assert [tool["name"] for tool in run("tools", "list", "--json").json] == [TOOL]
+    assert run("tools", "list", "--specs", "crm.yaml", "--json").json == []
+
+
+def test_overlays_of_the_settings_are_separated_by_colons(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the order in which they are applied; an empty variable is no overlay."""
+    monkeypatch.setenv("ORCHESTRATOR_OVERLAYS", "a.yaml:b.yaml")
+    assert [path.name for path in Settings().overlays] == ["a.yaml", "b.yaml"]
+
+    monkeypatch.setenv("ORCHESTRATOR_OVERLAYS", "")
+    assert Settings().overlays == ()
+
+
+def test_an_action_that_changes_nothing_is_told_in_one_line(
+    run: Run, crm: Path, ours: Path
+) -> None:
+    """On standard error, so that `--json` stays one document; the work goes on."""
+    ours.write_text(ours.read_text().replace("/customers/{id}", "/customer/{id}"))
+
+    ran = run("tools", "list", "--specs", "crm.yaml", "--overlay", "ours.yaml", "--json")
+
+    assert (ran.exit_code, ran.json) == (0, [])
+    assert ran.stderr == (
+        "orchestrator: warning: ours.yaml at /actions/0: "
+        "$.paths['/customer/{id}'].get selects nothing in crm\n"
+    )
+
+
+def test_an_overlay_that_is_at_fault_is_one_line(run: Run, crm: Path, ours: Path) -> None:
+    """Exit 1, for the overlay is broken; exit 2 when it is not there."""
+    ours.write_text(ours.read_text().replace("1.0.0", "1.1.0"))
+
+    broken = run("tools", "list", "--specs", "crm.yaml", "--overlay", "ours.yaml")
+    missing = run("tools", "list", "--specs", "crm.yaml", "--overlay", "none.yaml")
+
+    assert (broken.exit_code, missing.exit_code) == (1, 2)
+    assert broken.stderr.splitlines() == [
+        "orchestrator: ours.yaml at /overlay: an Overlay 1.0 document is wanted; it is '1.1.0'"
+    ]
+    assert missing.stderr.splitlines() == [
+        "orchestrator: none.yaml cannot be read: No such file or directory"
+    ]
+
+
+def test_lint_exits_0_on_warnings_only(run: Run, crm: Path, ours: Path) -> None:
+    """An overlay that has gone stale is worth a look, and breaks no build."""
+    ours.write_text(ours.read_text().replace("/customers/{id}", "/customer/{id}"))
+
+    ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
+
+    assert ran.exit_code == 0
+    assert ran.stdout.startswith("ours.yaml:2: ours.yaml/actions/0: warning ORC003: ")
+    assert ran.stdout.endswith("0 errors, 1 warnings, 0 notes\n")
+
+
+def test_lint_exits_1_on_errors_and_says_where_they_are(run: Run, crm: Path, ours: Path) -> None:
+    """File and line of the document that was read, though an overlay made it a tool."""
+    crm.write_text(crm.read_text().replace("Show a customer.", "''"))
+
+    ran = run("tools", "lint", "crm.yaml", "--overlay", "ours.yaml")
+
+    lines = crm.read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, start=1) if "summary" in text)
+    assert ran.exit_code == 1
+    assert ran.stdout.splitlines()[0] == (
+        f"crm.yaml:{line}: crm/paths/~1customers~1{{id}}/get/summary: error ORC012: "
+        "customer_get has no summary"
+    )
+
+
+def test_lint_writes_json_and_sarif_with_files(run: Run, crm: Path, ours: Path) -> None:
+    """For programs: one document on standard output, the same exit code."""
+    crm.write_text(crm.read_text().replace("Show a customer.", "''"))
+    lint = ("tools", "lint", "crm.yaml", "--overlay", "ours.yaml", "--format")
+
+    as_json, as_sarif = run(*lint, "json"), run(*lint, "sarif")
+
+    assert (as_json.exit_code, as_sarif.exit_code) == (1, 1)
+    assert [(f["code"], f["file"]) for f in as_json.json["findings"]] == [("ORC012", "crm.yaml")]
+    (location,) = as_sarif.json["runs"][0]["results"][0]["locations"]
+    assert location["physicalLocation"]["artifactLocation"] == {"uri": "crm.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ("flight_book_offer", "--input", "offer_id=x"),
+            "flight_book_offer changes something, so only missions call it: they ask first, keep "
+            "a ledger and can undo it; start one with: orchestrator mission start "
+            '"what to do, in plain words"',
+        ),
+        (
+            ("flight_cancel_booking", "--input", "booking_id=x"),
+            "flight_cancel_booking changes something, so only missions call it: they ask first, "
+            "keep a ledger and can undo it; start one with: orchestrator mission start "
+            '"what to do, in plain words"',
+        ),
+        (
+            ("weather_get_forecast", "--input", "date=soon", "--input", "cty=Oslo"),
+            "weather_get_forecast: cty is no input here; did you mean city?; city is missing; "
+            "date must be a date like 2026-12-03",
+        ),
+        (
+            ("weather_get_forcast",),
+            "no tool is called 'weather_get_forcast'; did you mean weather_get_forecast",
+        ),
+        (("weather_get_forecast", "--input", "city"), "'city' is not NAME=VALUE, e.g. guests=2"),
+    ],
+)
+def test_a_call_that_cannot_be_is_refused_before_anything_is_sent(
+    arguments: tuple[str, ...], line: str, run: Run
+) -> None:
+    """Exit 2, one line that names each field or says what to do instead."""
+    ran = run("tools", "call", *arguments)
+
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    (told,) = ran.stderr.splitlines()
+    assert told.startswith(f"orchestrator: {line}")
+
+
+def test_a_read_that_asks_for_a_confirmation_is_refused(run: Run, crm: Path, ours: Path) -> None:
+    """Nobody types past a card."""
+    content = yaml.safe_load(ours.read_text())
+    content["actions"][0]["update"]["x-orchet-requires-confirmation"] = "structured-message"
+    ours.write_text(yaml.safe_dump(content))
+
+    ran = run("tools", "call", TOOL, "--specs", "crm.yaml", "--overlay", "ours.yaml")
+
+    assert ran.exit_code == 2
+    assert "customer_get asks for a confirmation, so only missions call it" in ran.stderr

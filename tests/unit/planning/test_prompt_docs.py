@@ -1,0 +1,40 @@
+"""docs/prompt.md shows a prompt as it really is."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.intent import IntentFrame
+from orchestrator.planning.decision import AgentProfile, StepContext
+from orchestrator.planning.prompt import block_of
+from orchestrator.planning.prompt_state import PromptState, tool_sources
+from orchestrator.routing.selection import Selection
+
+_ROOT: Final = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("name", ["core", "catalog", "discovered", "step"])
+def test_the_document_shows_the_sections_that_are_built(
+    step_context: StepContext, name: str
+) -> None:
+    """Of the step that it describes, over the example documents."""
+    agent = AgentProfile(name="office", domains=("messages", "weather"))
+    context = step_context.model_copy(
+        update={"agent": agent, "discovered": ("weather_list_alerts",)}
+    )
+    selection = Selection(
+        tools=("message_find_channels", "weather_get_forecast"),
+        k=2,
+        band="moderate",
+        reason="",
+        frame=IntentFrame(),
+        catalog_size=93,
+    )
+    block = block_of(context, selection, Catalog.load(_ROOT / "specs"))
+    state, _ = PromptState().refreshed(tool_sources(block, ""))
+
+    text = state.text(name)
+    assert text
+    assert text in (_ROOT / "docs/prompt.md").read_text(encoding="utf-8")

@@ -1,0 +1,137 @@
+"""Whatever goes wrong in the router, the request goes on with every tool."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing import router as module
+from orchestrator.routing.router import Router
+from orchestrator.routing.scorer import Scorer
+from orchestrator.routing.selection import Selection
+
+GOAL = "find a hotel in Lisbon and book a table for four"
+STAGES = (
+    (module, "clause_spans"),
+    (module, "read_clause"),
+    (module, "read_slots"),
+    (module, "frame_of"),
+    (module, "joined"),
+    (Scorer, "score"),
+    (module, "confidence_of"),
+    (module, "adaptive_k"),
+)
+
+
+class SlowClock:
+    """A clock that stands still, until something takes its time."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def assert_all_tools(selection: Selection, catalog: Catalog) -> None:
+    """Every tool is there, and the headers say so."""
+    size = str(len(catalog.tools))
+    assert selection.band == "fail_open"
+    assert selection.tools == tuple(catalog.tools)
+    assert selection.headers["x-orqen-routing"] == "fail_open"
+    assert selection.headers["x-orqen-tools-output"] == size
+    assert selection.headers["x-orqen-prune-ratio"] == f"{size}/{size}"
+
+
+@pytest.mark.parametrize(("owner", "stage"), STAGES)
+@pytest.mark.parametrize("error", [ValueError, KeyError, RecursionError, MemoryError])
+def test_a_fault_in_any_stage_forwards_every_tool(
+    shipped: Catalog,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    stage: str,
+    error: type[Exception],
+) -> None:
+    """The reason names the kind of fault, and nothing that the request said."""
+
+    def fails(*args: object, **kwargs: object) -> None:
+        raise error(GOAL)
+
+    router = Router(shipped)
+    monkeypatch.setattr(owner, stage, fails)
+
+    selection = router.route(GOAL)
+
+    assert_all_tools(selection, shipped)
+    assert selection.reason == f"{error.__name__} in the router"
+
+
+@pytest.mark.parametrize(("owner", "stage"), STAGES)
+def test_slowness_in_any_stage_forwards_every_tool(
+    shipped: Catalog, monkeypatch: pytest.MonkeyPatch, owner: Any, stage: str
+) -> None:
+    """A stage that takes longer than it may is cut at the next check."""
+    clock = SlowClock()
+    real: Callable[..., Any] = getattr(owner, stage)
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        clock.seconds += 0.051
+        return real(*args, **kwargs)
+
+    router = Router(shipped, clock=clock)
+    monkeypatch.setattr(owner, stage, slow)
+
+    selection = router.route(GOAL)
+
+    assert_all_tools(selection, shipped)
+    assert selection.reason.startswith("took over 50 ms, up to ")
+
+
+def test_no_stage_follows_the_one_that_was_too_slow(
+    shipped: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Out of time after the first scoring: no clause is scored after it."""
+    clock = SlowClock()
+    scored = []
+    real = Scorer.score
+
+    def slow(*args: Any, **kwargs: Any) -> Any:
+        scored.append(args)
+        clock.seconds += 1
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(Scorer, "score", slow)
+
+    selection = Router(shipped, clock=clock).route(GOAL)
+
+    assert selection.band == "fail_open"
+    assert selection.reason == "took over 50 ms, up to scoring"
+    assert len(scored) == 1
+
+
+def test_time_enough_changes_nothing(shipped: Catalog) -> None:
+    """With the clock or without, the same selection."""
+    assert Router(shipped, clock=SlowClock()).route(GOAL) == Router(shipped).route(GOAL)
+
+
+def test_the_time_it_may_take_is_given(shipped: Catalog) -> None:
+    """A clock that jumps by 60 ms: too much for the default, not for a second."""
+    ticks: Callable[[], Iterator[float]] = lambda: chain([0.0], repeat(0.06))  # noqa: E731
+    first, second = ticks(), ticks()
+
+    strict = Router(shipped, clock=lambda: next(first)).route(GOAL)
+    patient = Router(shipped, clock=lambda: next(second), timeout_s=1).route(GOAL)
+
+    assert strict.band == "fail_open"
+    assert patient.band != "fail_open"
+
+
+def test_a_clock_that_fails_is_a_fault_like_any_other(shipped: Catalog) -> None:
+    """Even that forwards every tool."""
+
+    def broken() -> float:
+        raise OSError("no clock")
+
+    assert_all_tools(Router(shipped, clock=broken).route(GOAL), shipped)

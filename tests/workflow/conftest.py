@@ -1,0 +1,391 @@
+"""What tests of workflows share: a world of a few tools, a worker on it, and missions to drive."""
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+import pytest
+from pydantic import JsonValue
+from temporalio.api.enums.v1 import EventType, IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowUpdateFailedError,
+)
+from temporalio.common import SearchAttributeKey, WorkflowIDConflictPolicy
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
+from temporalio.worker import Worker
+
+from orchestrator import contracts
+from orchestrator.budget import Money
+from orchestrator.catalog.tool import Effect
+from orchestrator.confirm import (
+    Amend,
+    Approve,
+    ConfirmationCard,
+    Decision,
+    DecisionEnvelope,
+    DecisionReceipt,
+    Reject,
+)
+from orchestrator.contracts import (
+    AnswerInput,
+    CollectLegsInput,
+    CollectLegsOutput,
+    LegWaiting,
+    MissionInput,
+    ResolveInput,
+    RollbackInput,
+)
+from orchestrator.mission import (
+    LegResult,
+    MissionPolicy,
+    MissionRequest,
+    MissionResult,
+    Question,
+)
+from orchestrator.record import JsonObject
+from orchestrator.saga import Obligation, Resolution, RollbackReport
+from orchestrator.testing import FakeWorld, fake_tool
+from workflows import ALL_WORKFLOWS
+
+T = TypeVar("T")
+
+_STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
+
+PATIENCE_S = 20.0
+"""Time in seconds for something to show up: far more than a busy machine needs."""
+
+TOOLS = (
+    fake_tool("find_flights"),
+    fake_tool("book_flight", undo="cancel_flight"),
+    fake_tool("book_hotel", undo="cancel_hotel"),
+    fake_tool("book_car", undo="cancel_car"),
+    fake_tool("book_tour", undo="cancel_tour", on_failure="continue"),
+    fake_tool("send_parcel", undo="recall_parcel", idempotent=False),
+    fake_tool("post_note", effect=Effect.WRITE),
+    fake_tool(
+        "buy_ticket",
+        undo="refund_ticket",
+        card_type="structured-payment",
+        input_schema={
+            "type": "object",
+            "required": ["seat"],
+            "properties": {"seat": {"type": "string", "minLength": 2}, "price": {"type": "object"}},
+        },
+    ),
+    fake_tool("buy_pass", undo="refund_pass", card_type="structured-payment"),
+)
+
+
+class Mission:
+    """One mission on the server, with what a person or an operator can do to it."""
+
+    def __init__(
+        self, client: Client, handle: WorkflowHandle[Any, MissionResult], task_queue: str
+    ) -> None:
+        """Take the handle that starting it gave: only such a one skips time for its result."""
+        self.mission_id = handle.id
+        self.handle = handle
+        self._client = client
+        self._task_queue = task_queue
+
+    # -- its workflows ----------------------------------------------------------------------------
+
+    def leg_handle(self, leg_id: str) -> WorkflowHandle[Any, LegResult]:
+        return self._client.get_workflow_handle(
+            contracts.leg_workflow_id(self.mission_id, leg_id), result_type=LegResult
+        )
+
+    @property
+    def rollback_handle(self) -> WorkflowHandle[Any, RollbackReport]:
+        return self._client.get_workflow_handle(
+            contracts.rollback_workflow_id(self.mission_id), result_type=RollbackReport
+        )
+
+    async def start_rollback(self) -> WorkflowHandle[Any, RollbackReport]:
+        """Roll it back from outside, as the command line does."""
+        return await self._client.start_workflow(
+            contracts.ROLLBACK_WORKFLOW,
+            RollbackInput(mission_id=self.mission_id, reason="asked for"),
+            id=contracts.rollback_workflow_id(self.mission_id),
+            task_queue=self._task_queue,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            result_type=RollbackReport,
+        )
+
+    # -- what it shows ----------------------------------------------------------------------------
+
+    async def snapshot(self) -> MissionResult:
+        return await self._ask(self.handle, contracts.RESULT_QUERY, MissionResult)
+
+    async def end(self) -> MissionResult:
+        """Skip to its end; the result document, however it ended."""
+        try:
+            return await self.handle.result()
+        except WorkflowFailureError:
+            return await self.snapshot()
+
+    async def failure(self) -> BaseException:
+        """Skip to its end, which is a failure; what it failed with."""
+        with pytest.raises(WorkflowFailureError) as failed:
+            await self.handle.result()
+        return failed.value.cause
+
+    async def leg(self, leg_id: str) -> LegResult:
+        """A leg as it stands."""
+        return await self._ask(self.leg_handle(leg_id), contracts.RESULT_QUERY, LegResult)
+
+    async def waiting(self, leg_id: str) -> LegWaiting:
+        return await self._ask(self.leg_handle(leg_id), contracts.WAITING_QUERY, LegWaiting)
+
+    async def card(self, leg_id: str) -> ConfirmationCard:
+        """The open card of a leg, once there is one."""
+
+        async def look() -> ConfirmationCard | None:
+            return (await self.waiting(leg_id)).card
+
+        return await self.eventually(look)
+
+    async def question(self, leg_id: str) -> Question:
+        """The open question of a leg, once there is one."""
+
+        async def look() -> Question | None:
+            return (await self.waiting(leg_id)).question
+
+        return await self.eventually(look)
+
+    async def report(self) -> RollbackReport:
+        """Where its rollback stands."""
+        return await self._ask(self.rollback_handle, contracts.REPORT_QUERY, RollbackReport)
+
+    async def parked(self) -> tuple[Obligation, ...]:
+        """What is parked, once its rollback rests and waits for an operator.
+
+        Before it rests, the time-skipping server may lose an update.
+        """
+
+        async def look() -> tuple[Obligation, ...] | None:
+            shown = (await self.rollback_handle.describe()).typed_search_attributes
+            rests = shown.get(_STATUS) == "parked"
+            return (await self.report()).parked if rests else None
+
+        return await self.eventually(look)
+
+    async def is_cancelling(self, leg_id: str) -> None:
+        """Wait until a cancel request has reached a leg."""
+
+        async def look() -> bool | None:
+            history = await self.leg_handle(leg_id).fetch_history()
+            wanted = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED
+            return any(event.event_type == wanted for event in history.events) or None
+
+        await self.eventually(look)
+
+    async def status(self) -> WorkflowExecutionStatus | None:
+        """What Temporal says of it."""
+        return (await self.handle.describe()).status
+
+    async def _ask(self, handle: WorkflowHandle[Any, Any], query: str, kind: type[T]) -> T:
+        answer: T = await handle.query(query, result_type=kind)
+        return answer
+
+    async def rollback_status(self) -> WorkflowExecutionStatus | None:
+        """What Temporal says of its rollback; None when there is none."""
+        try:
+            return (await self.rollback_handle.describe()).status
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+
+    async def eventually(self, look: Callable[[], Awaitable[T | None]]) -> T:
+        """What `look` finds, asked until it finds something; no time is skipped meanwhile."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                found = await _unless_missing(look)
+                if found is not None:
+                    return found
+                await asyncio.sleep(0.03)
+
+    # -- what people do ---------------------------------------------------------------------------
+
+    async def refusal(self, update: Awaitable[object]) -> ApplicationError:
+        """Send an update that is refused: the error its sender gets."""
+        with pytest.raises(WorkflowUpdateFailedError) as failed:
+            await update
+        assert isinstance(failed.value.cause, ApplicationError)
+        return failed.value.cause
+
+    async def decide(self, decision: Decision) -> DecisionReceipt:
+        leg = contracts.leg_of_confirmation(decision.confirmation_id)
+        receipt: DecisionReceipt = await self._client.get_workflow_handle(leg).execute_update(
+            contracts.DECIDE_UPDATE,
+            DecisionEnvelope(decision=decision),
+            result_type=DecisionReceipt,
+        )
+        return receipt
+
+    async def approve(self, card: ConfirmationCard) -> DecisionReceipt:
+        return await self.decide(
+            Approve(
+                confirmation_id=card.confirmation_id, digest=card.digest, approver="ada@example.com"
+            )
+        )
+
+    async def answer(self, question: Question, values: JsonObject) -> None:
+        leg = contracts.leg_of_confirmation(question.question_id)
+        await self._client.get_workflow_handle(leg).execute_update(
+            contracts.ANSWER_UPDATE,
+            AnswerInput(question_id=question.question_id, values=values, answered_by="ada"),
+            result_type=str,
+        )
+
+    async def amend(self, card: ConfirmationCard, **changes: JsonValue) -> ConfirmationCard:
+        """The new card."""
+        receipt = await self.decide(
+            Amend(confirmation_id=card.confirmation_id, changes=changes, approver="ada@example.com")
+        )
+        assert receipt.card is not None
+        return receipt.card
+
+    async def reject(self, card: ConfirmationCard, reason: str) -> DecisionReceipt:
+        return await self.decide(
+            Reject(confirmation_id=card.confirmation_id, reason=reason, approver="ada@example.com")
+        )
+
+    async def resolve(self, obligation_id: str, resolution: Resolution) -> RollbackReport:
+        report: RollbackReport = await self.rollback_handle.execute_update(
+            contracts.RESOLVE_UPDATE,
+            ResolveInput(obligation_id=obligation_id, resolution=resolution, operator="ops"),
+            result_type=RollbackReport,
+        )
+        return report
+
+
+class Stage:
+    """A worker that plays one world, and the missions started on it."""
+
+    def __init__(self, env: WorkflowEnvironment, world: FakeWorld, name: str) -> None:
+        self.env = env
+        self.world = world
+        self.task_queue = f"{name}-{uuid4().hex[:6]}"
+        self._started = 0
+
+    def worker(self) -> Worker:
+        return Worker(
+            self.env.client,
+            task_queue=self.task_queue,
+            workflows=ALL_WORKFLOWS,
+            activities=self.world.activities(),
+        )
+
+    async def start(
+        self,
+        *,
+        goal: str = "go to Lisbon",
+        inputs: JsonObject | None = None,
+        budget: Money | None = None,
+        policy: MissionPolicy | None = None,
+    ) -> Mission:
+        self._started += 1
+        mission_id = f"{self.task_queue[-60:].lstrip('-_')}-{self._started}"
+        request = MissionRequest(
+            goal=goal,
+            inputs=inputs or {},
+            budget=budget,
+            mission_id=mission_id,
+            policy=policy or MissionPolicy(call_timeout=timedelta(seconds=4), call_attempts=3),
+        )
+        handle = await self.env.client.start_workflow(
+            contracts.MISSION_WORKFLOW,
+            MissionInput(request=request),
+            id=mission_id,
+            task_queue=self.task_queue,
+            result_type=MissionResult,
+        )
+        return Mission(self.env.client, handle, self.task_queue)
+
+
+CollectLegs = Callable[[Mission], Awaitable[tuple[LegResult, ...]]]
+
+
+@pytest.fixture(scope="session")
+async def core_at_rest() -> AsyncIterator[None]:
+    """A moment after the last server: a call still under way at exit would abort the process."""
+    yield
+    await asyncio.sleep(0.1)
+
+
+@pytest.fixture
+async def time_skipping_env(core_at_rest: None) -> AsyncIterator[WorkflowEnvironment]:
+    """A server for each test, which starts in a tenth of a second.
+
+    Its clock skips for all that runs on it, and for nobody any more once a child has outlived its
+    parent: a shared one would carry that into the next test.
+    """
+    async with await WorkflowEnvironment.start_time_skipping(
+        data_converter=pydantic_data_converter,
+        test_server_existing_path=str(Path(sys.executable).parent / "temporal-test-server"),
+    ) as env:
+        await env.client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(
+                namespace=env.client.namespace,
+                search_attributes=dict.fromkeys(
+                    contracts.SEARCH_ATTRIBUTES, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+                ),
+            )
+        )
+        yield env
+
+
+@pytest.fixture
+def world(workflow_env: WorkflowEnvironment) -> FakeWorld:
+    """Activities that play what a test scripts, over TOOLS."""
+    return FakeWorld(workflow_env.client, TOOLS)
+
+
+@pytest.fixture
+async def stage(
+    workflow_env: WorkflowEnvironment, world: FakeWorld, request: pytest.FixtureRequest
+) -> AsyncIterator[Stage]:
+    """A running worker that plays `world`."""
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", request.node.name)
+    made = Stage(workflow_env, world, name)
+    async with made.worker():
+        yield made
+
+
+@pytest.fixture
+def collect_legs(world: FakeWorld) -> CollectLegs:
+    """Run the activity that reads the legs of a mission, outside of any workflow."""
+    collect = next(a for a in world.activities() if a.__name__ == "collect_legs")
+
+    async def run(mission: Mission) -> tuple[LegResult, ...]:
+        output: CollectLegsOutput = await ActivityEnvironment().run(
+            collect, CollectLegsInput(mission_id=mission.mission_id)
+        )
+        return output.legs
+
+    return run
+
+
+async def _unless_missing(look: Callable[[], Awaitable[T | None]]) -> T | None:
+    """What `look` finds; nothing while the workflow that it asks is not there yet."""
+    try:
+        return await look()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise

@@ -1,0 +1,374 @@
+"""What becomes of all that was done, when a mission is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.exceptions import ApplicationError
+
+from orchestrator import contracts
+from orchestrator.mission import LegStatus, MissionResult, MissionStatus
+from orchestrator.outcome import ToolOutcome
+from orchestrator.planning.decision import CallTool, GiveUp
+from orchestrator.saga import ObligationState, Resolution, UndoOutcome
+from orchestrator.testing import FakeWorld, fake_leg, states_of
+
+if TYPE_CHECKING:
+    from tests.workflow.conftest import Stage
+
+SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
+TOO_LATE = UndoOutcome(state="parked", note="too late to cancel")
+BUSY = ApplicationError("HTTP 503", type=contracts.PROVIDER_BUSY)
+
+
+def lose_after(world: FakeWorld, *tools: str) -> None:
+    """One leg that calls these tools, and a later one that is lost."""
+    world.plan(fake_leg("trip"), fake_leg("visa", after=("trip",)))
+    world.decide("trip", *[CallTool(tool=tool) for tool in tools])
+    world.decide("visa", GiveUp(reason="no visa"))
+
+
+async def test_a_lost_leg_stops_its_siblings(stage: Stage, world: FakeWorld) -> None:
+    """A leg that waits for a person is cancelled, and what it was about to do is never done."""
+    world.plan(fake_leg("ticket"), fake_leg("visa"))
+    world.decide("ticket", CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
+    world.decide("visa", GiveUp(reason="no visa"))
+    lost = world.hold(contracts.PLAN_STEP, "visa")
+
+    mission = await stage.start()
+    await mission.card("ticket")
+    lost.release()
+    result = await mission.end()
+
+    assert {leg.leg_id: leg.status for leg in result.legs} == {
+        "ticket": LegStatus.CANCELLED,
+        "visa": LegStatus.FAILED,
+    }
+    assert world.sent("buy_ticket") == []
+
+
+async def test_everything_is_undone_in_reverse_order_of_commitment_across_legs(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The order is that of the answers, not that in which parallel legs wrote or sent."""
+    world.plan(fake_leg("flight"), fake_leg("hotel"), fake_leg("visa", after=("flight", "hotel")))
+    world.decide("flight", CallTool(tool="book_flight"))
+    world.decide("hotel", CallTool(tool="book_hotel"), CallTool(tool="book_car"))
+    world.decide("visa", GiveUp(reason="no visa"))
+    flight = world.hold(contracts.INVOKE_TOOL, "book_flight")
+    car = world.hold(contracts.INVOKE_TOOL, "book_car")
+
+    mission = await stage.start()
+    await flight.reached()
+    await car.reached()  # the hotel is committed by now
+    flight.release()
+
+    async def flight_is_over() -> bool | None:
+        return (await mission.leg("flight")).status is LegStatus.SUCCEEDED or None
+
+    await mission.eventually(flight_is_over)
+    car.release()
+    result = await mission.end()
+
+    assert world.subjects(contracts.UNDO_OBLIGATION) == ["book_car", "book_flight", "book_hotel"]
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert set(states_of(result.ledger).values()) == {"cancelled"}
+    assert result.receipts == ()
+
+
+async def test_the_failure_carries_the_result_that_the_query_gives(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """One document, whichever way it is read."""
+    lose_after(world, "book_flight")
+
+    mission = await stage.start()
+    failure = await mission.failure()
+
+    assert isinstance(failure, ApplicationError)
+    assert failure.type == contracts.MISSION_FAILED
+    assert failure.message == "no visa"
+    assert MissionResult.model_validate(failure.details[0]) == await mission.snapshot()
+
+
+async def test_nothing_committed_needs_no_rollback(stage: Stage, world: FakeWorld) -> None:
+    """The mission failed, and no rollback workflow was started for it."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTool(tool="book_flight"), GiveUp(reason="sold out everywhere"))
+    world.answer("book_flight", SOLD_OUT)
+
+    mission = await stage.start()
+    result = await mission.end()
+
+    assert result.status is MissionStatus.FAILED
+    assert states_of(result.ledger) == {"book_flight": "void"}
+    assert await mission.rollback_status() is None
+
+
+async def test_a_call_that_keeps_failing_comes_to_an_unknown_outcome(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """It is tried as often as the policy says, and then the leg is lost."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTool(tool="book_flight"))
+    world.answer("book_flight", BUSY)
+
+    result = await (await stage.start()).end()
+
+    assert len(world.sent("book_flight")) == 3  # the policy's call_attempts
+    assert result.legs[0].steps[0].outcome == "unknown"
+    assert result.error is not None
+    assert "whether book_flight took effect is unknown (HTTP 503)" in result.error
+
+
+async def test_a_call_without_a_key_is_never_sent_twice(stage: Stage, world: FakeWorld) -> None:
+    """The second attempt could be a second parcel."""
+    world.plan(fake_leg("parcel"))
+    world.decide("parcel", CallTool(tool="send_parcel"))
+    world.answer("send_parcel", BUSY)
+
+    result = await (await stage.start()).end()
+
+    assert len(world.sent("send_parcel")) == 1
+    assert result.legs[0].steps[0].outcome == "unknown"
+
+
+async def test_an_unknown_outcome_is_undone_only_when_the_call_can_no_longer_arrive(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """By the server's clock, the first attempt to undo it comes after its deadline."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTool(tool="book_flight"))
+    world.answer("book_flight", BUSY)
+
+    result = await (await stage.start()).end()
+    tried = world.attempts(contracts.UNDO_OBLIGATION)
+    obligation = world.undone()[0]
+
+    assert [call.subject for call in tried] == ["book_flight"]
+    assert obligation.state is ObligationState.INTENDED
+    assert obligation.deadline == world.sent("book_flight")[0].deadline
+    assert tried[0].at >= obligation.deadline > world.attempts(contracts.INVOKE_TOOL)[-1].at
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+
+
+async def test_a_call_that_is_found_never_to_have_happened_is_void(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Nothing was undone, for there was nothing: the mission simply failed."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTool(tool="book_flight"))
+    world.answer("book_flight", BUSY)
+    world.undo("book_flight", UndoOutcome(state="void", note="the provider does not hold it"))
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.FAILED
+    assert states_of(result.ledger) == {"book_flight": "void"}
+
+
+async def test_what_cannot_be_undone_is_parked_and_the_rest_is_undone(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The mission ends as parked; its rollback stays open, with the reason for the operator."""
+    lose_after(world, "book_flight", "book_hotel")
+    world.undo("book_hotel", TOO_LATE)
+
+    mission = await stage.start()
+    result = await mission.end()
+    parked = await mission.parked()
+
+    assert result.status is MissionStatus.PARKED
+    assert states_of(result.ledger) == {"book_flight": "cancelled", "book_hotel": "parked"}
+    assert [(o.tool, o.note) for o in parked] == [("book_hotel", "too late to cancel")]
+    assert await mission.rollback_status() is WorkflowExecutionStatus.RUNNING
+
+
+async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The contract says how often; the note says why it stopped."""
+    lose_after(world, "book_flight")
+    world.undo("book_flight", BUSY)
+
+    mission = await stage.start()
+    result = await mission.end()
+    parked = (await mission.parked())[0]
+
+    assert result.status is MissionStatus.PARKED
+    assert len(world.undone()) == parked.cancel_max_attempts == 3
+    assert "all 3 attempts are spent" in parked.note
+    assert "HTTP 503" in parked.note
+
+
+async def test_an_undo_that_fails_at_first_is_tried_again(stage: Stage, world: FakeWorld) -> None:
+    """A provider that is down for a moment parks nothing."""
+    lose_after(world, "book_flight")
+    world.undo("book_flight", BUSY, UndoOutcome(state="cancelled"))
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert len(world.undone()) == 2
+
+
+@pytest.mark.parametrize(
+    ("resolution", "state"), [("cancelled", "cancelled"), ("accept", "accepted")]
+)
+async def test_an_operators_word_closes_the_rollback(
+    stage: Stage, world: FakeWorld, resolution: Resolution, state: str
+) -> None:
+    """Noted with who said so, and nothing is tried again."""
+    lose_after(world, "book_flight")
+    world.undo("book_flight", TOO_LATE)
+    mission = await stage.start()
+    await mission.end()
+    parked = (await mission.parked())[0]
+
+    await mission.resolve(parked.obligation_id, resolution)
+    report = await mission.rollback_handle.result()
+
+    assert states_of(report.ledger) == {"book_flight": state}
+    assert report.ledger.obligations[0].note.startswith("ops: ")
+    assert len(world.undone()) == 1
+
+
+async def test_an_operators_retry_undoes_it_after_all(stage: Stage, world: FakeWorld) -> None:
+    """It is tried once more as the committed obligation that it is, and the rollback closes."""
+    lose_after(world, "book_flight")
+    world.undo("book_flight", TOO_LATE, UndoOutcome(state="cancelled"))
+    mission = await stage.start()
+    await mission.end()
+    parked = (await mission.parked())[0]
+
+    await mission.resolve(parked.obligation_id, "retry")
+    report = await mission.rollback_handle.result()
+
+    assert states_of(report.ledger) == {"book_flight": "cancelled"}
+    assert [o.state for o in world.undone()] == [ObligationState.COMMITTED] * 2
+
+
+async def test_a_retry_that_fails_again_parks_again(stage: Stage, world: FakeWorld) -> None:
+    """The rollback stays open until everything is resolved, however often it takes."""
+    lose_after(world, "book_flight")
+    world.undo("book_flight", TOO_LATE, UndoOutcome(state="parked", note="still too late"))
+    mission = await stage.start()
+    await mission.end()
+    parked = (await mission.parked())[0]
+
+    await mission.resolve(parked.obligation_id, "retry")
+
+    async def parked_again() -> bool | None:
+        return [o.note for o in await mission.parked()] == ["still too late"] or None
+
+    await mission.eventually(parked_again)
+    await mission.resolve(parked.obligation_id, "cancelled")
+    report = await mission.rollback_handle.result()
+
+    assert states_of(report.ledger) == {"book_flight": "cancelled"}
+
+
+async def test_resolving_what_is_not_parked_is_refused(stage: Stage, world: FakeWorld) -> None:
+    """An unknown id, or one that is already cancelled; the parked one stays parked."""
+    lose_after(world, "book_flight", "book_hotel")
+    world.undo("book_hotel", TOO_LATE)
+    mission = await stage.start()
+    result = await mission.end()
+    flight, hotel = (o.obligation_id for o in result.ledger.obligations)
+    await mission.parked()
+
+    unknown = await mission.refusal(mission.resolve(f"{mission.mission_id}.trip.99", "accept"))
+    undone = await mission.refusal(mission.resolve(flight, "accept"))
+
+    assert [unknown.type, undone.type] == ["ObligationNotParked"] * 2
+    assert [o.obligation_id for o in await mission.parked()] == [hotel]
+
+
+async def test_a_contract_that_says_continue_does_not_park(stage: Stage, world: FakeWorld) -> None:
+    """What it lets go is accepted with the reason, and the rollback closes by itself."""
+    lose_after(world, "book_tour")
+    world.undo("book_tour", TOO_LATE)
+
+    mission = await stage.start()
+    result = await mission.end()
+
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert states_of(result.ledger) == {"book_tour": "accepted"}
+    assert result.ledger.obligations[0].note == (
+        "too late to cancel; its contract says to continue"
+    )
+    assert (await mission.rollback_handle.result()).parked == ()
+
+
+async def test_the_first_error_is_never_hidden_by_a_later_one(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """A sibling that fails while it is stopped, and an undo that is refused, change nothing."""
+    world.plan(fake_leg("flight"), fake_leg("visa"))
+    world.decide("flight", CallTool(tool="book_flight"))
+    world.decide("visa", GiveUp(reason="no visa"))
+    world.answer("book_flight", BUSY)
+    world.undo("book_flight", TOO_LATE)
+    call = world.hold(contracts.INVOKE_TOOL, "book_flight")
+    lost = world.hold(contracts.PLAN_STEP, "visa")
+
+    mission = await stage.start()
+    await call.reached()
+    lost.release()
+    await mission.is_cancelling("flight")
+    call.release()
+    result = await mission.end()
+
+    assert result.error == "no visa"
+    assert result.status is MissionStatus.PARKED
+
+
+async def test_what_no_tool_undoes_is_tried_too(stage: Stage, world: FakeWorld) -> None:
+    """A write without a cancel tool is in the ledger: rollback has it parked, not forgotten."""
+    lose_after(world, "post_note")
+    world.undo("post_note", UndoOutcome(state="parked", note="no tool is declared that undoes it"))
+
+    mission = await stage.start()
+    result = await mission.end()
+
+    assert states_of(result.ledger) == {"post_note": "parked"}
+    assert world.undone()[0].cancel_tool is None
+
+
+async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeWorld) -> None:
+    """A stray click must not leave bookings behind: what is parked stays with its operator."""
+    lose_after(world, "book_flight", "book_hotel")
+    world.undo("book_flight", TOO_LATE)
+    undo = world.hold(contracts.UNDO_OBLIGATION, "book_hotel")
+
+    mission = await stage.start()
+    await undo.reached()
+    await mission.rollback_handle.cancel()
+    undo.release()
+    result = await mission.end()
+
+    assert states_of(result.ledger) == {"book_flight": "parked", "book_hotel": "cancelled"}
+    assert [o.tool for o in await mission.parked()] == ["book_flight"]
+    assert await mission.rollback_status() is WorkflowExecutionStatus.RUNNING
+
+
+async def test_a_rollback_that_somebody_else_started_reports_to_the_mission(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The mission that meets it goes on to its end with the other's report."""
+    lose_after(world, "book_flight")
+    lost = world.hold(contracts.PLAN_STEP, "visa")
+    undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
+
+    mission = await stage.start()
+    await lost.reached()
+    await mission.start_rollback()  # it stops the leg that still runs
+    lost.release()
+    await undo.reached()
+    undo.release()
+    result = await mission.end()
+
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+    assert len(world.undone()) == 1
