@@ -145,9 +145,10 @@ class ToolClient:
         """
         needed = needed_fields(catalog, tool, arguments)
         # With handles in them, before any value is read; without, all is the contract's to check.
-        check = check_arguments if needed else check_names
-        if problems := check(catalog, tool, arguments):
-            raise ArgumentsInvalid(tool.name, problems)
+        if needed or check_names(catalog, tool, arguments):
+            problems = check_arguments(catalog, tool, arguments)
+            if problems:
+                raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
         call = Attempt(endpoint, call_id, idempotency_key if tool.idempotency_header else None)
         with (
