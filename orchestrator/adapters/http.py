@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
@@ -18,10 +17,11 @@ from orchestrator.adapters.answer import (
     reason_of,
     retry_after_s,
 )
+from orchestrator.adapters.attempt import Attempt, Wire
 from orchestrator.adapters.credentials import Credential, basic_token, resolve_credentials
 from orchestrator.adapters.endpoint import Endpoint, Endpoints
 from orchestrator.adapters.masking import Hidden, Mask, hide_personal, hide_secret
-from orchestrator.adapters.oauth import ClientGrant, ClientKey, Token, Tokens
+from orchestrator.adapters.oauth import ClientKey, Tokens
 from orchestrator.adapters.pii import PiiVault
 from orchestrator.adapters.placement import Placement, place_arguments
 from orchestrator.adapters.request import build_request
@@ -41,7 +41,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.errors import ArgumentsInvalid, EgressRefused, PiiMissing
-from orchestrator.outcome import ToolOutcome, TransportFault, classify
+from orchestrator.outcome import ToolOutcome, classify
 from orchestrator.record import JsonObject
 
 _CALL_ID_HEADER = "X-Request-Id"
@@ -144,12 +144,14 @@ class ToolClient:
             TransportFailed: no answer; says whether the provider may have acted all the same.
         """
         needed = needed_fields(catalog, tool, arguments)
-        # With handles in them, before any value is read; without, all is the contract's to check.
-        check = check_arguments if needed else check_names
-        if problems := check(catalog, tool, arguments):
-            raise ArgumentsInvalid(tool.name, problems)
+        # All is the contract's to check, but for names it does not know; and with handles, before
+        # any value is read. Who is refused is told of every fault at once.
+        if needed or check_names(catalog, tool, arguments):
+            problems = check_arguments(catalog, tool, arguments)
+            if problems:
+                raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
-        call = _Call(endpoint, call_id, idempotency_key if tool.idempotency_header else None)
+        call = Attempt(endpoint, call_id, idempotency_key if tool.idempotency_header else None)
         with (
             tool_call_span(
                 self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id
@@ -161,7 +163,7 @@ class ToolClient:
     async def _within(
         self,
         catalog: Catalog,
-        call: "_Call",
+        call: Attempt,
         arguments: JsonObject,
         needed: Sequence[str],
         timeout_s: float,
@@ -178,7 +180,7 @@ class ToolClient:
                 answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
                 if answer.status == 401 and self._forget_stale(call):
                     # Refused, so nothing was done: the same request once more, with a new token.
-                    call.wire = _Wire()
+                    call.wire = Wire()
                     answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
                 return _outcome(call, answer, mask)
         except AddressRefused as refused:
@@ -188,7 +190,7 @@ class ToolClient:
             raise transport_failure(tool.name, fault, f"{timeout_s:g} s") from None
 
     async def _place(
-        self, catalog: Catalog, call: "_Call", arguments: JsonObject, needed: Sequence[str]
+        self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[str]
     ) -> tuple[Placement, list[Hidden]]:
         """The arguments in their places, with their real values, found right; and what to hide."""
         tool = call.endpoint.tool
@@ -210,7 +212,7 @@ class ToolClient:
 
     async def _answered(
         self,
-        call: "_Call",
+        call: Attempt,
         placement: Placement,
         personal: Sequence[Hidden],
         timeout_s: float,
@@ -225,7 +227,7 @@ class ToolClient:
         request.extensions["trace"] = call.wire.on_event
         return await self._exchange(call, request, mask, facts), mask
 
-    async def _credentials(self, call: "_Call") -> list[tuple[Credential, str]]:
+    async def _credentials(self, call: Attempt) -> list[tuple[Credential, str]]:
         """The credentials that the call carries, with their values."""
         # In a thread: a store may read a file or ask a server.
         found = await asyncio.to_thread(
@@ -242,7 +244,7 @@ class ToolClient:
             credentials.append((credential, value))
         return credentials
 
-    def _forget_stale(self, call: "_Call") -> bool:
+    def _forget_stale(self, call: Attempt) -> bool:
         """Forget the kept tokens that a call carried; whether there were any."""
         stale = [used for used in call.tokens if not used[2].is_fresh]
         for grant, key, token in stale:
@@ -259,7 +261,7 @@ class ToolClient:
         return tuple(field for field in fields if field not in held)
 
     async def _exchange(
-        self, call: "_Call", request: httpx.Request, mask: Mask, facts: CallFacts
+        self, call: Attempt, request: httpx.Request, mask: Mask, facts: CallFacts
     ) -> Answer:
         call.wire.begun = True
         try:
@@ -275,7 +277,7 @@ class ToolClient:
         finally:
             await response.aclose()
 
-    async def _read(self, call: "_Call", response: httpx.Response) -> Answer:
+    async def _read(self, call: Attempt, response: httpx.Response) -> Answer:
         """The answer; a body that broke off is missed only where the call may have happened.
 
         A success without its body is no success yet: the same key brings the body again. What was
@@ -296,47 +298,6 @@ class ToolClient:
                     fault="the body broke off",
                 )
             raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
-
-
-@dataclass
-class _Wire:
-    """How far a request got: whether it was given to the transport, and what that reports."""
-
-    begun: bool = False
-    seen: bool = False
-    sending: bool = False
-
-    async def on_event(self, name: str, _: Mapping[str, object]) -> None:
-        self.seen = True
-        if name.endswith("send_request_headers.started"):
-            self.sending = True
-
-    @property
-    def late_fault(self) -> TransportFault:
-        """What it means that the time is over now.
-
-        Nothing was sent when the transport was given nothing yet, or when it reports its steps and
-        sending was not among them.
-        """
-        if not self.begun or (self.seen and not self.sending):
-            return TransportFault.DEADLINE_BEFORE_SENDING
-        return TransportFault.DEADLINE
-
-
-@dataclass
-class _Call:
-    """One call on its way."""
-
-    endpoint: Endpoint
-    call_id: str
-    idempotency_key: str | None
-    wire: _Wire = field(default_factory=_Wire)
-    tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
-
-    def key_header(self) -> dict[str, str]:
-        """The idempotency key in the header that the tool declares."""
-        header = self.endpoint.tool.idempotency_header
-        return {header: self.idempotency_key} if header and self.idempotency_key else {}
 
 
 def _checked_http(allowed_private_hosts: Iterable[str], proxy: str | None) -> httpx.AsyncClient:
@@ -372,7 +333,7 @@ def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
     return hidden
 
 
-def _outcome(call: _Call, answer: Answer, mask: Mask) -> ToolOutcome:
+def _outcome(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
     tool = call.endpoint.tool
     in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
     kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)

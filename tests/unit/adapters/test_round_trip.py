@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote
 
 import httpx
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
@@ -26,6 +26,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import ArgumentsInvalid
 from orchestrator.record import JsonObject
 
+# The first example of a way compiles its document, which takes its time on a busy machine.
+patient = settings(deadline=None)
 ABSENT = object()
 NAME = "p"
 
@@ -265,6 +267,7 @@ def _is_at_the_edge_of_a_header(value: Any) -> bool:
 
 
 @pytest.mark.parametrize("way", _ways(), ids=lambda way: "-".join(map(str, way)))
+@patient
 @given(data=st.data())
 def test_what_is_read_is_what_was_given(way: Way, data: st.DataObject) -> None:
     """For every place, style, explode and shape; what cannot be carried is refused, not bent."""
@@ -287,6 +290,7 @@ JSON_VALUES: st.SearchStrategy[Any] = st.recursive(
 
 
 @pytest.mark.parametrize("location", ["path", "query", "header", "cookie"])
+@patient
 @given(value=JSON_VALUES)
 def test_parameters_with_content_are_json(location: str, value: Any) -> None:
     """Of any shape and depth, in every place."""
@@ -336,6 +340,7 @@ ARGUMENTS = st.fixed_dictionaries(
 )
 
 
+@patient
 @given(arguments=st.dictionaries(st.sampled_from("a"), JSON_VALUES))
 def test_json_bodies(arguments: Any) -> None:
     """As they are, an empty one as an empty object."""
@@ -345,6 +350,7 @@ def test_json_bodies(arguments: Any) -> None:
     assert json.loads(body) == arguments
 
 
+@patient
 @given(arguments=ARGUMENTS)
 @example(arguments={"a": "+ &=", "b": ["", "a,b"], "c": {"é": "ü&"}})
 def test_form_bodies(arguments: Any) -> None:
@@ -361,6 +367,7 @@ def test_form_bodies(arguments: Any) -> None:
     ]
 
 
+@patient
 @given(value=VALUES["object"])
 def test_styled_fields_of_forms(value: Any) -> None:
     """An encoding's style is that of query parameters."""
@@ -374,6 +381,7 @@ def test_styled_fields_of_forms(value: Any) -> None:
     assert read == [(f"c[{key}]", _text(held)) for key, held in value.items()]
 
 
+@patient
 @given(arguments=ARGUMENTS)
 def test_multipart_bodies(arguments: Any) -> None:
     """A part for each field, one for each element of a list, JSON for an object."""

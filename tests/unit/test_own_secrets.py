@@ -1,0 +1,33 @@
+"""The store of secrets that docs/http.md shows is one."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.secrets import SecretStore
+from orchestrator.errors import SecretMissing
+
+_TEXT = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
+
+
+def _shown(folder: Path) -> SecretStore:
+    (block,) = re.findall(r"^```python\n(.*?)^```", _TEXT, flags=re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    store: SecretStore = names["FolderSecrets"](folder)
+    return store
+
+
+def test_the_shown_store_gives_what_it_holds(tmp_path: Path) -> None:
+    """By name."""
+    (tmp_path / "payments_token").write_text("t0ken\n")
+
+    assert _shown(tmp_path).get("payments_token") == "t0ken"
+
+
+def test_the_shown_store_says_what_it_lacks(tmp_path: Path) -> None:
+    """In the error that calls expect of a store."""
+    with pytest.raises(SecretMissing, match="payments_token"):
+        _shown(tmp_path).get("payments_token")
