@@ -11,6 +11,8 @@ UV_VERSION := 0.13.9
 
 # More options for one run: make test PYTEST_ARGS="-k ledger -x"
 PYTEST_ARGS ?=
+# Benchmarks to run; none means all.
+BENCH ?=
 # make lock UPGRADE=--upgrade takes the newest versions; without it the pins stay where they can.
 UPGRADE ?=
 
@@ -27,7 +29,7 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test lint types lock clean
+.PHONY: help demo dev test lint types bench lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -49,6 +51,9 @@ lint: $(STAMP) ## style, format and import contracts
 
 types: $(STAMP) ## mypy, strict, tests included
 	$(PY) -m mypy $(CODE)
+
+bench: $(STAMP) ## speed, memory and quality in figures; BENCH="catalog http" chooses
+	$(PY) -m tests.benchmarks $(BENCH)
 
 lock: ## rewrite requirements.lock from pyproject.toml; UPGRADE=--upgrade takes newest versions
 	@$(FIND_PYTHON); set -e; \

@@ -29,8 +29,9 @@ def find_fault(value: object) -> Fault | None:
         following: list[object] = []
         for item in level:
             if isinstance(item, dict):
-                if any(_reason(key) or not isinstance(key, str) for key in item):
-                    return _located(value)
+                for key in item:
+                    if not (isinstance(key, str) and key.isascii()) and _key_reason(key):
+                        return _located(value)
                 following.extend(item.values())
             elif isinstance(item, list):
                 following.extend(item)
@@ -59,6 +60,12 @@ def _reason(value: object) -> str:
     return f"a {type(value).__name__} is no JSON value"
 
 
+def _key_reason(key: object) -> str:
+    if not isinstance(key, str):
+        return f"the key {key!r} is no text"
+    return f"a key holds {reason}" if (reason := _reason(key)) else ""
+
+
 def _located(value: object) -> Fault | None:
     """The fault again, with the way to it: keeping all ways while all is well would cost much."""
     waiting: list[tuple[tuple[str | int, ...], object]] = [((), value)]
@@ -69,10 +76,8 @@ def _located(value: object) -> Fault | None:
             return Fault(path[:_SHOWN_STEPS], reason)
         if isinstance(item, dict):
             for key, child in item.items():
-                if not isinstance(key, str):
-                    return Fault(path, f"the key {key!r} is no text")
-                if reason := _reason(key):
-                    return Fault(path, f"a key holds {reason}")
+                if reason := _key_reason(key):
+                    return Fault(path, reason)
                 waiting.append(((*path, key), child))
         elif isinstance(item, list):
             waiting.extend(((*path, index), child) for index, child in enumerate(item))

@@ -1,5 +1,6 @@
 """All rules over all tools of a set of documents."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -7,7 +8,7 @@ from itertools import islice
 from orchestrator.catalog.lint import contracts, rollback, shapes, wording
 from orchestrator.catalog.lint.finding import Code, Finding, Problem, Rule
 from orchestrator.catalog.lint.openapi_schema import openapi_breaches
-from orchestrator.catalog.lint.schemas import finite_schemas, readable_patterns, valid_schemas
+from orchestrator.catalog.lint.schemas import schema_problems
 from orchestrator.catalog.lint.subject import Subject, subjects
 from orchestrator.catalog.lint.values import PREFIXES, operation_breaches
 from orchestrator.catalog.node import Node
@@ -18,7 +19,7 @@ from orchestrator.errors import DocumentInvalid
 from orchestrator.record import JsonObject
 
 _MOST_PER_DOCUMENT = 50
-"""Breaches of the OpenAPI schema that are reported: one mistake high up can cause thousands."""
+"""Breaches of one kind that are reported: one mistake high up can cause thousands."""
 
 
 def _compiles(subject: Subject) -> Iterator[Problem]:
@@ -203,15 +204,15 @@ def _is_3_1(content: JsonObject) -> bool:
 
 def _findings_on_schemas(document: str, exposed: list[Operation], *, is_3_1: bool) -> list[Finding]:
     """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use."""
-    found = [(_PATTERN, problem) for problem in readable_patterns(exposed)]
-    found += [(_ENDLESS, problem) for problem in finite_schemas(exposed)]
-    if is_3_1:
-        invalid = islice(valid_schemas(exposed), _MOST_PER_DOCUMENT)
-        found += [(_INVALID, problem) for problem in invalid]
-    return [
-        code.finding(document, replace(problem, message=_shortened(problem.message)))
-        for code, problem in found
-    ]
+    codes = {code.code: code for code in (_INVALID, _PATTERN, _ENDLESS)}
+    found: Counter[str] = Counter()
+    findings: list[Finding] = []
+    for code, problem in schema_problems(exposed, is_3_1=is_3_1):
+        found[code] += 1
+        if found[code] <= _MOST_PER_DOCUMENT:
+            told = replace(problem, message=_shortened(problem.message))
+            findings.append(codes[code].finding(document, told))
+    return findings
 
 
 def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[Finding]]:

@@ -15,34 +15,47 @@ _IN_PLACE = ("else", "if", "not", "then")
 _Path = tuple[str, ...]
 
 
-def valid_schemas(operations: Iterable[Operation]) -> Iterator[Problem]:
-    """ORC001 on schemas: OpenAPI's own schema leaves those of 3.1 documents to JSON Schema's."""
-    for schema in _reached(operations):
-        for pointer, reason in json_schema_breaches(schema.value):
-            yield Problem(
-                f"{schema.pointer}{pointer}", reason, "make it what JSON Schema 2020-12 allows here"
-            )
+def schema_problems(
+    operations: Iterable[Operation], *, is_3_1: bool
+) -> Iterator[tuple[str, Problem]]:
+    """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use.
 
-
-def readable_patterns(operations: Iterable[Operation]) -> Iterator[Problem]:
-    """ORC025: every pattern is a regular expression of ECMA-262."""
-    for schema in _reached(operations):
+    Args:
+        operations: the tools of one document.
+        is_3_1: whether the document is, so that its schemas are JSON Schema's and not OpenAPI's.
+    """
+    seen: set[_Path] = set()
+    examined: set[_Path] = set()
+    waiting = [schema for operation in operations for schema in _schemas_of(operation)]
+    while waiting:
+        schema = waiting.pop()
+        if schema.path in seen:
+            continue
+        seen.add(schema.path)
+        if is_3_1:
+            yield from (("ORC001", problem) for problem in _breaches(schema))
         for place in _inside(schema):
-            yield from _pattern_problems(place)
+            yield from (("ORC025", problem) for problem in _pattern_problems(place))
+            yield from (("ORC026", problem) for problem in _circles(place, examined))
+            waiting += _targets(place)
 
 
-def finite_schemas(operations: Iterable[Operation]) -> Iterator[Problem]:
+def _breaches(schema: Node) -> Iterator[Problem]:
+    """ORC001: OpenAPI's own schema leaves the schemas of 3.1 documents to JSON Schema's."""
+    for pointer, reason in json_schema_breaches(schema.value):
+        mend = "make it what JSON Schema 2020-12 allows here"
+        yield Problem(f"{schema.pointer}{pointer}", reason, mend)
+
+
+def _circles(schema: Node, examined: set[_Path]) -> Iterator[Problem]:
     """ORC026: no schema is part of itself: what is checked by it would be checked without end."""
-    done: set[_Path] = set()
-    for schema in _reached(operations):
-        for place in _inside(schema):
-            circle = _find_circle(place, done) if place.path not in done else None
-            if circle is not None:
-                yield Problem(
-                    circle.pointer,
-                    "this schema is part of itself, so nothing can ever be checked by it",
-                    "break the circle: let only a property or an element refer back",
-                )
+    circle = _find_circle(schema, examined) if schema.path not in examined else None
+    if circle is not None:
+        yield Problem(
+            circle.pointer,
+            "this schema is part of itself, so nothing can ever be checked by it",
+            "break the circle: let only a property or an element refer back",
+        )
 
 
 def _find_circle(start: Node, done: set[_Path]) -> Node | None:
@@ -80,18 +93,6 @@ def _parts_in_place(schema: Node) -> list[Node]:
     return [*parts, *(p for k in _IN_PLACE if (p := schema.raw(k)) is not None)]
 
 
-def _reached(operations: Iterable[Operation]) -> Iterator[Node]:
-    """What the tools of a document use as a schema, and what is referred to from there."""
-    seen: set[_Path] = set()
-    waiting = [schema for operation in operations for schema in _schemas_of(operation)]
-    while waiting:
-        schema = waiting.pop()
-        if schema.path not in seen:
-            seen.add(schema.path)
-            yield schema
-            waiting += [target for place in _inside(schema) for target in _targets(place)]
-
-
 def _inside(schema: Node) -> list[Node]:
     try:
         return [place for place, _ in walk(schema)]
@@ -125,6 +126,7 @@ def _responses(operation: Node) -> list[Node]:
 
 
 def _pattern_problems(schema: Node) -> Iterator[Problem]:
+    """ORC025: every pattern is a regular expression of ECMA-262."""
     pattern = schema.raw("pattern")
     named = schema.raw("patternProperties")
     places = [(pattern.value, pattern)] if pattern is not None else []
