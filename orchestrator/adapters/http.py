@@ -144,7 +144,8 @@ class ToolClient:
             TransportFailed: no answer; says whether the provider may have acted all the same.
         """
         needed = needed_fields(catalog, tool, arguments)
-        # With handles in them, before any value is read; without, all is the contract's to check.
+        # All is the contract's to check, but for names it does not know; and with handles, before
+        # any value is read. Who is refused is told of every fault at once.
         if needed or check_names(catalog, tool, arguments):
             problems = check_arguments(catalog, tool, arguments)
             if problems:

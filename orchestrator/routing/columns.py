@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from functools import lru_cache
 from typing import Final, Protocol, TypeVar, get_args
 
 import numpy as np
@@ -16,6 +17,7 @@ from orchestrator.routing.terms import Floats, TermIndex
 from orchestrator.routing.words import stem
 
 Rows = NDArray[np.intp]
+_SHARES_KEPT = 1 << 15
 _T = TypeVar("_T", bound=Hashable)
 _KIND_NUMBERS: Final = {kind: number for number, kind in enumerate(get_args(SlotKind))}
 
@@ -59,6 +61,8 @@ class CardColumns:
             [name.get(stem(c.verb), 0.0) for name, c in zip(names, cards, strict=True)]
         )
         self._needs, self._need = _coded([(card.needs, len(card.required)) for card in cards])
+        # Requests with values of the same kinds are frequent, and tools with the same needs too.
+        self._filled = lru_cache(maxsize=_SHARES_KEPT)(self._share_filled)
         self._takes = np.zeros((len(cards), len(_KIND_NUMBERS)), dtype=bool)
         for row, card in enumerate(cards):
             self._takes[row, [_KIND_NUMBERS[kind] for kind in card.takes]] = True
@@ -94,14 +98,15 @@ class CardColumns:
 
     def fit(self, known: Collection[str], slots: Iterable[Slot], rows: Rows) -> Floats:
         """The share of required inputs that can be filled, 0 to 1; 1 when nothing is required."""
-        kinds = [slot.kind for slot in slots]
-        codes = self._need[rows].tolist()
-        shares: dict[int, float] = {}
-        for code in codes:
-            if code not in shares:
-                needs, required = self._needs[code]
-                shares[code] = share_filled(needs, required, known=known, kinds=kinds)
-        return np.array([shares[code] for code in codes])
+        kinds = tuple(sorted(slot.kind for slot in slots))
+        known = tuple(known)
+        return np.array([self._filled(code, known, kinds) for code in self._need[rows].tolist()])
+
+    def _share_filled(
+        self, code: int, known: tuple[str, ...], kinds: tuple[SlotKind, ...]
+    ) -> float:
+        needs, required = self._needs[code]
+        return share_filled(needs, required, known=known, kinds=kinds)
 
     def slot_use(self, slots: Iterable[Slot], rows: Rows) -> Floats:
         """The share of the request's typed values that some input of the tool takes, 0 to 1.

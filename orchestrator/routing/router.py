@@ -113,20 +113,20 @@ class Router:
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
         """How strongly the words of a text speak for the tool they fit best, 0 and up.
 
-        Comparable between texts, unlike the scores of a selection; below `RoutingProfile.fits` no
-        tool can do what the text asks.
+        Comparable between texts, unlike the scores of a selection.
 
         Args:
             text: the request.
             among: the tools to consider; all when None.
         """
         slots = read_slots(text, now=None)
-        strengths = self._scorer.strengths(content_stems(text), slots)
-        return max((s for n, s in strengths.items() if among is None or n in among), default=0.0)
+        weights = self._scorer.weights(content_stems(text), slots)
+        return max((w for n, w in weights.items() if among is None or n in among), default=0.0)
 
     def fits(self, text: str) -> bool:
         """Whether any tool of the catalog can do what the text asks."""
-        return self.best_score(text) >= self._profile.fits and self._knows_order(text)
+        strength = self._scorer.strength(content_stems(text), read_slots(text, now=None))
+        return strength >= self._profile.fits and self._knows_order(text)
 
     def _knows_order(self, text: str) -> bool:
         """Whether the verb of an order, and what it is to be done to, mean anything here.

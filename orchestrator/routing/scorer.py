@@ -98,10 +98,14 @@ class Scorer:
         """Whether the catalog has a stem, one of its family or a synonym."""
         return self._index.knows(word)
 
-    def strengths(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> dict[str, float]:
-        """The strength of the words' evidence for each card that shares a word with them."""
-        strength = self._index.find(stems, values=value_stems(slots)).strength
-        return {self._names[i]: float(strength[i]) for i in np.flatnonzero(strength)}
+    def weights(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> dict[str, float]:
+        """The weight of the words' evidence for each card that shares a word with them."""
+        weight = self._index.find(stems, values=value_stems(slots)).weight
+        return {self._names[i]: float(weight[i]) for i in np.flatnonzero(weight)}
+
+    def strength(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> float:
+        """The strongest evidence of the words for any card."""
+        return self._index.find(stems, values=value_stems(slots)).peak
 
     def _shortlist(self, evidence: Evidence, context: RouteContext) -> Rows:
         """Positions of the cards worth a closer look, in catalog order."""

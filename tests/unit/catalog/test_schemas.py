@@ -240,3 +240,150 @@ def test_references_in_a_circle_are_refused(one_operation: Make) -> None:
 
     with pytest.raises(DocumentInvalid, match="circle"):
         compile_document("things", document)
+
+
+def _resources(count: int, properties: int) -> dict[str, Any]:
+    """Schemas of a circle: each refers to the next, the last to the first."""
+    return {
+        f"R{n}": {
+            "type": "object",
+            "description": f"Resource {n}.",
+            "properties": {
+                **{f"p{i}": {"type": "string"} for i in range(properties)},
+                "next": {"$ref": f"#/components/schemas/R{(n + 1) % count}"},
+            },
+        }
+        for n in range(count)
+    }
+
+
+def test_tools_share_what_they_refer_to(one_operation: Make) -> None:
+    """A definition is expanded once and held once, however many tools can reach it."""
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/R0"}}}
+    document = one_operation(
+        responses={"200": {"description": "Done.", "content": content}},
+        components={"schemas": _resources(3, 2)},
+    )
+    other = {**document["paths"]["/thing"]["get"], "operationId": "thing_other"}
+    document["paths"]["/other"] = {"get": other}
+
+    one, two = compile_document("things", document).values()
+
+    ours, theirs = (tool.output_schema["$defs"] for tool in (one, two))  # type: ignore[index]
+    assert isinstance(ours, dict) and isinstance(theirs, dict)
+    assert [ours[name] is theirs[name] for name in ("R0", "R1", "R2")] == [True, True, True]
+
+
+def test_what_is_far_is_abridged(one_operation: Make) -> None:
+    """Two thousand schema nodes of definitions are carried, the nearest; then only words."""
+    schema = {"type": "array", "items": {"$ref": "#/components/schemas/R0"}}
+
+    found = answer_of(one_operation, schema, _resources(50, 99))
+
+    defs = found["$defs"]
+    assert isinstance(defs, dict)
+    whole = {name for name, schema in defs.items() if "properties" in schema}  # type: ignore[operator]
+    assert whole == {f"R{n}" for n in range(19)}
+    assert defs["R19"] == {
+        "type": "object",
+        "description": "Resource 19.",
+        "$comment": "abridged: the document has the rest",
+    }
+    assert len(defs) == 20
+    Draft202012Validator.check_schema(found)
+    value: Any = {"p1": "x"}
+    for _ in range(60):
+        value = {"next": value}
+    assert Draft202012Validator(found).is_valid([value])
+    assert not Draft202012Validator(found).is_valid([{"next": {"p1": 3}}])
+
+
+def test_many_mentions_of_a_schema_are_not_written_out(one_operation: Make) -> None:
+    """A schema small enough to be inlined becomes a definition where it is mentioned too often."""
+    item = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(40)}}
+    mention = {"$ref": "#/components/schemas/Item"}
+
+    few = answer_of(one_operation, {"properties": {"a": mention, "b": mention}}, {"Item": item})
+    many = answer_of(
+        one_operation, {"properties": {f"a{n}": mention for n in range(40)}}, {"Item": item}
+    )
+
+    assert few["properties"] == {"a": item, "b": item}
+    assert "$defs" not in few
+    assert many["properties"] == {f"a{n}": {"$ref": "#/$defs/Item"} for n in range(40)}
+    assert many["$defs"] == {"Item": item}
+
+
+def test_a_long_chain_of_schemas_compiles(one_operation: Make) -> None:
+    """Neither a chain of references nor the definitions it becomes exhaust the stack."""
+    schemas: dict[str, Any] = {
+        f"S{n}": {"type": "object", "properties": {"a": {"$ref": f"#/components/schemas/S{n + 1}"}}}
+        for n in range(3_000)
+    }
+    schemas["S3000"] = {"type": "string"}
+
+    found = answer_of(one_operation, {"$ref": "#/components/schemas/S0"}, schemas)
+
+    Draft202012Validator.check_schema(found)
+    assert not Draft202012Validator(found).is_valid({"a": {"a": 3}})
+
+
+def test_a_read_only_property_of_a_recursive_base_is_no_input(
+    one_operation: Make, json_body: Make
+) -> None:
+    """Required by the schema that extends it, it is still nothing that a caller sends."""
+    base = {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "readOnly": True},
+            "parent": {"$ref": "#/components/schemas/Base"},
+        },
+    }
+    schema = {
+        "allOf": [{"$ref": "#/components/schemas/Base"}],
+        "required": ["id", "name"],
+        "properties": {"name": {"type": "string"}},
+    }
+
+    found = body_of(one_operation, json_body, schema, {"Base": base})
+
+    assert isinstance(found["properties"], dict)
+    assert set(found["properties"]) == {"parent", "name"}
+    assert found["required"] == ["name"]
+
+
+def test_definitions_of_other_places_are_told_apart(one_operation: Make) -> None:
+    """Schemas of one name in two places become two definitions."""
+    trees = {
+        place: {
+            "type": kind,
+            "properties": {"below": {"$ref": f"#/components/{place}/Tree"}},
+        }
+        for place, kind in (("schemas", "object"), ("x-more", "array"))
+    }
+    document = one_operation(
+        responses={
+            "200": {
+                "description": "Done.",
+                "content": {
+                    "application/json": {
+                        "schema": {
+                            "properties": {
+                                "a": {"$ref": "#/components/schemas/Tree"},
+                                "b": {"$ref": "#/components/x-more/Tree"},
+                            }
+                        }
+                    }
+                },
+            }
+        },
+        components={place: {"Tree": tree} for place, tree in trees.items()},
+    )
+    (tool,) = compile_document("things", document).values()
+
+    assert tool.output_schema is not None
+    defs = tool.output_schema["$defs"]
+    assert isinstance(defs, dict)
+    assert len(defs) == 2
+    assert Draft202012Validator(tool.output_schema).is_valid({"a": {}, "b": []})
+    assert not Draft202012Validator(tool.output_schema).is_valid({"a": [], "b": {}})

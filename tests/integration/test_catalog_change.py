@@ -1,0 +1,172 @@
+"""Documents that change while missions run: each mission keeps the contract it began with."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.client import MissionHandle
+from orchestrator.demo import TRIP
+from orchestrator.devserver import Ports, Stack
+from orchestrator.mission import MissionRequest, MissionStatus
+from orchestrator.saga import ObligationState
+from orchestrator.sandbox import FaultRule, SandboxClient
+from orchestrator.settings import bundled_specs
+from orchestrator.testing import approve, eventually, run_to_end
+
+Document = dict[str, Any]
+Change = Callable[[Document], None]
+
+_BOOKED = ("flight_book_offer", "hotel_book_room", "expense_file_report")
+
+
+def _rename_fields(document: Document) -> None:
+    """Every id gets another name, in bodies, parameters and answers alike."""
+    text = yaml.safe_dump(document)
+    for name in ("booking_id", "room_offer_id", "offer_id", "report_id"):
+        text = text.replace(name, f"the_{name}")
+    document.clear()
+    document.update(yaml.safe_load(text))
+
+
+def _move_paths(document: Document) -> None:
+    """Every path gets a prefix that the provider does not know."""
+    document["paths"] = {f"/v9{path}": item for path, item in document["paths"].items()}
+
+
+def _remove_operations(document: Document) -> None:
+    """Nothing can be booked any more, nor cancelled."""
+    gone = ("x-orchet-cancels", "x-orchet-cancel-for")
+    for item in document["paths"].values():
+        for method in [m for m, o in item.items() if any(keyword in o for keyword in gone)]:
+            del item[method]
+
+
+@pytest.fixture(scope="module")
+async def own_stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
+    """An installation over a copy of the documents, so that they can be changed."""
+    folder = tmp_path_factory.mktemp("changing")
+    specs = shutil.copytree(bundled_specs(), folder / "specs")
+    installation = Stack(folder / "state", (specs,), Ports.free())
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [n for n in os.environ if n.startswith(("ORCHESTRATOR_", "TEMPORAL_"))]:
+            patch.delenv(name)
+        await installation.__aenter__()
+    try:
+        yield installation
+    finally:
+        await installation.stop()
+
+
+@pytest.fixture
+async def unchanged(own_stack: Stack) -> AsyncIterator[Stack]:
+    """The installation with its documents as they were, before and after the test."""
+    (specs,) = own_stack.specs
+    yield own_stack
+    async with SandboxClient(own_stack.sandbox_url) as sandbox:
+        await sandbox.clear_faults()
+    shutil.copytree(bundled_specs(), specs, dirs_exist_ok=True)
+    await own_stack.kill("worker")
+    await own_stack.start_worker()
+
+
+def _change(specs: Path, change: Change) -> None:
+    """Changes the documents of a trip on disk."""
+    for name in ("flights", "hotels", "expenses"):
+        file = specs / f"{name}.yaml"
+        document = yaml.safe_load(file.read_text())
+        change(document)
+        file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+
+async def _stopped_at_a_card(stack: Stack) -> MissionHandle:
+    client = await stack.client()
+    mission = await client.start(MissionRequest(goal=TRIP))
+    await eventually(mission.confirmations)
+    return mission
+
+
+async def _change_and_restart(stack: Stack, change: Change) -> str:
+    """Change the documents, kill the worker and start another; gives the new digest."""
+    (specs,) = stack.specs
+    _change(specs, change)
+    await stack.kill("worker")
+    await stack.start_worker()
+    return Catalog.load(specs).digest
+
+
+@pytest.mark.parametrize("change", [_rename_fields, _move_paths, _remove_operations])
+async def test_a_mission_finishes_on_the_contract_it_began_with(
+    change: Change, unchanged: Stack
+) -> None:
+    """Started before, approved after: everything is booked by the names and paths of then."""
+    began_with = Catalog.load(*unchanged.specs).digest
+    mission = await _stopped_at_a_card(unchanged)
+
+    now = await _change_and_restart(unchanged, change)
+    result = await run_to_end(mission)
+
+    assert now != began_with
+    assert result.status is MissionStatus.SUCCEEDED, result.error
+    assert {o.tool for o in result.ledger.obligations} == set(_BOOKED)
+    assert {o.catalog_digest for o in result.ledger.obligations} == {began_with}
+    async with SandboxClient(unchanged.sandbox_url) as sandbox:
+        assert len(await sandbox.live(mission.mission_id)) == len(_BOOKED)
+        assert await sandbox.duplicates(mission.mission_id) == []
+
+
+@pytest.mark.parametrize("change", [_rename_fields, _move_paths, _remove_operations])
+async def test_a_mission_is_undone_on_the_contract_it_began_with(
+    change: Change, unchanged: Stack
+) -> None:
+    """Booked before, refused after: what was booked is cancelled as its contract said then."""
+    began_with = Catalog.load(*unchanged.specs).digest
+    async with SandboxClient(unchanged.sandbox_url) as sandbox:
+        await sandbox.set_faults(
+            [FaultRule(operation_id="expense_file_report", kind="status_before", status=409)]
+        )
+        mission = await _stopped_at_a_card(unchanged)
+        for card in await mission.confirmations():
+            await approve(mission, card)
+
+        async def something_is_booked() -> bool:
+            return bool(await sandbox.live(mission.mission_id))
+
+        await eventually(something_is_booked)
+        await _change_and_restart(unchanged, change)
+        result = await run_to_end(mission)
+
+        assert result.status is MissionStatus.ROLLED_BACK, result.error
+        states = {o.tool: o.state for o in result.ledger.obligations}
+        assert states.pop("expense_file_report") is ObligationState.VOID
+        assert set(states.values()) == {ObligationState.CANCELLED}
+        assert {o.catalog_digest for o in result.ledger.obligations} == {began_with}
+        assert await sandbox.live(mission.mission_id) == []
+
+
+async def test_a_mission_that_starts_after_a_change_has_another_contract(unchanged: Stack) -> None:
+    """Old and new missions run side by side on one worker, each on its own catalog."""
+    began_with = Catalog.load(*unchanged.specs).digest
+    before = await _stopped_at_a_card(unchanged)
+
+    now = await _change_and_restart(unchanged, _name_the_airline)
+    after = await _stopped_at_a_card(unchanged)
+
+    assert began_with != now
+    for mission, digest in ((before, began_with), (after, now)):
+        result = await run_to_end(mission)
+        assert result.status is MissionStatus.SUCCEEDED, result.error
+        assert result.catalog_digest == digest
+        assert {o.catalog_digest for o in result.ledger.obligations} == {digest}
+    kept = {file.stem for file in (unchanged.settings.state_dir / "catalogs").glob("*.json")}
+    assert {began_with, now} <= kept
+
+
+def _name_the_airline(document: Document) -> None:
+    """A change that the provider goes along with."""
+    document["info"]["description"] = "Another text."

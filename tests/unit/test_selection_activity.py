@@ -1,0 +1,92 @@
+"""Selecting tools as missions do: recorded, counted, and never failing for the router's sake."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.planning import PlanningActivities
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.route_traces import RouteMetrics, RouteTraces, read_records
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.contracts import PlanStepInput
+from orchestrator.planning.chaining import ChainingPlanner
+from orchestrator.planning.decision import AgentProfile, CallTool, StepContext
+from orchestrator.routing.router import Router
+from orchestrator.settings import bundled_specs
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    """The shipped documents."""
+    return Catalog.load(bundled_specs())
+
+
+def context(catalog: Catalog) -> StepContext:
+    """The first step of a leg with unusual words."""
+    goal = "what is the weather in Ouagadougou tomorrow"
+    return StepContext(
+        mission_id="trip",
+        leg_id="1-weather",
+        step=1,
+        mission_goal=goal,
+        leg_goal=goal,
+        agent=AgentProfile(name="any"),
+        inputs={"nickname": "flibbertigibbet"},
+        now=datetime(2026, 11, 20, 9, tzinfo=UTC),
+        catalog_digest=catalog.digest,
+    )
+
+
+def activities(
+    catalog: Catalog, folder: Path, traces: RouteTraces, *, broken: bool = False
+) -> PlanningActivities:
+    """The activities over a store of one catalog; broken: its router cannot be made."""
+    store = CatalogStore(folder / "catalogs")
+    store.put(catalog)
+
+    def routers(catalog: Catalog) -> Router:
+        if broken:
+            raise RecursionError("flibbertigibbet")
+        return Router(catalog)
+
+    return PlanningActivities(store, routers, ChainingPlanner(Router), (), traces, RouteMetrics())
+
+
+async def test_a_step_is_recorded_with_what_it_calls(catalog: Catalog, tmp_path: Path) -> None:
+    """The selection when it is made, the tool when the planner has chosen it, and no word said."""
+    traces = RouteTraces(tmp_path / "traces.db")
+    thought = activities(catalog, tmp_path, traces)
+    environment = ActivityEnvironment()
+
+    selection = await environment.run(thought.select_tools, context(catalog))
+    step = PlanStepInput(context=context(catalog), selection=selection)
+    answer = await environment.run(thought.plan_step, step)
+    traces.close()
+
+    assert isinstance(answer.decision, CallTool)
+    (kept,) = read_records(tmp_path / "traces.db")
+    assert kept.tools == selection.tools
+    assert kept.called == ((answer.decision.tool,),)
+    assert kept.was_forwarded is True
+    stored = (tmp_path / "traces.db").read_bytes().lower()
+    assert b"ouagadougou" not in stored
+    assert b"flibbertigibbet" not in stored
+
+
+async def test_a_catalog_that_cannot_be_indexed_is_forwarded_whole(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    """The mission goes on; the trace says why, without the error's words."""
+    traces = RouteTraces(tmp_path / "traces.db")
+    thought = activities(catalog, tmp_path, traces, broken=True)
+
+    selection = await ActivityEnvironment().run(thought.select_tools, context(catalog))
+    traces.close()
+
+    assert selection.band == "fail_open"
+    assert selection.tools == tuple(catalog.tools)
+    (kept,) = read_records(tmp_path / "traces.db")
+    assert kept.band == "fail_open"
+    assert kept.reason == "RecursionError while indexing the catalog"
