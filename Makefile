@@ -27,7 +27,7 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test lint types lock clean
+.PHONY: help demo dev test bench lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -41,6 +41,9 @@ dev: $(STAMP) ## Temporal with its UI, the sandbox and a worker, left running
 
 test: $(STAMP) ## all tests; PYTEST_ARGS adds options
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
+	$(PY) -m tests.benchmarks $(BENCH)
 
 lint: $(STAMP) ## style, format and import contracts
 	$(PY) -m ruff check .
