@@ -11,8 +11,6 @@ UV_VERSION := 0.13.9
 
 # More options for one run: make test PYTEST_ARGS="-k ledger -x"
 PYTEST_ARGS ?=
-# Benchmarks to run; none means all.
-BENCH ?=
 # make lock UPGRADE=--upgrade takes the newest versions; without it the pins stay where they can.
 UPGRADE ?=
 
@@ -29,7 +27,7 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test lint types bench lock clean
+.PHONY: help demo dev test bench lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -44,6 +42,9 @@ dev: $(STAMP) ## Temporal with its UI, the sandbox and a worker, left running
 test: $(STAMP) ## all tests; PYTEST_ARGS adds options
 	$(PY) -m pytest $(PYTEST_ARGS)
 
+bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
+	$(PY) -m tests.benchmarks $(BENCH)
+
 lint: $(STAMP) ## style, format and import contracts
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -51,9 +52,6 @@ lint: $(STAMP) ## style, format and import contracts
 
 types: $(STAMP) ## mypy, strict, tests included
 	$(PY) -m mypy $(CODE)
-
-bench: $(STAMP) ## speed, memory and quality in figures; BENCH="catalog http" chooses
-	$(PY) -m tests.benchmarks $(BENCH)
 
 lock: ## rewrite requirements.lock from pyproject.toml; UPGRADE=--upgrade takes newest versions
 	@$(FIND_PYTHON); set -e; \

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from jsonschema.exceptions import ValidationError as SchemaViolation
+from jsonschema.protocols import Validator
 from jsonschema_path import SchemaPath
 from openapi_core import (
     V30RequestValidator,
@@ -37,6 +38,7 @@ from orchestrator.catalog.arguments import unreadable_schema
 from orchestrator.catalog.inputs import is_json
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.validator import with_patterns
 from orchestrator.catalog.violations import SCHEMA_FAULTS, describe_violations
 from orchestrator.record import JsonObject
 
@@ -175,13 +177,17 @@ class _KeptValidators(SchemaValidatorsFactory):
         self._makes = makes
         self._kept: dict[tuple[Any, ...], SchemaValidator] = {}
 
+    def get_validator_cls(self, spec: SchemaPath, schema: SchemaPath) -> type[Validator]:
+        """The validator of the schema's dialect; openapi-core's knows no Unicode patterns."""
+        return with_patterns(self._makes.get_validator_cls(spec, schema))
+
     def create(
         self, spec: SchemaPath, schema: SchemaPath, *args: Any, **options: Any
     ) -> SchemaValidator:
         """The validator of a schema; all but the schema is the same at every call."""
         kept = self._kept.get(schema.parts)
         if kept is None:
-            kept = self._kept[schema.parts] = self._makes.create(spec, schema, *args, **options)
+            kept = self._kept[schema.parts] = super().create(spec, schema, *args, **options)
         return kept
 
 

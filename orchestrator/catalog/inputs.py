@@ -124,8 +124,9 @@ def _read_parameter(parameter: Node, expansion: _ExpansionOfInputs) -> _Field:
 
 
 def _serialization(parameter: Node, location: str) -> tuple[str, bool]:
-    if parameter.at("content") is not None:
-        # Sent as one JSON text: none of OpenAPI's styles applies.
+    content = parameter.at("content")
+    if content is not None and any(is_json(media_type) for media_type, _ in content.items()):
+        # Sent as one JSON text: none of OpenAPI's styles applies. Other text goes as it is.
         return "json", False
     style = _text(parameter, "style") or ("form" if location in ("query", "cookie") else "simple")
     explode = parameter.at("explode")

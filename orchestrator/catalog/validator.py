@@ -1,6 +1,7 @@
 """The validator of compiled schemas: JSON Schema 2020-12 with ECMA-262's patterns."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator
@@ -45,10 +46,26 @@ def _extra(instance: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[s
             yield name
 
 
-KEYWORDS: Final[Mapping[str, Keyword]] = {
-    **Draft202012Validator.VALIDATORS,
+_OF_PATTERNS: Final[Mapping[str, Keyword]] = {
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
 }
+KEYWORDS: Final[Mapping[str, Keyword]] = {**Draft202012Validator.VALIDATORS, **_OF_PATTERNS}
 SchemaValidator: Final[type[Validator]] = extend(Draft202012Validator, dict(KEYWORDS))  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+
+
+@cache
+def with_patterns(dialect: type[Validator]) -> type[Validator]:
+    """The validator of another dialect, such as OpenAPI's own, reading patterns as we do.
+
+    Of its other keywords only those are replaced that are JSON Schema's own.
+    """
+    standard = Draft202012Validator.VALIDATORS
+    ours = {
+        name: keyword
+        for name, keyword in _OF_PATTERNS.items()
+        if name == "pattern" or dialect.VALIDATORS.get(name) is standard[name]
+    }
+    extended: type[Validator] = extend(dialect, ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+    return extended

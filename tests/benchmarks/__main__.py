@@ -1,14 +1,13 @@
-"""Runs the benchmarks and prints one table: `python -m tests.benchmarks [NAME]... [--json]`.
+"""`python -m tests.benchmarks [NAME...] [--json]`: run benchmarks and print what they measured.
 
-A benchmark is a module `bench_NAME` beside this one, whose `run()` gives its figures.
+Each module `bench_NAME.py` of this folder has `run() -> list[Figure]`. Without names all are run.
 """
 
 import argparse
-import importlib
 import json
-import pkgutil
-import sys
 import time
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
@@ -20,48 +19,38 @@ _PREFIX = "bench_"
 
 
 def main() -> None:
-    """Run those that are named, or all."""
-    known = _names()
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
-    parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
-    asked = parser.parse_args()
-    unknown = set(asked.names) - set(known)
-    if unknown:
+    """Run what was asked for."""
+    known = [path.stem.removeprefix(_PREFIX) for path in Path(__file__).parent.glob("bench_*.py")]
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(sorted(known))}")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.names) - set(known):
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
-    figures = [figure for name in asked.names or known for figure in _run(name)]
-    if asked.json:
-        print(json.dumps([f.model_dump() for f in figures], indent=2))  # noqa: T201
+    figures = dict(_measured(arguments.names or sorted(known)))
+    if arguments.json:
+        document = {name: [f.model_dump() for f in found] for name, found in figures.items()}
+        print(json.dumps(document, indent=2))  # noqa: T201 -- this is the command's output
     else:
-        Console().print(_table(figures))
+        _draw(figures)
 
 
-def _names() -> list[str]:
-    found = pkgutil.iter_modules([str(Path(__file__).parent)])
-    return sorted(m.name.removeprefix(_PREFIX) for m in found if m.name.startswith(_PREFIX))
+def _measured(names: list[str]) -> Iterator[tuple[str, list[Figure]]]:
+    progress = Console(stderr=True)
+    for name in names:
+        began = time.perf_counter()
+        with progress.status(f"measuring {name}"):
+            found = import_module(f"tests.benchmarks.{_PREFIX}{name}").run()
+        progress.print(f"{name}: {time.perf_counter() - began:.0f} s")
+        yield name, found
 
 
-def _run(name: str) -> list[Figure]:
-    began = time.perf_counter()
-    figures: list[Figure] = importlib.import_module(f"tests.benchmarks.{_PREFIX}{name}").run()
-    print(f"{name}: {time.perf_counter() - began:.0f} s", file=sys.stderr)  # noqa: T201
-    return figures
-
-
-def _table(figures: list[Figure]) -> Table:
-    table = Table(box=None)
-    table.add_column("what")
-    table.add_column("figure", justify="right")
-    table.add_column("unit")
-    table.add_column("note")
-    for figure in figures:
-        table.add_row(figure.name, _rounded(figure.value), figure.unit, figure.note)
-    return table
-
-
-def _rounded(value: float) -> str:
-    """Three digits that count."""
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def _draw(figures: dict[str, list[Figure]]) -> None:
+    table = Table("benchmark", "figure", "value", "unit", "note", box=None)
+    for name, found in figures.items():
+        for figure in found:
+            table.add_row(name, figure.name, f"{figure.value:,.4g}", figure.unit, figure.note)
+    Console().print(table)
 
 
 if __name__ == "__main__":

@@ -175,10 +175,9 @@ def test_an_operation_without_responses_promises_nothing() -> None:
 
 def test_an_answer_that_confuses_the_checker_is_reported() -> None:
     """A pattern that cannot be read, and a format checker that meets odd text, are breaches."""
-    cannot, pattern = "the answer cannot be checked", "b must match the pattern ("
     odd: JsonObject = {"type": "object", "properties": {"b": {"type": "string", "format": "byte"}}}
     bad: JsonObject = {"type": "object", "properties": {"b": {"pattern": "("}}}
-    for schema, version, expected in ((odd, "3.0.3", cannot), (bad, "3.1.0", pattern)):
+    for schema, version in ((odd, "3.0.3"), (bad, "3.1.0")):
         content = {"application/json": {"schema": schema}}
         responses = {"200": {"description": "ok", "content": content}}
         contract = _contract({"responses": responses}, version=version)
@@ -186,7 +185,7 @@ def test_an_answer_that_confuses_the_checker_is_reported() -> None:
         breach = contract.response(200, "application/json", '{"b": "é"}'.encode())
 
         assert breach is not None
-        assert breach.startswith(expected)
+        assert breach.startswith("the answer cannot be checked")
 
 
 def test_many_breaches_are_counted() -> None:
@@ -197,3 +196,13 @@ def test_many_breaches_are_counted() -> None:
     breach = contract.response(200, "application/json", f"[{','.join(['1'] * 1000)}]".encode())
 
     assert breach.endswith("; and 992 more")
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_patterns_are_those_of_ecma_262(version: str) -> None:
+    """Unicode properties too: a name that fits the document's pattern is not refused."""
+    schema: JsonObject = {"type": "string", "pattern": r"^\p{L}+$"}
+    checks = _contract({"parameters": [_parameter(schema)]}, version=version)
+
+    assert checks.request({"p": "Ærø"}) == ()
+    assert checks.request({"p": "Ær0"}) == (r"p must match the pattern ^\p{L}+$",)

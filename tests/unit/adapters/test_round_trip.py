@@ -302,6 +302,19 @@ def test_parameters_with_content_are_json(location: str, value: Any) -> None:
     assert json.loads(raw if location == "header" else unquote(raw)) == value
 
 
+@pytest.mark.parametrize("location", ["path", "query", "header", "cookie"])
+@patient
+@given(value=st.text(st.sampled_from('ab"{}[]é &=%'), min_size=1))
+def test_parameters_with_text_content_are_the_text(location: str, value: str) -> None:
+    """Other content than JSON gets no quotes."""
+    assume(value == value.strip())
+    content: JsonObject = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+    text = _place(location, _sent(location, {}, content, value))
+
+    raw = text.removeprefix(f"{NAME}=") if location in ("query", "cookie") else text
+    assert (raw if location == "header" else unquote(raw)) == value
+
+
 @functools.cache
 def _body_endpoint(content_type: str, encoding: str) -> Any:
     fields = {"a": {}, "b": {"type": "array"}, "c": {"type": "object"}}
