@@ -26,7 +26,7 @@ def test_parameters_mean_what_they_mean_there(
 ) -> None:
     """k1, b and epsilon are rank_bm25's own."""
     query = ["flight", "the", "flight"]
-    with np.errstate(invalid="ignore"):  # with b of 1 it divides 0 by 0 for an empty document
+    with np.errstate(all="ignore"):  # with b of 1 it divides by 0 for an empty document
         expected = BM25Okapi(corpus, k1=k1, b=b, epsilon=epsilon).get_scores(query)
 
     ours = SparseBm25(corpus, k1=k1, b=b, epsilon=epsilon).scores(query)
