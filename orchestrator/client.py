@@ -29,7 +29,7 @@ from orchestrator.confirm import (
     DecisionReceipt,
     Reject,
 )
-from orchestrator.connection import Connection, connect_temporal
+from orchestrator.connection import Connection, connect_temporal, patiently
 from orchestrator.contracts import (
     AnswerInput,
     LegWaiting,
@@ -191,7 +191,7 @@ class MissionHandle:
         """The result document each time it changed, until the mission is over."""
         before: MissionResult | None = None
         while True:
-            now = await self.snapshot()
+            now = await patiently(self.snapshot)
             if now != before:
                 yield now
                 before = now
@@ -434,7 +434,7 @@ class MissionClient:
     async def _settled(self, mission_id: str) -> RollbackReport:
         """The report once everything was tried; polled, for a parked rollback stays open."""
         while True:
-            report = await self.rollback_report(mission_id)
+            report = await patiently(lambda: self.rollback_report(mission_id))
             running = await self.connection.is_running(contracts.rollback_workflow_id(mission_id))
             if report.settled or not running:
                 return report

@@ -4,7 +4,7 @@ What the server refuses comes out as our own errors, each saying what to do abou
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -31,6 +31,7 @@ _POLLER_GONE = timedelta(seconds=75)
 """A poll lasts a minute, so a poller not seen for longer than this is dead."""
 _POLLER_PATIENCE_S = 3.0
 _PICK_UP_S = 6.0
+_ABSENCE_S = 120.0
 
 
 class Connection:
@@ -125,6 +126,22 @@ class Connection:
             await asyncio.sleep(0.1)
             waited += 0.1
         raise errors.NoWorker(self._task_queue)
+
+
+async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer, waited for while no worker is there to give it: one that died is soon replaced.
+
+    Raises:
+        NoWorker: there was none for minutes.
+    """
+    deadline = asyncio.get_running_loop().time() + _ABSENCE_S
+    while True:
+        try:
+            return await ask()
+        except errors.NoWorker:
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(0.5)
 
 
 async def connect_temporal(address: str | None = None) -> Client:

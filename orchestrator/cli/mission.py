@@ -9,6 +9,7 @@ from orchestrator.cli import render
 from orchestrator.cli.output import AsJson, console, print_json, progress, run, whoami
 from orchestrator.cli.values import read_money, read_pairs
 from orchestrator.client import MissionClient, MissionHandle
+from orchestrator.connection import patiently
 from orchestrator.errors import UsageError
 from orchestrator.mission import MissionRequest, MissionResult, MissionStatus
 
@@ -71,9 +72,9 @@ async def _follow(mission: MissionHandle) -> MissionResult:
     async for result in mission.watch():
         for line in render.news(result, told):
             progress.print(line)
-        for card in await mission.confirmations():
+        for card in await patiently(mission.confirmations):
             _tell_once(told, f"waits for you: orchestrator confirm show {card.confirmation_id}")
-        for question in await mission.questions():
+        for question in await patiently(mission.questions):
             _tell_once(told, render.asked(question))
     return await mission.result() if result.finished_at is None else result
 
