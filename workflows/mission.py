@@ -102,30 +102,43 @@ class MissionWorkflow:
         await self._run_legs()
 
     async def _run_legs(self) -> None:
-        """Each leg as soon as those it depends on have succeeded; the first loss stops them all."""
-        running: dict[asyncio.Task[LegResult], str] = {}
+        """Each leg as soon as those it depends on have succeeded; the first loss stops them all.
+
+        One end is handled at a time, under one timer: two legs that end together lead to the same
+        commands as two that end one after the other, however a replay groups their events.
+        """
+        running: dict[str, asyncio.Task[LegResult]] = {}
+        ended: list[str] = []
+        late = asyncio.create_task(
+            workflow.sleep(until(self._deadline()), summary="the mission's deadline")
+        )
         try:
+            self._start_ready(running, ended)
             while len(self._results) < len(self._plan.legs):
-                for leg in self._ready():
-                    running[asyncio.create_task(self._run_leg(leg))] = leg.leg_id
-                done, _ = await workflow.wait(
-                    list(running),
-                    timeout=until(self._deadline()).total_seconds(),
-                    return_when=asyncio.FIRST_COMPLETED,
-                )
-                if not done:
+                await workflow.wait_condition(lambda: bool(ended) or late.done())
+                if not ended:
                     raise MissionLost("the mission's deadline has passed")
-                for task in done:
-                    result = self._results[running.pop(task)] = task.result()
-                    self._held[result.leg_id] = result.spend
+                result = running.pop(ended.pop(0)).result()
+                self._results[result.leg_id] = result
+                self._held[result.leg_id] = result.spend
                 self._show(self._status)
+                self._start_ready(running, ended)
         except LOST as error:
             self._note_error(error)
-            for task in running:
+            for task in running.values():
                 task.cancel()
             if running:
-                await finish_despite_cancel(_all_done(list(running)))
+                await finish_despite_cancel(_all_done(list(running.values())))
             raise
+        finally:
+            late.cancel()
+
+    def _start_ready(self, running: dict[str, asyncio.Task[LegResult]], ended: list[str]) -> None:
+        """Start what can start; each leg is noted in `ended`, in the order of history."""
+        for leg in self._ready():
+            task = asyncio.create_task(self._run_leg(leg))
+            task.add_done_callback(lambda _, leg_id=leg.leg_id: ended.append(leg_id))  # type: ignore[misc]
+            running[leg.leg_id] = task
 
     def _deadline(self) -> datetime:
         return workflow.info().start_time + self._request.policy.deadline
