@@ -140,6 +140,8 @@ class ToolActivities:
                 if not error.may_have_arrived and _is_the_only_attempt():
                     return ToolOutcome(kind="rejected", reason=str(error))
                 raise ApplicationError(str(error), type=type(error).__name__) from error
+        if tool.is_side_effect and outcome.kind == "rejected" and activity.info().attempt > 1:
+            return _refused_late(outcome)
         return _settled(outcome)
 
 
@@ -186,6 +188,12 @@ def _time_left(call: ToolCall) -> float:
 def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:
     """An attempt that ended before the wire settles the call only if no earlier one got further."""
     return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=str(error))
+
+
+def _refused_late(outcome: ToolOutcome) -> ToolOutcome:
+    """A refusal settles the attempt that got it: an earlier one may have done what was asked."""
+    reason = f"{outcome.reason or outcome.status}, and an earlier attempt may have taken effect"
+    return outcome.model_copy(update={"kind": "unknown", "reason": reason})
 
 
 def _is_the_only_attempt() -> bool:

@@ -12,8 +12,10 @@ from orchestrator.mission import MissionPolicy
 from orchestrator.record import Record
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
-PATIENT = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=3)
-"""Limits under which an unclear call is cleared up within half a minute."""
+PATIENT = MissionPolicy(
+    call_timeout=timedelta(seconds=1), call_attempts=3, answer_expiry=timedelta(seconds=5)
+)
+"""Limits under which an unclear call is cleared up within half a minute. Questions find nobody."""
 HOLD_S = 0.75
 """How long a request is held on its way for a blow to fall meanwhile."""
 _HASTY_EXPIRY = timedelta(seconds=2)
