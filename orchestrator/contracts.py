@@ -24,7 +24,7 @@ from orchestrator.planning.decision import (
 )
 from orchestrator.record import JsonObject, Record
 from orchestrator.routing.selection import Selection
-from orchestrator.saga import Ledger, Obligation, Resolution
+from orchestrator.saga import CancelCall, Ledger, Obligation, Resolution
 
 MISSION_WORKFLOW: Final = "MissionWorkflow"
 LEG_WORKFLOW: Final = "LegWorkflow"
@@ -239,6 +239,9 @@ class PreparedCall(Record):
     price: Money | None = None
     card: ConfirmationCard | None = None
     obligation: Obligation | None = None
+    cancel: CancelCall | None = Field(
+        default=None, description="set for a tool that undoes: what it may undo of this mission"
+    )
 
 
 class CollectLegsInput(Record):
