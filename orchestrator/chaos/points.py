@@ -115,7 +115,10 @@ def _rules(request: SeenRequest) -> list[FaultRule]:
     name = request.operation
     once: list[FaultKind] = ["drop_before", "drop_after", "status_before", "status_after"]
     once += ["rate_limit", "duplicate"]
-    for_good: list[FaultKind] = ["drop_before", "drop_after", "status_after"]
+    # A cancel that always fails is given up after minutes: one kind of failure shows it.
+    for_good: list[FaultKind] = ["drop_after"]
+    if not request.is_cancel:
+        for_good += ["drop_before", "status_after"]
     return [
         *(FaultRule(operation_id=name, kind=kind, times=1) for kind in once),
         *(FaultRule(operation_id=name, kind=kind) for kind in for_good),
