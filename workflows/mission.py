@@ -139,6 +139,7 @@ class MissionWorkflow:
             task = asyncio.create_task(self._run_leg(leg))
             task.add_done_callback(lambda _, leg_id=leg.leg_id: ended.append(leg_id))  # type: ignore[misc]
             running[leg.leg_id] = task
+        self._describe()
 
     def _deadline(self) -> datetime:
         return workflow.info().start_time + self._request.policy.deadline
@@ -302,7 +303,11 @@ class MissionWorkflow:
         """Make the status visible in the Temporal UI: search attribute and current details."""
         self._status = status
         workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
-        lines = [f"**{status.value}**: {self._request.goal}", ""]
+        self._describe()
+
+    def _describe(self) -> None:
+        """Current details for the Temporal UI; they are asked for, so no history grows by them."""
+        lines = [f"**{self._status.value}**: {self._request.goal}", ""]
         lines += [
             f"- {leg.leg_id} ({leg.agent.name}): {self._leg(leg).status.value}, {leg.goal}"
             for leg in self._plan.legs
