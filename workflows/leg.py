@@ -50,7 +50,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows import calls
     from workflows.confirmation import PAST, Gate, refuse
     from workflows.failures import LOST, first_words
-    from workflows.waiting import finish_despite_cancel, until
+    from workflows.leg_view import details
+    from workflows.questions import Inquiry
+    from workflows.waiting import finish_despite_cancel
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 
@@ -70,7 +72,7 @@ class LegWorkflow:
         self._state: LegState = leg.state
         self._gate = Gate()
         self._prepared: PreparedCall | None = None
-        self._question: Question | None = None
+        self._inquiry = Inquiry()
         self._reservations: dict[str, ReserveOutput] = {}
 
     @workflow.run
@@ -331,28 +333,21 @@ class LegWorkflow:
     ) -> None:
         """Wait for the answer; nobody answering in time is a terminal failure."""
         expires_at = workflow.now() + self._input.policy.answer_expiry
-        self._question = Question(
-            question_id=self._call_id(),
-            mission_id=self._input.mission_id,
-            leg_id=self._input.leg.leg_id,
-            question=asked.question,
-            fields=asked.fields,
-            personal=personal,
-            expires_at=expires_at,
+        self._inquiry.open(
+            Question(
+                question_id=self._call_id(),
+                mission_id=self._input.mission_id,
+                leg_id=self._input.leg.leg_id,
+                question=asked.question,
+                fields=asked.fields,
+                personal=personal,
+                expires_at=expires_at,
+            )
         )
         self._show(LegStatus.AWAITING_ANSWER)
-        try:
-            await workflow.wait_condition(
-                lambda: self._question is None,
-                timeout=until(expires_at),
-                timeout_summary="question expires",
-            )
-        except TimeoutError:
-            # An answer may arrive in the same task as the timer, and was promised to count.
-            if self._question is not None:
-                self._question = None
-                self._record(selection, "ask the user", "expired")
-                raise LegLost(f"nobody answered in time: {asked.question}") from None
+        if not await self._inquiry.is_answered():
+            self._record(selection, "ask the user", "expired")
+            raise LegLost(f"nobody answered in time: {asked.question}")
         self._show(LegStatus.RUNNING)
         self._record(selection, "ask the user", "answered")
 
@@ -433,37 +428,14 @@ class LegWorkflow:
     @workflow.update(name=contracts.ANSWER_UPDATE)
     def answer(self, answer: AnswerInput) -> str:
         """Take the answer to the open question."""
-        self._update(answers={**self._state.answers, **answer.values})
-        self._question = None
+        values = self._inquiry.take(answer)
+        self._update(answers={**self._state.answers, **values})
         return answer.question_id
 
     @answer.validator
     def check_answer(self, answer: AnswerInput) -> None:
-        """Refuse an answer to another question, or with values that were not asked for."""
-        question = self._question
-        if question is None or question.question_id != answer.question_id:
-            raise ApplicationError(
-                f"{answer.question_id}: no such question is open in this leg",
-                type="QuestionUnknown",
-                non_retryable=True,
-            )
-        if answer.values and not question.fields:
-            raise ApplicationError(
-                f"{answer.question_id}: answer without a value; what is stored in the PII vault is "
-                "looked up there and must not be sent here",
-                type="AnswerInvalid",
-                non_retryable=True,
-            )
-        strange = sorted(set(answer.values) - set(question.fields))
-        missing = sorted(set(question.fields) - set(answer.values))
-        if strange or missing:
-            raise ApplicationError(
-                f"{answer.question_id}: answer with {', '.join(sorted(question.fields))}"
-                + (f"; not asked for: {', '.join(strange)}" if strange else "")
-                + (f"; missing: {', '.join(missing)}" if missing else ""),
-                type="AnswerInvalid",
-                non_retryable=True,
-            )
+        """Refuse what does not answer the open question, before it enters history."""
+        self._inquiry.check(answer)
 
     @workflow.signal(name=contracts.RESERVED_SIGNAL)
     def budget_reserved(self, reservation: ReserveOutput) -> None:
@@ -492,7 +464,7 @@ class LegWorkflow:
     @workflow.query(name=contracts.WAITING_QUERY)
     def waiting(self) -> LegWaiting:
         """What the leg waits for a person to do."""
-        return LegWaiting(card=self._gate.card, question=self._question)
+        return LegWaiting(card=self._gate.card, question=self._inquiry.question)
 
     # -- bookkeeping ------------------------------------------------------------------------------
 
@@ -582,24 +554,14 @@ class LegWorkflow:
         if status is not self._state.status or not self._state.steps:
             workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
         self._update(status=status)
-        workflow.set_current_details(self._details())
-
-    def _details(self) -> str:
-        lines = [f"**{self._state.status.value}**: {self._input.leg.goal}", ""]
-        lines += [
-            f"{s.step}. {s.did} → {s.outcome} ({len(s.tools_forwarded)} of {s.catalog_size} tools)"
-            for s in self._state.steps
-        ]
-        card = self._gate.card
-        if card is not None:
-            lines += [
-                "",
-                f"waits for a decision: `orchestrator confirm show {card.confirmation_id}`",
-            ]
-            lines += [f"- {line.label}: {line.value}" for line in card.lines]
-        if self._question is not None:
-            lines += ["", f"asks: {self._question.question}"]
-        return "\n".join(lines)
+        workflow.set_current_details(
+            details(
+                self._input.leg.goal,
+                self._state,
+                card=self._gate.card,
+                question=self._inquiry.question,
+            )
+        )
 
     async def _drain(self) -> None:
         """Let updates that are still being handled finish: their senders get an answer."""
