@@ -10,10 +10,17 @@ from activities.boundary import heartbeats, translated_errors
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
-from orchestrator.cards import build_card, draft_obligation, quoted_item, quoted_price, title_of
+from orchestrator.cards import (
+    amounts_of,
+    build_card,
+    draft_obligation,
+    quoted_item,
+    quoted_price,
+    title_of,
+)
 from orchestrator.catalog.arguments import check_arguments, needed_fields
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.confirm import call_digest
+from orchestrator.confirm import ConfirmationCard, call_digest
 from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
 from orchestrator.errors import (
     ArgumentsInvalid,
@@ -27,6 +34,7 @@ from orchestrator.errors import (
 )
 from orchestrator.outcome import ToolOutcome
 from orchestrator.planning.observation import trim_body
+from orchestrator.record import JsonObject
 
 NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, TokenRefused)
 """Errors of an attempt that ended before the wire."""
@@ -76,18 +84,8 @@ class ToolActivities:
             spends=tool.spends,
             repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
             price=quoted_price(arguments, item) if tool.spends else None,
-            card=build_card(
-                tool,
-                arguments,
-                call_id=wanted.call_id,
-                mission_id=wanted.mission_id,
-                leg_id=wanted.leg_id,
-                catalog_digest=wanted.catalog_digest,
-                item=item,
-                expires_at=wanted.now + wanted.policy.confirmation_expiry,
-            )
-            if tool.needs_confirmation
-            else None,
+            card=_card(tool, arguments, item, wanted) if tool.needs_confirmation else None,
+            standing_approver=_standing_approver(tool, arguments, item, wanted),
             obligation=draft_obligation(
                 tool,
                 arguments,
@@ -143,6 +141,39 @@ class ToolActivities:
         return _settled(outcome)
 
 
+def _card(
+    tool: Tool, arguments: JsonObject, item: JsonObject | None, wanted: PrepareInput
+) -> ConfirmationCard:
+    policy = wanted.policy
+    return build_card(
+        tool,
+        arguments,
+        call_id=wanted.call_id,
+        mission_id=wanted.mission_id,
+        leg_id=wanted.leg_id,
+        catalog_digest=wanted.catalog_digest,
+        item=item,
+        expires_at=wanted.now + policy.confirmation_expiry,
+        approvers=policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name),
+        confirmation_id=contracts.confirmation_id(wanted.call_id, wanted.round),
+        asked=wanted.round,
+    )
+
+
+def _standing_approver(
+    tool: Tool, arguments: JsonObject, item: JsonObject | None, wanted: PrepareInput
+) -> str | None:
+    """Evaluated here and not in the workflow, so that history holds what came of it."""
+    if tool.card_type is None:
+        return None
+    price = quoted_price(arguments, item)
+    return wanted.policy.confirmation.standing_approver(
+        card_type=tool.card_type,
+        tool=tool.name,
+        amounts=None if price is None else amounts_of(arguments, item),
+    )
+
+
 def check_grant(tool: Tool, call: ToolCall) -> None:
     """Refuse a call that needs an approval and does not carry one for exactly this call.
 
@@ -151,15 +182,16 @@ def check_grant(tool: Tool, call: ToolCall) -> None:
     """
     if not tool.needs_confirmation:
         return
+    if call.grant is None:
+        raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
     digest = call_digest(
         tool=tool.name,
         catalog_digest=call.catalog_digest,
         arguments=call.arguments,
         card_type=tool.card_type or "",
         call_id=call.call_id,
+        confirmation_id=call.grant.confirmation_id,
     )
-    if call.grant is None:
-        raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
     if call.grant.digest != digest:
         raise GrantMissing(
             call.call_id, f"the grant for {tool.name} is for another call or other arguments"

@@ -163,6 +163,11 @@ _REFUSALS: dict[str, Callable[[str, str], errors.OrchestratorError]] = {
     "CardDecided": errors.CardDecided,
     "CardExpired": errors.CardExpired,
     "DigestMismatch": errors.DigestMismatch,
+    "ApproverRefused": errors.ApproverRefused,
+    "AmendmentInvalid": errors.AmendmentInvalid,
+    "PersonalValueSent": errors.PersonalValueSent,
+    "QuestionUnknown": errors.QuestionUnknown,
+    "AnswerInvalid": errors.AnswerInvalid,
 }
 
 

@@ -68,6 +68,8 @@ STATUS_ATTRIBUTE: Final = "OrchetStatus"
 SEARCH_ATTRIBUTES: Final = (MISSION_ID_ATTRIBUTE, STATUS_ATTRIBUTE)
 """Keyword search attributes. They are not encrypted: ids and statuses only."""
 
+REMINDERS_METRIC: Final = "orchestrator_confirmation_reminders"
+
 MISSION_FAILED: Final = "MissionFailed"
 LEG_FAILED: Final = "LegFailed"
 PROVIDER_BUSY: Final = "ProviderBusy"
@@ -87,6 +89,11 @@ def rollback_workflow_id(mission_id: str) -> str:
 def call_id(mission_id: str, leg_id: str, step: int) -> str:
     """The id of one tool call: its idempotency key, and the id of its card and its obligation."""
     return f"{leg_workflow_id(mission_id, leg_id)}.{step}"
+
+
+def confirmation_id(call_id: str, asked: int) -> str:
+    """The id of the card on which a call is asked about for the nth time."""
+    return call_id if asked == 1 else f"{call_id}-{asked}"
 
 
 def leg_of_confirmation(confirmation_id: str) -> str:
@@ -202,6 +209,7 @@ class PrepareInput(Record):
     observations: tuple[Observation, ...] = ()
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     now: datetime
+    round: int = Field(default=1, description="how often it is asked about, this time included")
 
 
 class PreparedCall(Record):
@@ -223,6 +231,9 @@ class PreparedCall(Record):
     )
     price: Money | None = None
     card: ConfirmationCard | None = None
+    standing_approver: str | None = Field(
+        default=None, description="the standing approval that makes asking unnecessary"
+    )
     obligation: Obligation | None = None
 
 

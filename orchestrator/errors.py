@@ -24,7 +24,13 @@ OrchestratorError
 │   ├── CardDecided         it was already decided
 │   ├── CardExpired         it was not decided in time
 │   ├── DigestMismatch      the decision was made on other arguments than the card's
+│   ├── ApproverRefused     this person may not decide on this card
+│   ├── AmendmentInvalid    the changed arguments break the contract of the tool
+│   ├── PersonalValueSent   an amendment carries a personal value in the open
 │   └── GrantMissing        a call that needs a grant came without one that matches
+├── QuestionError           an answer is at fault
+│   ├── QuestionUnknown     no such question is open
+│   └── AnswerInvalid       it is not what was asked for
 ├── SecretMissing           a credential is declared and not configured
 ├── PiiMissing              a personal field is needed and the vault does not hold it
 └── ServiceUnavailable      something we need does not answer
@@ -218,8 +224,37 @@ class DigestMismatch(ConfirmationError):
     """The decision was made on other arguments than the card now shows."""
 
 
+class ApproverRefused(ConfirmationError):
+    """The person who decided may not decide on this card."""
+
+
+class AmendmentInvalid(ConfirmationError):
+    """The amended arguments break the tool's contract; the card stays as it was."""
+
+
+class PersonalValueSent(ConfirmationError):
+    """An amendment carried a personal value where only its handle may stand."""
+
+
 class GrantMissing(ConfirmationError):
     """A call that needs a grant came without one that matches what it is about to send."""
+
+
+class QuestionError(OrchestratorError):
+    """An answer to a leg's question is at fault."""
+
+    def __init__(self, question_id: str, message: str) -> None:
+        """Name the question and say what is wrong with the answer."""
+        self.question_id = question_id
+        super().__init__(f"{question_id}: {message}")
+
+
+class QuestionUnknown(QuestionError):
+    """No such question is open."""
+
+
+class AnswerInvalid(QuestionError):
+    """The answer is not what was asked for; the question stays open."""
 
 
 class SecretMissing(OrchestratorError):

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
+from orchestrator.approval import ConfirmationPolicy
 from orchestrator.budget import Money, Spend, Usage
 from orchestrator.confirm import DecisionRecord
 from orchestrator.planning.decision import Fact
@@ -24,6 +25,7 @@ class MissionPolicy(Record):
         default=timedelta(seconds=20), description="hard limit of one attempt of one tool call"
     )
     call_attempts: int = Field(default=6, ge=1)
+    confirmation: ConfirmationPolicy = Field(default_factory=ConfirmationPolicy)
 
 
 class MissionRequest(Record):

@@ -1,8 +1,12 @@
-"""What went wrong, read from the chain of failures that Temporal wraps around it."""
+"""What went wrong, read from the chain of failures that Temporal wraps; and refusals to be read."""
 
 import asyncio
 
+from temporalio import workflow
 from temporalio.exceptions import ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.errors import OrchestratorError
 
 LOST = (Exception, asyncio.CancelledError)
 """All that can end the work of a workflow, a cancel request included. Not BaseException, for
@@ -17,3 +21,8 @@ def first_words(error: BaseException) -> str:
     if isinstance(cause, ApplicationError):
         return cause.message
     return str(cause) or type(cause).__name__
+
+
+def refuse(error: OrchestratorError) -> ApplicationError:
+    """A refusal that whoever sent the update gets to read; the mission goes on unharmed."""
+    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)

@@ -18,7 +18,11 @@ def details(
         for s in state.steps
     ]
     if card is not None:
-        lines += ["", f"waits for a decision: `orchestrator confirm show {card.confirmation_id}`"]
+        reminded = f" (reminded {card.reminded}x)" if card.reminded else ""
+        lines += [
+            "",
+            f"waits for a decision{reminded}: `orchestrator confirm show {card.confirmation_id}`",
+        ]
         lines += [f"- {line.label}: {line.value}" for line in card.lines]
     if question is not None:
         lines += ["", f"asks: {question.question}"]
