@@ -1,5 +1,6 @@
 """Calling tools: check and complete a call, and send it once it is allowed."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +10,7 @@ from temporalio.exceptions import ApplicationError
 from activities.boundary import heartbeats, translated_errors
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.grants import GrantBook
 from orchestrator.adapters.http import ToolClient
 from orchestrator.cards import (
     amounts_of,
@@ -26,6 +28,7 @@ from orchestrator.errors import (
     ArgumentsInvalid,
     EgressRefused,
     GrantMissing,
+    GrantUsed,
     OrchestratorError,
     PiiMissing,
     SecretMissing,
@@ -43,10 +46,11 @@ NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, Toke
 class ToolActivities:
     """A tool client over stored catalogs."""
 
-    def __init__(self, catalogs: CatalogStore, tools: ToolClient) -> None:
-        """Take where catalogs are kept and what calls providers."""
+    def __init__(self, catalogs: CatalogStore, tools: ToolClient, grants: GrantBook) -> None:
+        """Take where catalogs are kept, what calls providers, and where used grants are noted."""
         self._catalogs = catalogs
         self._tools = tools
+        self._grants = grants
 
     @activity.defn(name=contracts.PREPARE_CALL)
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
@@ -116,12 +120,16 @@ class ToolActivities:
 
         Raises:
             ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
-                when the call is not exactly the one that was approved.
+                when the call is not exactly the one that was approved, and GrantUsed when another
+                execution has used its grant.
         """
         with translated_errors():
             catalog = self._catalogs.get(call.catalog_digest)
             tool = catalog.tool(call.tool)
             check_grant(tool, call)
+            left = _time_left(call)
+            if tool.needs_confirmation:
+                await self._use_grant(call)
         async with heartbeats():
             try:
                 outcome = await self._tools.call(
@@ -130,7 +138,7 @@ class ToolActivities:
                     call.arguments,
                     call_id=call.call_id,
                     idempotency_key=call.call_id if tool.idempotency_header else None,
-                    timeout_s=_time_left(call),
+                    timeout_s=left,
                 )
             except NOTHING_SENT as error:
                 return _not_sent(error, earlier_attempts=activity.info().attempt > 1)
@@ -139,6 +147,24 @@ class ToolActivities:
                     return ToolOutcome(kind="rejected", reason=str(error))
                 raise ApplicationError(str(error), type=type(error).__name__) from error
         return _settled(outcome)
+
+    async def _use_grant(self, call: ToolCall) -> None:
+        """Use the grant of a call, which only one execution of an activity ever may.
+
+        A later attempt of that execution is the same call: its digest covers the call's id, and so
+        the idempotency key by which the provider knows it again. A tool that takes no key is never
+        attempted twice. Whatever else comes with the same grant is another call that nobody
+        approved: a second execution, a leg that was reset, a copied input.
+
+        Raises:
+            GrantUsed: something else has used it.
+        """
+        assert call.grant is not None
+        info = activity.info()
+        user = f"{info.workflow_id} {info.workflow_run_id} {info.activity_id}"
+        before = await asyncio.to_thread(self._grants.claim, call.grant.digest, user)
+        if before is not None and (before != user or info.attempt == 1):
+            raise GrantUsed(call.call_id, f"the grant for {call.tool} has been used for a call")
 
 
 def _card(

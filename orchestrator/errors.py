@@ -27,7 +27,8 @@ OrchestratorError
 │   ├── ApproverRefused     this person may not decide on this card
 │   ├── AmendmentInvalid    the changed arguments break the contract of the tool
 │   ├── PersonalValueSent   an amendment carries a personal value in the open
-│   └── GrantMissing        a call that needs a grant came without one that matches
+│   ├── GrantMissing        a call that needs a grant came without one that matches
+│   └── GrantUsed           its grant was used for a call before
 ├── QuestionError           an answer is at fault
 │   ├── QuestionUnknown     no such question is open
 │   └── AnswerInvalid       it is not what was asked for
@@ -238,6 +239,10 @@ class PersonalValueSent(ConfirmationError):
 
 class GrantMissing(ConfirmationError):
     """A call that needs a grant came without one that matches what it is about to send."""
+
+
+class GrantUsed(ConfirmationError):
+    """A call came with a grant that was used for a call before."""
 
 
 class QuestionError(OrchestratorError):
