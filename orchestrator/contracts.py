@@ -18,6 +18,7 @@ from orchestrator.mission import (
 from orchestrator.planning.decision import (
     Fact,
     LegPlan,
+    MissionPlan,
     Observation,
     StepContext,
     StepDecision,
@@ -54,9 +55,12 @@ ACTIVITIES: Final = (
 
 DECIDE_UPDATE: Final = "decide"
 ANSWER_UPDATE: Final = "answer"
+TAKE_ON_UPDATE: Final = "take_on"
+PLAN_UPDATE: Final = "plan"
 RESOLVE_UPDATE: Final = "resolve"
 RESULT_QUERY: Final = "result"
 LEGS_QUERY: Final = "legs"
+ACCEPTED_QUERY: Final = "accepted"
 WAITING_QUERY: Final = "waiting"
 REPORT_QUERY: Final = "report"
 ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
@@ -117,6 +121,16 @@ class MissionInput(Record):
     """What starts a mission."""
 
     request: MissionRequest
+
+
+class AcceptedMission(Record):
+    """A mission that was taken on, and what it is going to do."""
+
+    mission_id: str
+    plan: MissionPlan = Field(description="its legs; none when it was refused")
+    catalog: CatalogPin
+    request_digest: str = Field(description="tells another request under the same id apart")
+    refusal: str | None = Field(default=None, description="why it could not be planned")
 
 
 class LegState(Record):

@@ -2,6 +2,7 @@
 
 OrchestratorError
 ├── UsageError              the caller asked for something that cannot be: a bad flag, amount or id
+│   └── MissionIdTaken      a mission with that id was started with another goal
 ├── SpecError               a document or catalog is at fault
 │   ├── DocumentUnreadable  no such file, or not JSON or YAML
 │   ├── DocumentInvalid     read, but not an OpenAPI document we can compile
@@ -12,6 +13,7 @@ OrchestratorError
 │   ├── NothingFits         no tool can do what the goal asks
 │   ├── PlanInvalid         legs that repeat, depend on nobody, or run in a circle
 │   ├── DecisionInvalid     a step that names a tool it was not shown, or cannot be
+│   ├── MissionRefused      a mission could not be planned, or was over before it was
 │   └── ModelRefused        the provider of a model does not serve the request
 ├── ToolError               a tool call is at fault
 │   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
@@ -50,6 +52,18 @@ class OrchestratorError(Exception):
 
 class UsageError(OrchestratorError):
     """The caller asked for something that cannot be."""
+
+
+class MissionIdTaken(UsageError):
+    """A mission with that id exists, and was asked for something else."""
+
+    def __init__(self, mission_id: str) -> None:
+        """Name the id."""
+        self.mission_id = mission_id
+        super().__init__(
+            f"a mission {mission_id!r} exists, with another goal, other inputs or another budget; "
+            "choose another id"
+        )
 
 
 class SpecError(OrchestratorError):
@@ -134,6 +148,16 @@ class PlanInvalid(PlanError):
 
 class DecisionInvalid(PlanError):
     """A planner's step that cannot be carried out."""
+
+
+class MissionRefused(PlanError):
+    """A mission that could not be planned; nothing was done."""
+
+    def __init__(self, mission_id: str, reason: str) -> None:
+        """Name the mission and say why."""
+        self.mission_id = mission_id
+        self.reason = reason
+        super().__init__(f"{mission_id}: {reason}")
 
 
 class ModelRefused(PlanError):
