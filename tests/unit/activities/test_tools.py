@@ -17,6 +17,7 @@ from orchestrator.errors import PiiMissing
 from orchestrator.outcome import ToolOutcome
 from orchestrator.planning.decision import Observation
 from orchestrator.record import JsonObject
+from orchestrator.testing import MemoryGrants
 
 Shop = Callable[..., Catalog]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -38,7 +39,7 @@ async def prepare(
         **more,
     )
     prepared = await ActivityEnvironment().run(
-        ToolActivities(store, client.as_client).prepare_call, wanted
+        ToolActivities(store, client.as_client, MemoryGrants()).prepare_call, wanted
     )
     assert isinstance(prepared, PreparedCall)
     return prepared
@@ -61,7 +62,7 @@ async def approved(store: CatalogStore, client: Any, catalog: Catalog) -> ToolCa
 async def invoke(store: CatalogStore, client: Any, call: ToolCall) -> ToolOutcome:
     """Send a call."""
     outcome = await ActivityEnvironment().run(
-        ToolActivities(store, client.as_client).invoke_tool, call
+        ToolActivities(store, client.as_client, MemoryGrants()).invoke_tool, call
     )
     assert isinstance(outcome, ToolOutcome)
     return outcome
