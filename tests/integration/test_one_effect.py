@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ from orchestrator.saga import Ledger, Obligation, UndoOutcome
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.sandbox.faults import FaultKind
 from orchestrator.settings import bundled_specs
-from orchestrator.testing import MemoryPii, MemorySecrets
+from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
 
 T = TypeVar("T")
 CREATE, CANCEL = "calendar_create_event", "calendar_cancel_event"
@@ -92,9 +93,11 @@ class Event:
             [FaultRule(operation_id=operation, kind=kind, times=1) for kind in kinds]
         )
 
-    async def send(self, call: ToolCall) -> ToolOutcome | None:
+    async def send(self, call: ToolCall, *, attempt: int = 1) -> ToolOutcome | None:
         """One attempt; None when it came to nothing clear."""
-        return await _unless_unclear(ActivityEnvironment().run(self.called.invoke_tool, call))
+        environment = ActivityEnvironment()
+        environment.info = dataclasses.replace(environment.info, attempt=attempt)
+        return await _unless_unclear(environment.run(self.called.invoke_tool, call))
 
     async def undo(self, obligation: Obligation) -> UndoOutcome | None:
         """One attempt; None when it came to nothing clear."""
@@ -135,7 +138,7 @@ async def event(tmp_path: Path) -> AsyncIterator[Event]:
         ) as tools,
     ):
         undone = RollbackActivities(store, tools, cast(Client, None))
-        yield Event(sandbox, ToolActivities(store, tools), undone, catalog)
+        yield Event(sandbox, ToolActivities(store, tools, MemoryGrants()), undone, catalog)
 
 
 @pytest.mark.parametrize(("forward", "backward"), STORIES)
@@ -145,7 +148,7 @@ async def test_lost_calls_and_lost_cancels_have_one_effect_each(
     """Twice lost and then answered; twice lost again on the way back, and then undone."""
     call, obligation = await event.creation()
     event.lose(CREATE, *forward)
-    made = [await event.send(call) for _ in range(3)]
+    made = [await event.send(call, attempt=attempt) for attempt in (1, 2, 3)]
     assert made[-1] is not None
     committed = obligation.answered(made[-1], at=NOW)
     event.lose(CANCEL, *backward)
