@@ -1,5 +1,6 @@
 """Calling tools: check and complete a call, and send it once it is allowed."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -9,18 +10,27 @@ from temporalio.exceptions import ApplicationError
 from activities.boundary import heartbeats, translated_errors
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.grants import GrantBook
 from orchestrator.adapters.http import ToolClient
-from orchestrator.cards import build_card, draft_obligation, quoted_item, quoted_price, title_of
+from orchestrator.cards import (
+    amounts_of,
+    build_card,
+    draft_obligation,
+    quoted_item,
+    quoted_price,
+    title_of,
+)
 from orchestrator.catalog.arguments import check_arguments, needed_fields
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.confirm import call_digest
+from orchestrator.confirm import ConfirmationCard, call_digest
 from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
 from orchestrator.counterpart import names_in, undo_arguments
 from orchestrator.errors import (
     ArgumentsInvalid,
     EgressRefused,
     GrantMissing,
+    GrantUsed,
     OrchestratorError,
     PiiMissing,
     SecretMissing,
@@ -39,10 +49,11 @@ NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, Toke
 class ToolActivities:
     """A tool client over stored catalogs."""
 
-    def __init__(self, catalogs: CatalogStore, tools: ToolClient) -> None:
-        """Take where catalogs are kept and what calls providers."""
+    def __init__(self, catalogs: CatalogStore, tools: ToolClient, grants: GrantBook) -> None:
+        """Take where catalogs are kept, what calls providers, and where used grants are noted."""
         self._catalogs = catalogs
         self._tools = tools
+        self._grants = grants
 
     @activity.defn(name=contracts.PREPARE_CALL)
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
@@ -80,18 +91,8 @@ class ToolActivities:
             spends=tool.spends,
             repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
             price=quoted_price(arguments, item) if tool.spends else None,
-            card=build_card(
-                tool,
-                arguments,
-                call_id=wanted.call_id,
-                mission_id=wanted.mission_id,
-                leg_id=wanted.leg_id,
-                catalog_digest=wanted.catalog_digest,
-                item=item,
-                expires_at=wanted.now + wanted.policy.confirmation_expiry,
-            )
-            if tool.needs_confirmation
-            else None,
+            card=_card(tool, arguments, item, wanted) if tool.needs_confirmation else None,
+            standing_approver=_standing_approver(tool, arguments, item, wanted),
             obligation=_obligation(tool, arguments, wanted)
             if tool.effect in (Effect.OBLIGATION, Effect.WRITE)
             else None,
@@ -117,12 +118,16 @@ class ToolActivities:
 
         Raises:
             ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
-                when the call is not exactly the one that was approved.
+                when the call is not exactly the one that was approved, and GrantUsed when another
+                execution has used its grant.
         """
         with translated_errors():
             catalog = self._catalogs.get(call.catalog_digest)
             tool = catalog.tool(call.tool)
             check_grant(tool, call)
+            left = _time_left(call)
+            if tool.needs_confirmation:
+                await self._use_grant(call)
         async with heartbeats():
             try:
                 outcome = await self._tools.call(
@@ -131,7 +136,7 @@ class ToolActivities:
                     call.arguments,
                     call_id=call.call_id,
                     idempotency_key=call.call_id if tool.idempotency_header else None,
-                    timeout_s=_time_left(call),
+                    timeout_s=left,
                 )
             except NOTHING_SENT as error:
                 return _not_sent(error, earlier_attempts=activity.info().attempt > 1)
@@ -142,6 +147,24 @@ class ToolActivities:
         if tool.is_side_effect and activity.info().attempt > 1:
             outcome = _of_this_attempt(outcome)
         return _settled(with_undo_arguments(tool, call, outcome))
+
+    async def _use_grant(self, call: ToolCall) -> None:
+        """Use the grant of a call, which only one execution of an activity ever may.
+
+        A later attempt of that execution is the same call: its digest covers the call's id, and so
+        the idempotency key by which the provider knows it again. A tool that takes no key is never
+        attempted twice. Whatever else comes with the same grant is another call that nobody
+        approved: a second execution, a leg that was reset, a copied input.
+
+        Raises:
+            GrantUsed: something else has used it.
+        """
+        assert call.grant is not None
+        info = activity.info()
+        user = f"{info.workflow_id} {info.workflow_run_id} {info.activity_id}"
+        before = await asyncio.to_thread(self._grants.claim, call.grant.digest, user)
+        if before is not None and (before != user or info.attempt == 1):
+            raise GrantUsed(call.call_id, f"the grant for {call.tool} has been used for a call")
 
 
 def with_undo_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
@@ -158,6 +181,39 @@ def with_undo_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> Too
     return outcome.model_copy(update={"undo_arguments": known})
 
 
+def _card(
+    tool: Tool, arguments: JsonObject, item: JsonObject | None, wanted: PrepareInput
+) -> ConfirmationCard:
+    policy = wanted.policy
+    return build_card(
+        tool,
+        arguments,
+        call_id=wanted.call_id,
+        mission_id=wanted.mission_id,
+        leg_id=wanted.leg_id,
+        catalog_digest=wanted.catalog_digest,
+        item=item,
+        expires_at=wanted.now + policy.confirmation_expiry,
+        approvers=policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name),
+        confirmation_id=contracts.confirmation_id(wanted.call_id, wanted.round),
+        asked=wanted.round,
+    )
+
+
+def _standing_approver(
+    tool: Tool, arguments: JsonObject, item: JsonObject | None, wanted: PrepareInput
+) -> str | None:
+    """Evaluated here and not in the workflow, so that history holds what came of it."""
+    if tool.card_type is None:
+        return None
+    price = quoted_price(arguments, item)
+    return wanted.policy.confirmation.standing_approver(
+        card_type=tool.card_type,
+        tool=tool.name,
+        amounts=None if price is None else amounts_of(arguments, item),
+    )
+
+
 def check_grant(tool: Tool, call: ToolCall) -> None:
     """Refuse a call that needs an approval and does not carry one for exactly this call.
 
@@ -166,15 +222,16 @@ def check_grant(tool: Tool, call: ToolCall) -> None:
     """
     if not tool.needs_confirmation:
         return
+    if call.grant is None:
+        raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
     digest = call_digest(
         tool=tool.name,
         catalog_digest=call.catalog_digest,
         arguments=call.arguments,
         card_type=tool.card_type or "",
         call_id=call.call_id,
+        confirmation_id=call.grant.confirmation_id,
     )
-    if call.grant is None:
-        raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
     if call.grant.digest != digest:
         raise GrantMissing(
             call.call_id, f"the grant for {tool.name} is for another call or other arguments"

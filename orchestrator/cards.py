@@ -41,6 +41,12 @@ def quoted_price(arguments: JsonObject, item: JsonObject | None) -> Money | None
     return price_of(arguments) or (price_of(item) if item is not None else None)
 
 
+def amounts_of(arguments: JsonObject, item: JsonObject | None) -> tuple[Money, ...]:
+    """Every amount of money that the arguments and the quoted item state, the price among them."""
+    found = [price_of(part) for whole in (arguments, item) for part in _objects(whole)]
+    return tuple(money for money in found if money is not None)
+
+
 def build_card(
     tool: Tool,
     arguments: JsonObject,
@@ -51,11 +57,17 @@ def build_card(
     catalog_digest: str,
     item: JsonObject | None,
     expires_at: datetime | None,
+    approvers: tuple[str, ...] = (),
+    confirmation_id: str = "",
+    asked: int = 1,
 ) -> ConfirmationCard:
-    """The card for one exact call; `item` is what `quoted_item` found."""
+    """The card for one exact call; `item` is what `quoted_item` found.
+
+    `confirmation_id` is the call's own when it is left out.
+    """
     card_type = tool.card_type or "structured-confirmation"
     return ConfirmationCard(
-        confirmation_id=call_id,
+        confirmation_id=confirmation_id or call_id,
         mission_id=mission_id,
         leg_id=leg_id,
         card_type=card_type,
@@ -72,8 +84,11 @@ def build_card(
             arguments=arguments,
             card_type=card_type,
             call_id=call_id,
+            confirmation_id=confirmation_id,
         ),
         expires_at=expires_at,
+        approvers=approvers,
+        round=asked,
     )
 
 

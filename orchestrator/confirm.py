@@ -2,7 +2,7 @@
 
 import hashlib
 from datetime import datetime
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 import rfc8785
 from pydantic import Field
@@ -12,9 +12,19 @@ from orchestrator.record import JsonObject, Record
 
 
 def call_digest(
-    *, tool: str, catalog_digest: str, arguments: JsonObject, card_type: str, call_id: str
+    *,
+    tool: str,
+    catalog_digest: str,
+    arguments: JsonObject,
+    card_type: str,
+    call_id: str,
+    confirmation_id: str = "",
 ) -> str:
-    """What an approval is bound to: SHA-256 of the canonical JSON (RFC 8785) of one exact call."""
+    """What an approval is bound to: SHA-256 of the canonical JSON (RFC 8785) of one exact call.
+
+    `confirmation_id` tells apart the cards of a call that is asked about again; the first has the
+    call's own id, or none.
+    """
     covered: JsonObject = {
         "tool": tool,
         "catalog_digest": catalog_digest,
@@ -22,6 +32,8 @@ def call_digest(
         "card_type": card_type,
         "call_id": call_id,
     }
+    if confirmation_id not in ("", call_id):
+        covered["confirmation_id"] = confirmation_id
     # JSON values are what canonical JSON is defined on; the library's own type is not exported.
     return hashlib.sha256(rfc8785.dumps(cast(Any, covered))).hexdigest()
 
@@ -36,7 +48,9 @@ class CardLine(Record):
 class ConfirmationCard(Record):
     """What a person reads before a side effect happens. Personal fields appear masked."""
 
-    confirmation_id: str = Field(description="the call's id: mission, leg and step")
+    confirmation_id: str = Field(
+        description="the call's id (mission, leg and step), and the round where it is asked again"
+    )
     mission_id: str
     leg_id: str
     card_type: str
@@ -51,6 +65,11 @@ class ConfirmationCard(Record):
     undo: str = Field(default="", description="whether and how it can be undone")
     digest: str
     expires_at: datetime | None = None
+    approvers: tuple[str, ...] = Field(
+        default=(), description="patterns of those who may decide; none: anybody"
+    )
+    round: int = Field(default=1, description="how often this call is asked about, this included")
+    reminded: int = Field(default=0, description="how often it was reminded of so far")
 
 
 class Approve(Record):
@@ -109,6 +128,26 @@ class DecisionRecord(Record):
     at: datetime
     digest: str
     reason: str = ""
+
+
+PAST: Final[dict[str, Literal["approved", "amended", "rejected"]]] = {
+    "approve": "approved",
+    "amend": "amended",
+    "reject": "rejected",
+}
+"""What a decision is called once it was taken."""
+
+
+def record_of(decision: Decision, card: ConfirmationCard, at: datetime) -> DecisionRecord:
+    """What is kept of a decision on a card."""
+    return DecisionRecord(
+        confirmation_id=decision.confirmation_id,
+        kind=PAST[decision.kind],
+        approver=decision.approver,
+        at=at,
+        digest=card.digest,
+        reason=decision.reason if isinstance(decision, Reject) else "",
+    )
 
 
 class Grant(Record):

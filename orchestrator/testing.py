@@ -171,6 +171,19 @@ class MemoryPii:
         self._values.pop(field, None)
 
 
+class MemoryGrants:
+    """Used grants in memory: for one process, and gone with it."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, str] = {}
+
+    def claim(self, digest: str, user: str) -> str | None:
+        """Who used this grant before; None when nobody had, and `user` does now."""
+        before = self._users.get(digest)
+        self._users.setdefault(digest, user)
+        return before
+
+
 DecideStep = StepDecision | Callable[[StepContext], StepDecision]
 """A decision, or what makes one from all that the planner of the step was told."""
 PlayCall = ToolOutcome | Exception | Callable[[ToolCall], Awaitable[ToolOutcome]]
@@ -325,7 +338,7 @@ class FakeWorld:
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
         wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
-        self._called = ToolActivities(catalogs, wire)
+        self._called = ToolActivities(catalogs, wire, MemoryGrants())
         self._undone = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
         self._stranded: tuple[tuple[str, ...], ...] = ((),)

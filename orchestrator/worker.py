@@ -30,10 +30,12 @@ from temporalio.worker import Plugin, Worker
 from activities import all_activities
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.grants import FileGrantBook, GrantBook
 from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import FilePiiVault
 from orchestrator.adapters.route_traces import FILE_NAME, RouteTraces
 from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.adapters.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.contracts import SweepInput
 from orchestrator.errors import UsageError
@@ -109,6 +111,7 @@ def build(
     planner: Planner | None = None,
     agents: Sequence[AgentProfile] | None = None,
     tools: ToolClient | None = None,
+    grants: GrantBook | None = None,
     traces: RouteTraces | None = None,
     plugins: Sequence[Plugin] = (),
 ) -> list[Worker]:
@@ -127,6 +130,7 @@ def build(
         planner=planner or default_planner(settings, routers, agents),
         agents=agents,
         tools=tools or default_tools(settings),
+        grants=grants or FileGrantBook(settings.state_dir / "grants"),
         traces=traces or RouteTraces(settings.state_dir / FILE_NAME),
         client=client,
     )
@@ -137,6 +141,7 @@ def build(
             task_queue=queue,
             workflows=ALL_WORKFLOWS,
             activities=activities,
+            workflow_runner=TaskOrderedRunner(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             graceful_shutdown_timeout=timedelta(seconds=5),
             plugins=plugins,

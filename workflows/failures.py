@@ -1,4 +1,4 @@
-"""What went wrong, read from the chain of failures that Temporal wraps around it."""
+"""What went wrong, read from the chain of failures that Temporal wraps; and refusals to be read."""
 
 import asyncio
 
@@ -7,6 +7,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
+    from orchestrator.errors import OrchestratorError
     from orchestrator.patience import UndoFailure
 
 LOST = (Exception, asyncio.CancelledError)
@@ -38,3 +39,8 @@ def undo_failure(error: ActivityError) -> UndoFailure:
             return UndoFailure.model_validate(cause.details[0])
         return UndoFailure(reason=cause.message)
     return UndoFailure(reason=cause.message, counts=False, arrived=False, final=cause.non_retryable)
+
+
+def refuse(error: OrchestratorError) -> ApplicationError:
+    """A refusal that whoever sent the update gets to read; the mission goes on unharmed."""
+    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)

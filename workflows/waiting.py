@@ -1,7 +1,7 @@
 """Waiting in a workflow: what must not be abandoned, and how long until a moment."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -31,3 +31,10 @@ async def finish_despite_cancel(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
 def until(moment: datetime) -> timedelta:
     """How long until a moment; never zero, which would not wait at all."""
     return max(moment - workflow.now(), timedelta(milliseconds=1))
+
+
+async def stop_timers(timers: Sequence[asyncio.Task[None]]) -> None:
+    """Stop them all and wait until they are: what follows comes after it in history, always."""
+    for timer in timers:
+        timer.cancel()
+    await asyncio.gather(*timers, return_exceptions=True)

@@ -18,6 +18,7 @@ from orchestrator.errors import PiiMissing
 from orchestrator.outcome import ToolOutcome
 from orchestrator.planning.decision import Observation
 from orchestrator.record import JsonObject
+from orchestrator.testing import MemoryGrants
 
 Shop = Callable[..., Catalog]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -38,7 +39,7 @@ async def prepare(
         **{"tool": "order_book", **more},
     )
     prepared = await ActivityEnvironment().run(
-        ToolActivities(store, client.as_client).prepare_call, wanted
+        ToolActivities(store, client.as_client, MemoryGrants()).prepare_call, wanted
     )
     assert isinstance(prepared, PreparedCall)
     return prepared
@@ -64,7 +65,9 @@ async def invoke(
     """Send a call."""
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, attempt=attempt)
-    outcome = await environment.run(ToolActivities(store, client.as_client).invoke_tool, call)
+    outcome = await environment.run(
+        ToolActivities(store, client.as_client, MemoryGrants()).invoke_tool, call
+    )
     assert isinstance(outcome, ToolOutcome)
     return outcome
 
