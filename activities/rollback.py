@@ -9,12 +9,17 @@ from activities.legs import LegReader, LegsRunning
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
-from orchestrator.adapters.rollbacks import describe_rollback, query_or_none
+from orchestrator.adapters.rollbacks import describe_rollback, query_or_none, started_with
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import fill_template
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
-from orchestrator.contracts import CollectLegsInput, CollectLegsOutput, UndoInput
+from orchestrator.contracts import (
+    CollectLegsInput,
+    CollectLegsOutput,
+    RollbackInput,
+    UndoInput,
+)
 from orchestrator.errors import OrchestratorError, TransportFailed
 from orchestrator.outcome import ToolOutcome, settles_earlier_attempts
 from orchestrator.patience import UndoFailure
@@ -71,11 +76,9 @@ class RollbackActivities:
         while run_id is not None:
             handle = self._client.get_workflow_handle(rollback, run_id=run_id)
             report = await query_or_none(handle, contracts.REPORT_QUERY, RollbackReport)
-            if report is None:
-                break
-            if report.ledger.obligations:
+            if report is not None and report.ledger.obligations:
                 return report.ledger
-            run_id = report.took_over
+            run_id = (await started_with(self._client, handle, RollbackInput)).take_over
         return Ledger()
 
     @activity.defn(name=contracts.UNDO_OBLIGATION)
@@ -145,7 +148,7 @@ class _Undo:
             if found is not None:
                 return await self._undo_if_found(contract, found)
         cancel = self._catalog.tool(contract.cancel.tool)
-        if not check_arguments(self._catalog, cancel, self._filled(contract)):
+        if not check_arguments(self._catalog, cancel, self._filled(contract, self._obligation)):
             return await self._cancel(contract, self._obligation)
         if self._obligation.idempotency_key is not None:
             return await self._undo_if_found(contract, await self._repeat())
@@ -187,7 +190,7 @@ class _Undo:
     async def _cancel(self, contract: Compensation, obligation: Obligation) -> UndoOutcome:
         key = contracts.cancel_key(obligation.obligation_id)
         tool = self._catalog.tool(contract.cancel.tool)
-        arguments = self._filled_template(contract.cancel, obligation)
+        arguments = self._filled(contract, obligation)
         outcome = await self._call(tool, arguments, key=key, call_id=key, cancels=True)
         if outcome.kind == "succeeded":
             return UndoOutcome(state="cancelled", note=_refund_note(outcome), refund=outcome.price)
@@ -227,8 +230,10 @@ class _Undo:
             raise _busy(_unclear(outcome, cancels=cancels))
         return outcome
 
-    def _filled(self, contract: Compensation) -> JsonObject:
-        return self._filled_template(contract.cancel, self._obligation)
+    def _filled(self, contract: Compensation, obligation: Obligation) -> JsonObject:
+        """The inputs of the cancel; what was read of the answer before it was cut comes first."""
+        filled = self._filled_template(contract.cancel, obligation)
+        return {**filled, **obligation.undo_arguments}
 
     def _filled_template(self, template: ToolCallTemplate, obligation: Obligation) -> JsonObject:
         return fill_template(
