@@ -20,6 +20,7 @@ from starlette.datastructures import Headers, QueryParams
 
 from orchestrator.sandbox.documents import Document, Operation
 from orchestrator.sandbox.problems import Problem, Violation
+from orchestrator.sandbox.readings import is_key
 
 
 @dataclass
@@ -60,7 +61,9 @@ class RequestValidator:
             raise _problem(operation, list(result.errors))
         query = {k: _plain(v) for k, v in result.parameters.query.items()}
         path = {k: _plain(v) for k, v in result.parameters.path.items()}
-        return {**_body_defaults(operation), **query, **path, **_body(request, result.body)}
+        header = {k: _plain(v) for k, v in result.parameters.header.items() if not is_key(k)}
+        given = {**header, **query, **path, **_body(request, result.body)}
+        return {**_body_defaults(operation), **given}
 
 
 def incoming(
