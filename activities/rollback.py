@@ -1,27 +1,32 @@
 """Undoing: read what every leg left, and take one obligation back at its provider."""
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
 
 from activities.boundary import heartbeats, translated_errors
+from activities.legs import LegReader, LegsRunning
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.rollbacks import describe_rollback, query_or_none
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import fill_template
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.contracts import CollectLegsInput, CollectLegsOutput, UndoInput
 from orchestrator.errors import OrchestratorError, TransportFailed
-from orchestrator.mission import LegResult, LegStatus
 from orchestrator.outcome import ToolOutcome
 from orchestrator.record import JsonObject
-from orchestrator.saga import Obligation, ObligationState, UndoOutcome
+from orchestrator.saga import (
+    Ledger,
+    Obligation,
+    ObligationState,
+    RollbackReport,
+    UndoOutcome,
+)
 
 _GONE = frozenset({404, 410})
-_NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})
 
 
 class RollbackActivities:
@@ -32,6 +37,7 @@ class RollbackActivities:
         self._catalogs = catalogs
         self._tools = tools
         self._client = client
+        self._legs = LegReader(client)
 
     @activity.defn(name=contracts.COLLECT_LEGS)
     async def collect_legs(self, wanted: CollectLegsInput) -> CollectLegsOutput:
@@ -41,27 +47,30 @@ class RollbackActivities:
             ApplicationError: a leg is still running; retried until none is.
         """
         async with heartbeats():
-            mission = self._client.get_workflow_handle(wanted.mission_id)
-            started = await mission.query(contracts.LEGS_QUERY, result_type=list[str])
-            legs = [await self._leg(wanted.mission_id, leg_id) for leg_id in started]
-            return CollectLegsOutput(legs=tuple(leg for leg in legs if leg is not None))
-
-    async def _leg(self, mission_id: str, leg_id: str) -> LegResult | None:
-        handle = self._client.get_workflow_handle(contracts.leg_workflow_id(mission_id, leg_id))
-        try:
-            description = await handle.describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None  # it was about to be started when the mission stopped
-            raise
-        if description.status is WorkflowExecutionStatus.RUNNING:
-            # A leg that outlived its mission would go on booking behind the rollback.
-            await handle.cancel()
-            raise ApplicationError(
-                f"the leg {leg_id} has not stopped yet", type=contracts.LEGS_RUNNING
+            try:
+                legs = await self._legs.legs(wanted.mission_id)
+            except LegsRunning as running:
+                raise ApplicationError(str(running), type=contracts.LEGS_RUNNING) from None
+            newest = await describe_rollback(self._client, wanted.mission_id)
+            return CollectLegsOutput(
+                legs=legs,
+                taken_over=await self._taken_over(wanted),
+                last_rollback=newest.run_id if newest is not None else None,
             )
-        leg: LegResult = await handle.query(contracts.RESULT_QUERY, result_type=LegResult)
-        return _as_ended(leg, description.status)
+
+    async def _taken_over(self, wanted: CollectLegsInput) -> Ledger:
+        """The ledger of the run that was broken off, or of the one that it had taken over from."""
+        rollback = contracts.rollback_workflow_id(wanted.mission_id)
+        run_id = wanted.take_over
+        while run_id is not None:
+            handle = self._client.get_workflow_handle(rollback, run_id=run_id)
+            report = await query_or_none(handle, contracts.REPORT_QUERY, RollbackReport)
+            if report is None:
+                break
+            if report.ledger.obligations:
+                return report.ledger
+            run_id = report.took_over
+        return Ledger()
 
     @activity.defn(name=contracts.UNDO_OBLIGATION)
     async def undo_obligation(self, undo: UndoInput) -> UndoOutcome:
@@ -82,16 +91,6 @@ class RollbackActivities:
             except OrchestratorError as error:
                 # A credential or a contract at fault: trying again in a second mends nothing.
                 return UndoOutcome(state="parked", note=str(error))
-
-
-def _as_ended(leg: LegResult, status: WorkflowExecutionStatus | None) -> LegResult:
-    """The leg, with an end of its own when it was stopped too hard to note one down."""
-    if leg.status in _NOTED_ENDS:
-        return leg
-    how = "stopped" if status is None else status.name.lower().replace("_", " ")
-    return leg.model_copy(
-        update={"status": LegStatus.FAILED, "error": leg.error or f"the leg was {how}"}
-    )
 
 
 class _Undo:

@@ -198,9 +198,16 @@ class Stack:
 
         await self._until(name, polls)
 
-    async def kill(self, name: str = "worker") -> None:
-        """SIGKILL a process and wait until it is gone."""
+    def runs(self, name: str) -> bool:
+        """Whether a process of that name was started, and neither killed nor stopped since."""
+        return name in self._processes
+
+    async def kill(self, name: str = "worker", *, gently: bool = False) -> None:
+        """SIGKILL a process, or ask it to stop, and wait until it is gone."""
         process = self._processes.pop(name)
+        if gently:
+            await _end(process)
+            return
         process.kill()
         await process.wait()
 

@@ -159,6 +159,13 @@ class Ledger(Record):
             )
         )
 
+    def overlaid(self, newer: "Ledger") -> "Ledger":
+        """With what `newer` says of each obligation that it holds, one of its own included."""
+        ledger = self
+        for obligation in newer.obligations:
+            ledger = ledger.written(obligation)
+        return ledger
+
     @staticmethod
     def merged(ledgers: Iterable["Ledger"]) -> "Ledger":
         """All obligations of several ledgers, by the time they were written."""
@@ -184,6 +191,9 @@ class RollbackReport(Record):
     """Where a rollback stands."""
 
     mission_id: str
+    took_over: str | None = Field(
+        default=None, description="run id of the broken-off rollback that this one goes on from"
+    )
     ledger: Ledger = Field(default_factory=Ledger)
     settled: bool = Field(
         default=False, description="every obligation was tried; some may be parked"

@@ -28,7 +28,7 @@ class RollbackWorkflow:
     def __init__(self, rollback: RollbackInput) -> None:
         """Begin with an empty report; the ledgers are collected by the run."""
         self._input = rollback
-        self._report = RollbackReport(mission_id=rollback.mission_id)
+        self._report = RollbackReport(mission_id=rollback.mission_id, took_over=rollback.take_over)
 
     @workflow.run
     async def run(self, _rollback: RollbackInput) -> RollbackReport:
@@ -41,9 +41,12 @@ class RollbackWorkflow:
 
     async def _roll_back(self) -> RollbackReport:
         self._show("collecting")
-        legs = await calls.collect_legs(self._input.mission_id)
+        collected = await calls.collect_legs(
+            self._input.mission_id, take_over=self._input.take_over
+        )
+        found = Ledger.merged(leg.ledger for leg in collected.legs)
         self._report = self._report.model_copy(
-            update={"ledger": Ledger.merged(leg.ledger for leg in legs)}
+            update={"ledger": found.overlaid(collected.taken_over)}
         )
         await self._undo_all()
         await self._tell_mission()

@@ -12,6 +12,7 @@ from temporalio.client import Client
 
 from activities.boundary import heartbeats, translated_errors
 from activities.rollback import RollbackActivities
+from activities.sweep import SweepActivities
 from activities.tools import ToolActivities, check_grant
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
@@ -25,6 +26,8 @@ from orchestrator.contracts import (
     CatalogPin,
     DiscoverInput,
     DiscoverOutput,
+    FindStrandedInput,
+    FindStrandedOutput,
     PlanStepInput,
     PlanStepOutput,
     PreparedCall,
@@ -99,8 +102,9 @@ class Hold:
 class FakeWorld:
     """The activities of missions, played from a script: no router, no planner, no provider.
 
-    Real are the catalog, the cards with their digests, the check of grants, and the reading of legs
-    from the server. Every attempt is recorded in order.
+    Real are the catalog, the cards with their digests, the check of grants, the reading of legs
+    from the server, and the recovery of missions that were stopped. Every attempt is recorded in
+    order.
 
     ```python
     world = FakeWorld(client, [fake_tool("book_flight", undo="cancel_flight")])
@@ -139,6 +143,8 @@ class FakeWorld:
         wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
         self._called = ToolActivities(catalogs, wire)
         self._undone = RollbackActivities(catalogs, wire, client)
+        self._swept = SweepActivities(client)
+        self._stranded: tuple[tuple[str, ...], ...] = ((),)
 
     # -- the script -------------------------------------------------------------------------------
 
@@ -165,6 +171,10 @@ class FakeWorld:
     def find(self, query: str, *tools: str) -> None:
         """What `tools.discover` finds for a query."""
         self._found[query] = tools
+
+    def strand(self, *pages: tuple[str, ...]) -> None:
+        """The ids of missions that a sweep finds to be stopped, page by page."""
+        self._stranded = pages
 
     def hold(self, activity_name: str, subject: str = "") -> Hold:
         """Hold every attempt of an activity on a subject until it is released."""
@@ -214,6 +224,8 @@ class FakeWorld:
             self._invoke_tool,
             self._undone.collect_legs,
             self._undo_obligation,
+            self._find_stranded,
+            self._swept.recover_mission,
         ]
 
     @activity.defn(name=contracts.PIN_CATALOG)
@@ -283,6 +295,15 @@ class FakeWorld:
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         return await played(undo.obligation) if callable(played) else played
+
+    @activity.defn(name=contracts.FIND_STRANDED)
+    async def _find_stranded(self, wanted: FindStrandedInput) -> FindStrandedOutput:
+        await self._enter(contracts.FIND_STRANDED, wanted.page_token, wanted)
+        page = int(wanted.page_token or 0)
+        more = page + 1 < len(self._stranded)
+        return FindStrandedOutput(
+            mission_ids=self._stranded[page], page_token=str(page + 1) if more else ""
+        )
 
     async def _enter(self, activity_name: str, subject: str, message: Record) -> None:
         at = activity.info().started_time

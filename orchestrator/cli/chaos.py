@@ -1,0 +1,125 @@
+"""`orchestrator chaos`: missions under planned trouble, and the verdict."""
+
+import asyncio
+import secrets
+import shlex
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from orchestrator.chaos.faults import Fault, format_faults, parse_faults
+from orchestrator.chaos.goals import GOALS
+from orchestrator.chaos.plan import MissionScript, write_script, write_scripts
+from orchestrator.chaos.report import ChaosReport
+from orchestrator.chaos.run import ChaosRun, RunOptions
+from orchestrator.cli import render_chaos
+from orchestrator.cli.output import AsJson, console, print_json, progress, run
+from orchestrator.devserver import Ports, Stack
+from orchestrator.settings import bundled_specs
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def chaos() -> None:
+    """Rollback tests: missions on a real server with real workers, under planned trouble."""
+
+
+@app.command("run")
+def run_chaos(
+    seed: Annotated[
+        int | None, typer.Option(help="Makes all that happens; random unless given.")
+    ] = None,
+    missions: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
+    faults: Annotated[
+        str, typer.Option(help=f"all, none, or some of: {', '.join(Fault)}.")
+    ] = "all",
+    goal: Annotated[
+        list[str] | None, typer.Option(help="What missions are about, in place of our own goals.")
+    ] = None,
+    only: Annotated[
+        int | None, typer.Option(min=0, help="Run this one mission of the run, alone.")
+    ] = None,
+    at_once: Annotated[int, typer.Option(min=1, help="Missions that run side by side.")] = 24,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 3,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep server, ledgers and logs in this folder.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run missions, make trouble, and hold what the providers hold against each mission's ledger.
+
+    Exit 1 when an invariant broke. Logs are kept then, and where --keep says.
+
+    Example: orchestrator chaos run --seed 7 --missions 100 --faults 5xx,drop-after,kill-worker
+    """
+    chosen = parse_faults(faults)
+    seed = secrets.randbelow(10**6) if seed is None else seed
+    goals = tuple(goal or GOALS)
+    if only is None:
+        scripts = write_scripts(seed, missions, chosen, goals)
+    else:
+        scripts = [write_script(seed, only, chosen, goals)]
+    options = RunOptions(seed=seed, faults=chosen, at_once=at_once, workers=workers)
+    _conclude(run(_run(scripts, options, goal or (), keep)), as_json=as_json)
+
+
+def _conclude(report: ChaosReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+    else:
+        render_chaos.report(console, report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+async def _run(
+    scripts: Sequence[MissionScript], options: RunOptions, goals: Sequence[str], keep: Path | None
+) -> ChaosReport:
+    progress.print(f"seed {options.seed}, faults {format_faults(options.faults)}")
+    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
+
+    def reproduce(index: int) -> str:
+        about = "".join(f" --goal {shlex.quote(goal)}" for goal in goals)
+        return (
+            f"orchestrator chaos run --seed {options.seed} --only {index} "
+            f"--faults {format_faults(options.faults)}{about}"
+        )
+
+    stack = Stack(folder, (bundled_specs(),), Ports.free())
+    with progress.status("starting Temporal, the sandbox and a worker"):
+        await stack.__aenter__()
+    try:
+        progress.print(f"logs {folder}, Temporal UI while this runs: {stack.ui_url}")
+        with _bar() as bar:
+            task = bar.add_task("missions", total=len(scripts))
+            chaos_run = ChaosRun(stack, options, on_end=lambda _: bar.advance(task))
+            report = await chaos_run.run(scripts, reproduce)
+    finally:
+        await stack.stop()
+    if report.ok and keep is None:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return report.model_copy(update={"logs": ""})
+    return report
+
+
+def _parent(keep: Path | None) -> Path | None:
+    """Each run in a folder of its own: missions of an earlier one must not be met again."""
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+    return keep
+
+
+def _bar() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=progress,
+    )
