@@ -25,7 +25,8 @@ from temporalio.client import (
     ScheduleUpdateInput,
 )
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.worker import Worker
+from temporalio.worker import Worker, WorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from activities import all_activities
 from orchestrator import contracts
@@ -110,6 +111,7 @@ def build(
     agents: Sequence[AgentProfile] | None = None,
     tools: ToolClient | None = None,
     traces: RouteTraces | None = None,
+    workflow_runner: WorkflowRunner | None = None,
 ) -> list[Worker]:
     """One worker per task queue: the settings' own, and each that an agent profile names.
 
@@ -136,6 +138,7 @@ def build(
             task_queue=queue,
             workflows=ALL_WORKFLOWS,
             activities=activities,
+            workflow_runner=workflow_runner or SandboxedWorkflowRunner(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             graceful_shutdown_timeout=timedelta(seconds=5),
         )

@@ -124,10 +124,12 @@ class Provider:
         hints |= self._verb_state(call.operation)
         if call.cause.client_reference:
             hints["client_reference"] = call.cause.client_reference
-        inputs = self._document.input_names
+        inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
 
         def omit(name: str) -> bool:
-            return name not in hints and (name in inputs or name.startswith(_TROUBLE))
+            if name in hints or name in wrapper:
+                return False
+            return name in inputs or name.startswith(_TROUBLE)
 
         draft = self._draft(call, parents)
         draft.body = self._make.object(schema, replace(self._scene(call, hints), omit=omit))
@@ -479,10 +481,12 @@ class Provider:
         """What is known, in the shape of a schema; an optional property nobody set stays out."""
         if schema is None:
             return {}
-        inputs = self._document.input_names
+        inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
         made = self._document.known_ids & set(facts)
 
         def omit(name: str) -> bool:
+            if name in wrapper:
+                return False
             unsaid = bool(made) and name in inputs
             return name not in facts and (unsaid or name.startswith(_TROUBLE))
 

@@ -16,18 +16,14 @@ from typing import Any
 
 import httpx
 from temporalio.client import Client
-from temporalio.common import SearchAttributeKey
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import UnsandboxedWorkflowRunner
 
-from orchestrator import contracts
 from orchestrator.adapters.addresses import AddressPolicy, AddressRefused
 from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import FilePiiVault
 from orchestrator.adapters.transport import CheckedTransport
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client import MissionClient, MissionHandle, new_mission_id
-from orchestrator.devserver import temporal_binary
 from orchestrator.mission import MissionPolicy, MissionRequest
 from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.decision import StepDecision
@@ -36,10 +32,11 @@ from orchestrator.settings import Settings
 from orchestrator.testing.arguments import make_up_person
 from orchestrator.testing.memory import MadeUpSecrets
 from orchestrator.testing.script import ScriptedPlanner, ScriptedRouter
+from orchestrator.testing.server import running_temporal
 from orchestrator.worker import build
 
-QUICK = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=1)
-"""Of scripted missions: an unclear call can no longer arrive after ten seconds."""
+QUICK = MissionPolicy(call_timeout=timedelta(seconds=2), call_attempts=1)
+"""Of scripted missions: an unclear call can no longer arrive after eleven seconds."""
 
 _LOOPBACK = "127.0.0.1"
 _SDK_SETTLES_S = 0.1
@@ -112,7 +109,7 @@ async def installed(
         turned = redirected(documents, sandbox.base_url)
         catalog = Catalog.from_documents(turned)
         settings = _settings(turned, folder)
-        temporal = await stack.enter_async_context(_temporal())
+        temporal = await stack.enter_async_context(running_temporal(folder))
         tools = await stack.enter_async_context(_tools(catalog, settings))
         planner = ScriptedPlanner(ChainingPlanner(ScriptedRouter))
         for worker in build(
@@ -123,6 +120,9 @@ async def installed(
             planner=planner,
             agents=(),
             tools=tools,
+            # The SDK's sandbox reads the workflow's modules anew for each one, and finds mistakes
+            # of theirs, which our own tests look for: here it would only double the time.
+            workflow_runner=UnsandboxedWorkflowRunner(),
         ):
             await stack.enter_async_context(worker)
         yield Installation(temporal, sandbox, catalog, settings, planner)
@@ -191,16 +191,3 @@ def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
         proxy=None,
         routing_profile=None,
     )
-
-
-@asynccontextmanager
-async def _temporal() -> AsyncIterator[Client]:
-    attributes = [SearchAttributeKey.for_keyword(name) for name in contracts.SEARCH_ATTRIBUTES]
-    env = await WorkflowEnvironment.start_local(
-        data_converter=pydantic_data_converter,
-        dev_server_existing_path=temporal_binary(),
-        dev_server_log_level="error",
-        search_attributes=attributes,
-    )
-    async with env:
-        yield env.client

@@ -19,7 +19,8 @@ from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 
-_LEG = "1-script"
+LEG = "1-script"
+"""The id of a script's one leg."""
 _GOAL = "call: "
 
 Script = tuple[StepDecision, ...]
@@ -48,7 +49,7 @@ class ScriptedPlanner:
         called = dict.fromkeys(step.tool for step in script if isinstance(step, CallTool))
         goal = _GOAL + ", ".join(called)
         agent = AgentProfile(name="script", max_steps=len(script) + 1)
-        return MissionPlan(legs=(LegPlan(leg_id=_LEG, goal=goal, agent=agent),))
+        return MissionPlan(legs=(LegPlan(leg_id=LEG, goal=goal, agent=agent),))
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
