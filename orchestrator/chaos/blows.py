@@ -76,7 +76,7 @@ class Blows:
         if blow.moment.request is None:
             await asyncio.sleep(blow.moment.after_s)
             return
-        while not await self._is_held(blow.moment.request):
+        while not await self._is_held(blow.moment.request):  # noqa: ASYNC110  # polled
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     async def _is_held(self, request: int) -> bool:

@@ -1,4 +1,4 @@
-"""Runs missions as their scripts say, a bounded number at a time, and hears what each has to say."""
+"""Runs missions as their scripts say, so many at a time, and hears what each has to say."""
 
 import asyncio
 from collections import Counter
@@ -29,7 +29,7 @@ _TERMINATED = WorkflowExecutionStatus.TERMINATED
 _RUNNING = WorkflowExecutionStatus.RUNNING
 _SHOWN = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 
-_GLANCE_S = 2.0
+_LAST_WORD_S = 10.0
 _PAUSE_S = 0.3
 
 OnEnd = Callable[[Testimony], None]
@@ -57,7 +57,9 @@ class Conductor:
             async with room:
                 return await self.play(script)
 
-        return await asyncio.gather(*(play(script) for script in scripts))
+        async with asyncio.TaskGroup() as playing:
+            tasks = [playing.create_task(play(script)) for script in scripts]
+        return [task.result() for task in tasks]
 
     async def play(self, script: MissionScript) -> Testimony:
         """One mission, from its start until nothing about it is open any more."""
@@ -84,46 +86,38 @@ class Conductor:
 
     async def _settle(self, script: MissionScript) -> None:
         async with Blows(self._client, self._sandbox, script, self.fired) as blows:
-            await self._until_closed(script.mission_id)
+            await steadily(lambda: self._closed(script.mission_id))
             await blows.on_rollback()
         await self._until_rolled_back(script.mission_id)
 
-    async def _until_closed(self, mission_id: str) -> None:
-        """Wait for the end of the mission; one that waits for its rollback may need an operator."""
-        while True:
-            try:
-                async with asyncio.timeout(_GLANCE_S):
-                    return await steadily(lambda: self._closed(mission_id))
-            except TimeoutError:
-                await self._revive_rollback(mission_id)
-
-    async def _revive_rollback(self, mission_id: str) -> None:
-        rollback_id = contracts.rollback_workflow_id(mission_id)
-        if await steadily(lambda: self._status(rollback_id)) is _TERMINATED:
-            await self._call_operator(mission_id)
-
     async def _closed(self, mission_id: str) -> None:
+        """Wait for the end of the mission, however it ends."""
         try:
             await self._client.temporal.get_workflow_handle(mission_id).result()
         except WorkflowFailureError:
             return
 
     async def _until_rolled_back(self, mission_id: str) -> None:
-        """Wait until everything was tried; an operator sees to what was terminated."""
-        rollback_id = contracts.rollback_workflow_id(mission_id)
-        mission = await steadily(lambda: self._status(mission_id))
-        if mission is _TERMINATED:
-            await self._call_operator(mission_id)
-        while True:
-            rollback = await steadily(lambda: self._status(rollback_id))
-            if rollback is _TERMINATED:
-                await self._call_operator(mission_id)
-            elif rollback is not _RUNNING or await steadily(lambda: self._is_parked(rollback_id)):
-                return
+        """Wait until everything was tried; what was terminated, the scheduled sweep takes up."""
+        while not await steadily(lambda: self._is_settled(mission_id)):  # noqa: ASYNC110  # polled
             await asyncio.sleep(_PAUSE_S)
 
-    async def _call_operator(self, mission_id: str) -> None:
-        await steadily(lambda: self._client.rollback(mission_id, reason="it was terminated"))
+    async def _is_settled(self, mission_id: str) -> bool:
+        """Whether nothing more will happen unless an operator does something."""
+        rollback_id = contracts.rollback_workflow_id(mission_id)
+        rollback = await self._status(rollback_id)
+        if rollback is _RUNNING:
+            return await self._is_parked(rollback_id)
+        if rollback is None and await self._status(mission_id) is _TERMINATED:
+            return await self._left_nothing(mission_id)
+        return rollback is not _TERMINATED
+
+    async def _left_nothing(self, mission_id: str) -> bool:
+        """Whether a terminated mission has nothing that a sweep would start a rollback for."""
+        result = await self._client.get(mission_id).snapshot()
+        legs = [contracts.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
+        running = [leg for leg in legs if await self._status(leg) is _RUNNING]
+        return not running and not result.ledger.live()
 
     async def _status(self, workflow_id: str) -> WorkflowExecutionStatus | None:
         """How a workflow stands; None when there is none."""
@@ -183,7 +177,7 @@ class Conductor:
     async def _stuck(self, script: MissionScript) -> Testimony:
         """What can be heard of a mission that does not settle."""
         try:
-            async with asyncio.timeout(_GLANCE_S * 5):
+            async with asyncio.timeout(_LAST_WORD_S):
                 told = await steadily(lambda: self._hear(script))
         except TimeoutError:
             return Testimony(

@@ -21,6 +21,9 @@ from orchestrator.record import JsonObject
 from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.faults import FaultRule
 
+WORKER_VARIABLES: Mapping[str, str] = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT5S"}
+"""What workers of a chaos run are told: the sweep comes often, for the run waits for it."""
+
 _LONGEST_S = 24 * 3600.0
 _LATE_S = 2.0
 """After the last mission is settled: what still arrives at a provider has arrived by then."""

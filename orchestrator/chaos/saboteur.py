@@ -28,6 +28,7 @@ class Saboteur:
         self._stack = stack
         self._strikes = strikes
         self._mending: set[asyncio.Task[None]] = set()
+        self._starting: set[str] = set()
         self._server = asyncio.Lock()
         self.fired: Counter[Fault] = Counter()
         """Strikes that hit a process."""
@@ -61,17 +62,22 @@ class Saboteur:
 
     async def _strike(self, strike: Strike) -> None:
         if strike.fault is Fault.KILL_WORKER:
-            name = worker_names(strike.worker + 1)[-1]
-            if self._stack.runs(name):
-                await self._stack.kill(name)
-                self.fired[strike.fault] += 1
-                await self._replace(name)
+            await self._kill_worker(worker_names(strike.worker + 1)[-1])
             return
         async with self._server:
             await self._stack.kill("temporal", gently=strike.fault is Fault.RESTART_SERVER)
             self.fired[strike.fault] += 1
             await asyncio.sleep(_DOWN_S)
             await self._stack.start_server()
+
+    async def _kill_worker(self, name: str) -> None:
+        if not self._stack.runs(name) or name in self._starting:
+            return
+        self._starting.add(name)
+        await self._stack.kill(name)
+        self.fired[Fault.KILL_WORKER] += 1
+        await self._replace(name)
+        self._starting.discard(name)
 
     async def _replace(self, name: str) -> None:
         """Start a worker, again when the server dies under it before it polls."""

@@ -11,12 +11,13 @@ from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from temporalio.runtime import Runtime, TelemetryConfig
 
 from orchestrator.chaos.faults import Fault, format_faults, parse_faults
 from orchestrator.chaos.goals import GOALS
 from orchestrator.chaos.plan import MissionScript, write_script, write_scripts
 from orchestrator.chaos.report import ChaosReport
-from orchestrator.chaos.run import ChaosRun, RunOptions
+from orchestrator.chaos.run import WORKER_VARIABLES, ChaosRun, RunOptions
 from orchestrator.cli import render_chaos
 from orchestrator.cli.output import AsJson, console, print_json, progress, run
 from orchestrator.devserver import Ports, Stack
@@ -81,6 +82,8 @@ def _conclude(report: ChaosReport, *, as_json: bool) -> None:
 async def _run(
     scripts: Sequence[MissionScript], options: RunOptions, goals: Sequence[str], keep: Path | None
 ) -> ChaosReport:
+    # The SDK warns of each call that a dead server does not answer; here it dies on purpose.
+    Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
     progress.print(f"seed {options.seed}, faults {format_faults(options.faults)}")
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
 
@@ -91,7 +94,7 @@ async def _run(
             f"--faults {format_faults(options.faults)}{about}"
         )
 
-    stack = Stack(folder, (bundled_specs(),), Ports.free())
+    stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=WORKER_VARIABLES)
     with progress.status("starting Temporal, the sandbox and a worker"):
         await stack.__aenter__()
     try:
