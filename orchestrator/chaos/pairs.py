@@ -81,7 +81,8 @@ async def check_pairs(
         for check in found:
             on_check(check)
         found += await pairs.run(attempts, on_check)
-    found.sort(key=lambda check: (check.document, check.tool))
+    order = ["contract", *Case]
+    found.sort(key=lambda check: (check.document, check.tool, order.index(check.case)))
     return PairsReport(
         seed=seed,
         pairs=len({check.tool for check in found}),
@@ -155,13 +156,15 @@ class _Pairs:
                 await self._approve(mission)
         result, prompts = await _ended(mission)
         effects = await sandbox.ledger(attempt.mission_id)
+        left_behind = await find_leftovers(sandbox, attempt.mission_id)
         kinds = [effect["kind"] for effect in effects]
         trial = Trial(
             tool=attempt.tool,
             case=attempt.case,
             result=result,
-            leftovers=tuple(await find_leftovers(sandbox, attempt.mission_id)),
+            leftovers=frozenset(left.kind for left in left_behind),
             made=kinds.count("create"),
+            cancelled=kinds.count("cancel"),
             prompts=prompts,
         )
         return _check(
@@ -170,7 +173,7 @@ class _Pairs:
             list(flaws_of_trial(trial)),
             mission_id=attempt.mission_id,
             made=trial.made,
-            cancelled=kinds.count("cancel"),
+            cancelled=trial.cancelled,
             prompts=prompts,
             seconds=round(time.monotonic() - began, 2),
         )

@@ -11,6 +11,11 @@ from orchestrator.errors import ArgumentsInvalid
 from orchestrator.mission import MissionResult
 from orchestrator.saga import Obligation, ObligationState
 
+_LEFT = {
+    "stands": "what {} made still stands",
+    "cancelled again": "what {} made was cancelled more than once",
+    "made again": "{} took effect more than once",
+}
 _EXAMPLES = "give the inputs examples that the provider would take"
 _FILL = (
     "fill every required input of the cancel by x-orchet-compensation-args, from $request where "
@@ -38,8 +43,10 @@ class Trial:
     case: Case
     result: MissionResult | None
     """None: it did not end in time."""
-    leftovers: tuple[str, ...]
+    leftovers: frozenset[str]
+    """The kinds of what was left behind."""
     made: int
+    cancelled: int
     prompts: int
 
 
@@ -82,9 +89,10 @@ def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
             why=f"undoing {trial.tool.name} asked {trial.prompts} times for a confirmation",
             mend="set x-orchet-requires-confirmation: false on the cancel",
         )
-    for left in () if obligation.is_live else trial.leftovers:
+    for left in () if obligation.is_live else sorted(trial.leftovers):
         yield Flaw(
-            why=f"{left}, while the mission's ledger says {obligation.state.value}",
+            why=f"{_LEFT[left].format(trial.tool.name)}, while the mission's ledger says it is "
+            f"{obligation.state.value}",
             mend=_mend_of_leftover(obligation),
         )
 
@@ -112,7 +120,7 @@ def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
             "the answer alone, and no probe finds what was made",
             mend=_SURVIVE,
         )
-    if trial.case is Case.CANCEL_ANSWER_LOST and trial.made:
+    if trial.case is Case.CANCEL_ANSWER_LOST and trial.cancelled:
         return Flaw(why=f"the cancel was sent twice: {obligation.note}", mend=_REPEATABLE)
     if "was refused" in obligation.note or "attempts are spent" in obligation.note:
         return Flaw(why=obligation.note, mend=_NAMES_IT)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         installed,
         installed_in_background,
     )
-    from orchestrator.testing.leftovers import assert_nothing_left, find_leftovers
+    from orchestrator.testing.leftovers import Leftover, assert_nothing_left, find_leftovers
     from orchestrator.testing.memory import MadeUpSecrets, MemoryPii, MemorySecrets
     from orchestrator.testing.script import Script, ScriptedPlanner
     from orchestrator.testing.world import FakeCall, FakeWorld, Hold
@@ -27,7 +27,7 @@ _HOMES = {
     "driving": ("Decide", "approve", "eventually", "run_to_end"),
     "fakes": ("fake_leg", "fake_tool", "states_of"),
     "installation": ("QUICK", "Installation", "installed", "installed_in_background"),
-    "leftovers": ("assert_nothing_left", "find_leftovers"),
+    "leftovers": ("Leftover", "assert_nothing_left", "find_leftovers"),
     "memory": ("MadeUpSecrets", "MemoryPii", "MemorySecrets"),
     "script": ("Script", "ScriptedPlanner"),
     "world": ("FakeCall", "FakeWorld", "Hold"),
@@ -41,6 +41,7 @@ __all__ = [
     "FakeWorld",
     "Hold",
     "Installation",
+    "Leftover",
     "MadeUpSecrets",
     "MemoryPii",
     "MemorySecrets",
