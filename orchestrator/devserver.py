@@ -193,11 +193,24 @@ class Stack:
         )
         await self._until("sandbox", self._sandbox_answers)
 
-    async def start_worker(self, name: str = "worker") -> None:
-        """Start a worker process; returns when it polls."""
+    async def start_worker(
+        self,
+        name: str = "worker",
+        *,
+        command: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start a worker process; returns when it polls.
+
+        Args:
+            name: of the process and its log.
+            command: another program that takes --ready-file; `orchestrator worker` unless given.
+            variables: more of its environment.
+        """
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
-        await self._spawn(name, [*ourselves(), "worker", f"--ready-file={ready}"])
+        worker = [*(command or (*ourselves(), "worker")), f"--ready-file={ready}"]
+        await self._spawn(name, worker, variables)
 
         async def polls() -> bool:
             return ready.exists()
@@ -226,11 +239,13 @@ class Stack:
         """What a process printed."""
         return self.folder / f"{name}.log"
 
-    async def _spawn(self, name: str, command: Sequence[str]) -> None:
+    async def _spawn(
+        self, name: str, command: Sequence[str], variables: Mapping[str, str] | None = None
+    ) -> None:
         with self.log(name).open("ab") as log:
             self._processes[name] = await asyncio.create_subprocess_exec(
                 *command,
-                env={**SANDBOX_SECRETS, **os.environ, **self.environment},
+                env={**SANDBOX_SECRETS, **os.environ, **self.environment, **(variables or {})},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -25,8 +25,7 @@ from temporalio.client import (
     ScheduleUpdateInput,
 )
 from temporalio.service import RPCError, RPCStatusCode
-from temporalio.worker import Worker, WorkflowRunner
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+from temporalio.worker import Plugin, Worker
 
 from activities import all_activities
 from orchestrator import contracts
@@ -111,7 +110,7 @@ def build(
     agents: Sequence[AgentProfile] | None = None,
     tools: ToolClient | None = None,
     traces: RouteTraces | None = None,
-    workflow_runner: WorkflowRunner | None = None,
+    plugins: Sequence[Plugin] = (),
 ) -> list[Worker]:
     """One worker per task queue: the settings' own, and each that an agent profile names.
 
@@ -138,9 +137,9 @@ def build(
             task_queue=queue,
             workflows=ALL_WORKFLOWS,
             activities=activities,
-            workflow_runner=workflow_runner or SandboxedWorkflowRunner(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             graceful_shutdown_timeout=timedelta(seconds=5),
+            plugins=plugins,
         )
         for queue in queues
     ]
@@ -211,7 +210,14 @@ async def _unschedule(client: Client, schedule_id: str) -> None:
             raise
 
 
-async def run_worker(client: Client, settings: Settings, *, ready: Callable[[], None]) -> None:
+async def run_worker(
+    client: Client,
+    settings: Settings,
+    *,
+    ready: Callable[[], None],
+    catalog: Catalog | None = None,
+    plugins: Sequence[Plugin] = (),
+) -> None:
     """Serve until SIGTERM or SIGINT; `ready` is called once when polling has begun."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -221,7 +227,7 @@ async def run_worker(client: Client, settings: Settings, *, ready: Callable[[], 
     await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
     async with AsyncExitStack() as stack:
         tools = await stack.enter_async_context(default_tools(settings))
-        for worker in build(client, settings, tools=tools):
+        for worker in build(client, settings, catalog=catalog, tools=tools, plugins=plugins):
             await stack.enter_async_context(worker)
         ready()
         await stop.wait()

@@ -1,4 +1,4 @@
-"""What histories tell of a mission: when it was undone, and whether anybody was asked meanwhile."""
+"""What histories tell of a mission: when it was undone, who was asked, where a worker can die."""
 
 import json
 from collections.abc import Iterable
@@ -9,6 +9,7 @@ from temporalio.api.common.v1 import SearchAttributes
 from temporalio.client import WorkflowHistory
 
 from orchestrator import contracts
+from orchestrator.chaos.points import KillPoint
 from orchestrator.mission import LegStatus, MissionStatus
 
 _ASKS = frozenset({LegStatus.AWAITING_CONFIRMATION.value, LegStatus.AWAITING_ANSWER.value})
@@ -52,6 +53,25 @@ def rollback_seconds(rollback: list[Showing]) -> float | None:
         return None
     tried = [s.at for s in rollback if s.status in ("parked", "rolled_back")]
     return (tried[0] - rollback[0].at).total_seconds() if tried else None
+
+
+def kill_points(history: WorkflowHistory, part: str) -> list[KillPoint]:
+    """Every point of one history at which the death of a worker can make a difference.
+
+    What a worker had computed and not reported is lost however far it had come, so each workflow
+    task is one point. All events since the task before are first seen in it.
+    """
+    points = []
+    for event in history.events:
+        if event.HasField("workflow_task_started_event_attributes"):
+            at = str(event.event_id)
+            points.append(KillPoint(part=part, when="task", at=at, what=f"event {at}"))
+        if event.HasField("activity_task_scheduled_event_attributes"):
+            scheduled = event.activity_task_scheduled_event_attributes
+            at, name = scheduled.activity_id, scheduled.activity_type.name
+            points.append(KillPoint(part=part, when="before", at=at, what=name))
+            points.append(KillPoint(part=part, when="after", at=at, what=name))
+    return points
 
 
 def _status(attributes: SearchAttributes) -> str | None:

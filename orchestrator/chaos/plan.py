@@ -106,13 +106,6 @@ def write_script(
     )
 
 
-def write_scripts(
-    seed: int, missions: int, faults: frozenset[Fault], goals: Sequence[str]
-) -> list[MissionScript]:
-    """The scripts of a run's missions."""
-    return [write_script(seed, index, faults, goals) for index in range(missions)]
-
-
 def schedule_strikes(
     seed: int, faults: frozenset[Fault], *, workers: int, lasts_s: float
 ) -> list[Strike]:
@@ -120,7 +113,7 @@ def schedule_strikes(
     rng = Random(f"{seed}:machines")
     strikes: list[Strike] = []
     if Fault.KILL_WORKER in faults:
-        for at_s in _moments(rng, (1.0, 3.0), (4.0, 9.0), lasts_s):
+        for at_s in _moments(rng, (1.0, 4.0), (6.0, 12.0), lasts_s):
             worker = rng.randrange(workers)
             strikes.append(Strike(at_s=at_s, fault=Fault.KILL_WORKER, worker=worker))
     servers = sorted(faults & MACHINES - {Fault.KILL_WORKER})
@@ -149,14 +142,14 @@ def _rules(rng: Random, mission_id: str, faults: frozenset[Fault]) -> tuple[Faul
     kinds = sorted(faults & PROVIDERS)
     if not kinds:
         return ()
-    chosen = rng.choices(kinds, k=rng.choice((0, 1, 1, 2, 3)))
+    chosen = rng.choices(kinds, k=rng.choice((0, 1, 2, 2, 3)))
     return tuple(_rule(rng, mission_id, fault) for fault in chosen)
 
 
 def _rule(rng: Random, mission_id: str, fault: Fault) -> FaultRule:
     draw, times = _DRAWN[fault]
     # Cancels are few and come last: a refusal of them waits for no other request.
-    after = 0 if fault is Fault.REFUSE_CANCEL else rng.randrange(_REQUESTS)
+    after = 0 if fault is Fault.REFUSE_CANCEL else min(rng.randrange(_REQUESTS) for _ in "ab")
     where = {"request_prefix": f"{mission_id}.", "after": after, "times": rng.choice(times)}
     return draw(rng).model_copy(update=where)
 
@@ -225,5 +218,5 @@ def _moment(rng: Random) -> Moment:
 
 def _card(rng: Random, fault: Fault, faults: frozenset[Fault]) -> int | None:
     # Drawn whether or not the fault is on: leaving one out does not shift the others.
-    draw, card = rng.random(), rng.randrange(3)
+    draw, card = rng.random(), rng.choice((0, 0, 1, 2))
     return card if fault in faults and draw < 0.08 else None

@@ -69,32 +69,17 @@ class ChaosRun:
 
     async def run(self, scripts: Sequence[MissionScript], reproduce: Reproduce) -> ChaosReport:
         """The verdict on the missions of these scripts."""
-        began = asyncio.get_running_loop().time()
+        case = Case(self._stack, self._options, reproduce)
         client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as sandbox:
-            await sandbox.set_faults([rule for script in scripts for rule in script.rules])
             told, fired = await self._play(client, sandbox, scripts)
-            fired += _fired((await sandbox.faults())["rules"])
-            await sandbox.clear_faults()
-            await asyncio.sleep(_LATE_S)
-            effects = [_effect(held) for held in await sandbox.ledger()]
-        breaches = judge(told, effects, keyed=keyed_operations(self._stack))
-        return compile_report(
-            told,
-            effects,
-            breaches,
-            seed=self._options.seed,
-            faults=format_faults(self._options.faults),
-            fault_counts=_counts(self._planned(scripts), fired),
-            seconds=asyncio.get_running_loop().time() - began,
-            logs=str(self._stack.folder),
-            reproduce=reproduce(breaches[0].index) if breaches else None,
-        )
+            return await case.verdict(sandbox, scripts, told, fired)
 
     async def _play(
         self, client: MissionClient, sandbox: SandboxClient, scripts: Sequence[MissionScript]
     ) -> tuple[list[Testimony], Counter[Fault]]:
         options = self._options
+        await sandbox.set_faults([rule for script in scripts for rule in script.rules])
         for name in worker_names(options.workers):
             if not self._stack.runs(name):
                 await self._stack.start_worker(name)
@@ -110,12 +95,49 @@ class ChaosRun:
         decided = Counter({Fault.REJECT: approver.rejected, Fault.EXPIRE: approver.ignored})
         return told, conductor.fired + saboteur.fired + decided
 
-    def _planned(self, scripts: Sequence[MissionScript]) -> Counter[Fault]:
-        planned = Counter(fault_of(rule) for script in scripts for rule in script.rules)
-        planned.update(Fault(blow.kind) for script in scripts for blow in script.blows)
-        planned[Fault.REJECT] += sum(script.rejected_card is not None for script in scripts)
-        planned[Fault.EXPIRE] += sum(script.ignored_card is not None for script in scripts)
-        return planned
+
+class Case:
+    """What a verdict is about; made when the run begins, for it says how long that took."""
+
+    def __init__(self, stack: Stack, options: RunOptions, reproduce: Reproduce) -> None:
+        """Take how a mission of this run is run again."""
+        self._stack = stack
+        self._options = options
+        self._reproduce = reproduce
+        self._began = asyncio.get_running_loop().time()
+
+    async def verdict(
+        self,
+        sandbox: SandboxClient,
+        scripts: Sequence[MissionScript],
+        told: Sequence[Testimony],
+        fired: Counter[Fault],
+    ) -> ChaosReport:
+        """What the missions say, held against what the sandbox says."""
+        counted = fired + _fired((await sandbox.faults())["rules"])
+        await sandbox.clear_faults()
+        await asyncio.sleep(_LATE_S)
+        effects = [_effect(held) for held in await sandbox.ledger()]
+        breaches = judge(told, effects, keyed=keyed_operations(self._stack))
+        return compile_report(
+            told,
+            effects,
+            breaches,
+            seed=self._options.seed,
+            faults=format_faults(self._options.faults),
+            fault_counts=_counts(_planned(scripts), counted),
+            seconds=asyncio.get_running_loop().time() - self._began,
+            logs=str(self._stack.folder),
+            reproduce=self._reproduce(breaches[0].index) if breaches else None,
+        )
+
+
+def _planned(scripts: Sequence[MissionScript]) -> Counter[Fault]:
+    planned = Counter(fault_of(rule) for script in scripts for rule in script.rules)
+    planned.update(Fault(blow.kind) for script in scripts for blow in script.blows)
+    planned[Fault.REJECT] += sum(script.rejected_card is not None for script in scripts)
+    planned[Fault.EXPIRE] += sum(script.ignored_card is not None for script in scripts)
+    return planned
 
 
 def keyed_operations(stack: Stack) -> frozenset[str]:

@@ -5,7 +5,7 @@ import secrets
 import shlex
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +13,10 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from temporalio.runtime import Runtime, TelemetryConfig
 
+from orchestrator.chaos.exhaustive import EveryPoint
 from orchestrator.chaos.faults import Fault, format_faults, parse_faults
 from orchestrator.chaos.goals import GOALS
-from orchestrator.chaos.plan import MissionScript, write_script, write_scripts
+from orchestrator.chaos.plan import MissionScript, write_script
 from orchestrator.chaos.report import ChaosReport
 from orchestrator.chaos.run import WORKER_VARIABLES, ChaosRun, RunOptions
 from orchestrator.cli import chaos_pairs, render_chaos
@@ -26,6 +27,8 @@ from orchestrator.errors import UsageError
 from orchestrator.settings import bundled_specs
 
 app = typer.Typer(no_args_is_help=True)
+
+Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
 
 
 @app.callback()
@@ -42,6 +45,13 @@ def run_chaos(
     faults: Annotated[
         str, typer.Option(help=f"all, none, or some of: {', '.join(Fault)}.")
     ] = "all",
+    every_point: Annotated[
+        bool,
+        typer.Option(
+            "--every-point",
+            help="One mission per request and fault, and per event and killed worker.",
+        ),
+    ] = False,
     goal: Annotated[
         list[str] | None, typer.Option(help="What missions are about, in place of our own goals.")
     ] = None,
@@ -75,13 +85,16 @@ def run_chaos(
         return
     if overlays:
         raise UsageError("--overlay goes with --specs, the documents that it changes")
-    goals = tuple(goal or GOALS)
-    if only is None:
-        scripts = write_scripts(seed, missions, chosen, goals)
-    else:
-        scripts = [write_script(seed, only, chosen, goals)]
     options = RunOptions(seed=seed, faults=chosen, at_once=at_once, workers=workers)
-    _conclude(run(_run(scripts, options, goal or (), keep)), as_json=as_json)
+    goals = tuple(goal or GOALS)
+    about = "".join(f" --goal {shlex.quote(text)}" for text in goal or ())
+    if every_point:
+        report = run(_on_a_stack(options, keep, _every_point(options, goals[0], about, only)))
+    else:
+        chosen_missions = range(missions) if only is None else [only]
+        scripts = [write_script(seed, index, chosen, goals) for index in chosen_missions]
+        report = run(_on_a_stack(options, keep, _seeded(options, scripts, about)))
+    _conclude(report, as_json=as_json)
 
 
 def _check_pairs(
@@ -105,30 +118,54 @@ def _conclude(report: ChaosReport, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-async def _run(
-    scripts: Sequence[MissionScript], options: RunOptions, goals: Sequence[str], keep: Path | None
-) -> ChaosReport:
-    # The SDK warns of each call that a dead server does not answer; here it dies on purpose.
-    Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
-    progress.print(f"seed {options.seed}, faults {format_faults(options.faults)}")
-    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
+def _seeded(options: RunOptions, scripts: Sequence[MissionScript], about: str) -> Play:
+    """Missions to which everything happens that follows from the seed."""
 
-    def reproduce(index: int) -> str:
-        about = "".join(f" --goal {shlex.quote(goal)}" for goal in goals)
-        return (
-            f"orchestrator chaos run --seed {options.seed} --only {index} "
-            f"--faults {format_faults(options.faults)}{about}"
+    async def play(stack: Stack, bar: Progress) -> ChaosReport:
+        progress.print(f"seed {options.seed}, faults {format_faults(options.faults)}")
+        task = bar.add_task("missions", total=len(scripts))
+        chaos_run = ChaosRun(stack, options, on_end=lambda _: bar.advance(task))
+        return await chaos_run.run(
+            scripts,
+            lambda index: (
+                f"orchestrator chaos run --seed {options.seed} --only {index} "
+                f"--faults {format_faults(options.faults)}{about}"
+            ),
         )
 
+    return play
+
+
+def _every_point(options: RunOptions, goal: str, about: str, only: int | None) -> Play:
+    """Missions of one goal, hit at one point each."""
+
+    async def play(stack: Stack, bar: Progress) -> ChaosReport:
+        task = bar.add_task("points", total=None)
+        every = EveryPoint(
+            stack,
+            options,
+            goal,
+            on_count=lambda count: bar.update(task, total=count),
+            on_end=lambda _: bar.advance(task),
+        )
+        return await every.run(
+            lambda index: f"orchestrator chaos run --every-point --only {index}{about}", only=only
+        )
+
+    return play
+
+
+async def _on_a_stack(options: RunOptions, keep: Path | None, play: Play) -> ChaosReport:
+    # The SDK warns of each call that a dead server does not answer; here it dies on purpose.
+    Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
+    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
     stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=WORKER_VARIABLES)
     with progress.status("starting Temporal, the sandbox and a worker"):
         await stack.__aenter__()
     try:
         progress.print(f"logs {folder}, Temporal UI while this runs: {stack.ui_url}")
         with _bar() as bar:
-            task = bar.add_task("missions", total=len(scripts))
-            chaos_run = ChaosRun(stack, options, on_end=lambda _: bar.advance(task))
-            report = await chaos_run.run(scripts, reproduce)
+            report = await play(stack, bar)
     finally:
         await stack.stop()
     if report.ok and keep is None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 from temporalio.client import Client
+from temporalio.plugin import SimplePlugin
 from temporalio.worker import UnsandboxedWorkflowRunner
 
 from orchestrator.adapters.addresses import AddressPolicy, AddressRefused
@@ -122,7 +123,7 @@ async def installed(
             tools=tools,
             # The SDK's sandbox reads the workflow's modules anew for each one, and finds mistakes
             # of theirs, which our own tests look for: here it would only double the time.
-            workflow_runner=UnsandboxedWorkflowRunner(),
+            plugins=[SimplePlugin("bare", workflow_runner=UnsandboxedWorkflowRunner())],
         ):
             await stack.enter_async_context(worker)
         yield Installation(temporal, sandbox, catalog, settings, planner)
