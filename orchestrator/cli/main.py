@@ -63,6 +63,7 @@ _USAGE = (
     errors.ArgumentsInvalid,
     errors.MissionNotFound,
     errors.ConfirmationError,
+    errors.QuestionError,
 )
 
 
