@@ -8,6 +8,7 @@ from temporalio.client import Client
 from activities.catalogs import CatalogActivities
 from activities.planning import PlanningActivities
 from activities.rollback import RollbackActivities
+from activities.sweep import SweepActivities
 from activities.tools import ToolActivities
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.grants import GrantBook
@@ -48,6 +49,7 @@ def all_activities(
     thought = PlanningActivities(catalogs, routers, planner, agents, traces, RouteMetrics())
     called = ToolActivities(catalogs, tools, grants)
     undone = RollbackActivities(catalogs, tools, client)
+    swept = SweepActivities(client)
     return [
         opened.pin_catalog,
         thought.split_goal,
@@ -58,4 +60,6 @@ def all_activities(
         called.invoke_tool,
         undone.collect_legs,
         undone.undo_obligation,
+        swept.find_stranded,
+        swept.recover_mission,
     ]

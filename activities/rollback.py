@@ -1,27 +1,43 @@
 """Undoing: read what every leg left, and take one obligation back at its provider."""
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError, RPCStatusCode
 
 from activities.boundary import heartbeats, translated_errors
+from activities.legs import LegReader, LegsRunning
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.rollbacks import describe_rollback, query_or_none, started_with
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import fill_template
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
-from orchestrator.contracts import CollectLegsInput, CollectLegsOutput, UndoInput
+from orchestrator.contracts import (
+    CollectLegsInput,
+    CollectLegsOutput,
+    RollbackInput,
+    UndoInput,
+)
 from orchestrator.errors import OrchestratorError, TransportFailed
-from orchestrator.mission import LegResult, LegStatus
-from orchestrator.outcome import ToolOutcome
+from orchestrator.outcome import ToolOutcome, settles_earlier_attempts
+from orchestrator.patience import UndoFailure
 from orchestrator.record import JsonObject
-from orchestrator.saga import Obligation, ObligationState, UndoOutcome
+from orchestrator.saga import (
+    CancelCall,
+    Ledger,
+    Obligation,
+    ObligationState,
+    RollbackReport,
+    UndoOutcome,
+)
 
 _GONE = frozenset({404, 410})
-_NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})
+_REFUSED_FOR_NOW = frozenset({425, 429})
+"""Answers to a request that was not worked on."""
+_PUT_OFF = _REFUSED_FOR_NOW | {503}
+"""Answers of a provider that asks to come back: they use up no attempt."""
 
 
 class RollbackActivities:
@@ -32,6 +48,7 @@ class RollbackActivities:
         self._catalogs = catalogs
         self._tools = tools
         self._client = client
+        self._legs = LegReader(client)
 
     @activity.defn(name=contracts.COLLECT_LEGS)
     async def collect_legs(self, wanted: CollectLegsInput) -> CollectLegsOutput:
@@ -41,34 +58,35 @@ class RollbackActivities:
             ApplicationError: a leg is still running; retried until none is.
         """
         async with heartbeats():
-            mission = self._client.get_workflow_handle(wanted.mission_id)
-            started = await mission.query(contracts.LEGS_QUERY, result_type=list[str])
-            legs = [await self._leg(wanted.mission_id, leg_id) for leg_id in started]
-            return CollectLegsOutput(legs=tuple(leg for leg in legs if leg is not None))
-
-    async def _leg(self, mission_id: str, leg_id: str) -> LegResult | None:
-        handle = self._client.get_workflow_handle(contracts.leg_workflow_id(mission_id, leg_id))
-        try:
-            description = await handle.describe()
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None  # it was about to be started when the mission stopped
-            raise
-        if description.status is WorkflowExecutionStatus.RUNNING:
-            # A leg that outlived its mission would go on booking behind the rollback.
-            await handle.cancel()
-            raise ApplicationError(
-                f"the leg {leg_id} has not stopped yet", type=contracts.LEGS_RUNNING
+            try:
+                legs = await self._legs.legs(wanted.mission_id)
+            except LegsRunning as running:
+                raise ApplicationError(str(running), type=contracts.LEGS_RUNNING) from None
+            newest = await describe_rollback(self._client, wanted.mission_id)
+            return CollectLegsOutput(
+                legs=legs,
+                taken_over=await self._taken_over(wanted),
+                last_rollback=newest.run_id if newest is not None else None,
             )
-        leg: LegResult = await handle.query(contracts.RESULT_QUERY, result_type=LegResult)
-        return _as_ended(leg, description.status)
+
+    async def _taken_over(self, wanted: CollectLegsInput) -> Ledger:
+        """The ledger of the run that was broken off, or of the one that it had taken over from."""
+        rollback = contracts.rollback_workflow_id(wanted.mission_id)
+        run_id = wanted.take_over
+        while run_id is not None:
+            handle = self._client.get_workflow_handle(rollback, run_id=run_id)
+            report = await query_or_none(handle, contracts.REPORT_QUERY, RollbackReport)
+            if report is not None and report.ledger.obligations:
+                return report.ledger
+            run_id = (await started_with(self._client, handle, RollbackInput)).take_over
+        return Ledger()
 
     @activity.defn(name=contracts.UNDO_OBLIGATION)
     async def undo_obligation(self, undo: UndoInput) -> UndoOutcome:
         """Take back one obligation; repeating it after a crash is safe, for the cancel has a key.
 
         Raises:
-            ApplicationError: the provider did not give a clear answer; retried.
+            ApplicationError: ProviderBusy with an UndoFailure; the rollback decides how to go on.
         """
         obligation = undo.obligation
         async with heartbeats():
@@ -77,21 +95,9 @@ class RollbackActivities:
                 tool = catalog.tool(obligation.tool)
             try:
                 return await _Undo(self._tools, catalog, tool, obligation).run()
-            except TransportFailed as error:
-                raise ApplicationError(str(error), type=type(error).__name__) from error
             except OrchestratorError as error:
                 # A credential or a contract at fault: trying again in a second mends nothing.
                 return UndoOutcome(state="parked", note=str(error))
-
-
-def _as_ended(leg: LegResult, status: WorkflowExecutionStatus | None) -> LegResult:
-    """The leg, with an end of its own when it was stopped too hard to note one down."""
-    if leg.status in _NOTED_ENDS:
-        return leg
-    how = "stopped" if status is None else status.name.lower().replace("_", " ")
-    return leg.model_copy(
-        update={"status": LegStatus.FAILED, "error": leg.error or f"the leg was {how}"}
-    )
 
 
 class _Undo:
@@ -109,9 +115,27 @@ class _Undo:
         contract = self._tool.compensation
         if contract is None:
             return _parked(f"no tool is declared that undoes {self._tool.name}")
+        repeated = await self._repeat_cancel(self._obligation.cancel_call)
+        if repeated is not None:
+            return repeated
         if self._obligation.state is ObligationState.COMMITTED:
             return await self._cancel(contract, self._obligation)
         return await self._clear_up(contract)
+
+    async def _repeat_cancel(self, sent: CancelCall | None) -> UndoOutcome | None:
+        """What a leg's own unclear cancel comes to under its own key; None when it settles nothing.
+
+        A cancel with another key beside it would be a second one.
+        """
+        if sent is None:
+            return None
+        tool = self._catalog.tool(sent.tool)
+        outcome = await self._call(
+            tool, sent.arguments, key=sent.idempotency_key, call_id=sent.call_id, cancels=True
+        )
+        if outcome.kind == "succeeded" or outcome.status in _GONE:
+            return UndoOutcome(state="cancelled", note=f"cancelled by {sent.call_id}")
+        return None
 
     async def _clear_up(self, contract: Compensation) -> UndoOutcome:
         """Undo a call whose outcome is unknown and that can no longer arrive.
@@ -124,7 +148,7 @@ class _Undo:
             if found is not None:
                 return await self._undo_if_found(contract, found)
         cancel = self._catalog.tool(contract.cancel.tool)
-        if not check_arguments(self._catalog, cancel, self._filled(contract)):
+        if not check_arguments(self._catalog, cancel, self._filled(contract, self._obligation)):
             return await self._cancel(contract, self._obligation)
         if self._obligation.idempotency_key is not None:
             return await self._undo_if_found(contract, await self._repeat())
@@ -132,6 +156,8 @@ class _Undo:
 
     async def _undo_if_found(self, contract: Compensation, found: ToolOutcome) -> UndoOutcome:
         if found.kind == "rejected":
+            if not settles_earlier_attempts(found.status or 0):
+                return _parked(f"whether it took effect is unknown: {found.reason}")
             return UndoOutcome(state="void", note="the provider does not hold it")
         known = self._obligation.model_copy(
             update={
@@ -164,33 +190,50 @@ class _Undo:
     async def _cancel(self, contract: Compensation, obligation: Obligation) -> UndoOutcome:
         key = contracts.cancel_key(obligation.obligation_id)
         tool = self._catalog.tool(contract.cancel.tool)
-        arguments = self._filled_template(contract.cancel, obligation)
-        outcome = await self._call(tool, arguments, key=key, call_id=key)
+        arguments = self._filled(contract, obligation)
+        outcome = await self._call(tool, arguments, key=key, call_id=key, cancels=True)
         if outcome.kind == "succeeded":
             return UndoOutcome(state="cancelled", note=_refund_note(outcome), refund=outcome.price)
         if outcome.status in _GONE and obligation.state is not ObligationState.COMMITTED:
             return UndoOutcome(state="void", note="the provider does not hold it")
+        if outcome.status in _GONE and self._obligation.cancel_sent:
+            return UndoOutcome(state="cancelled", note="gone after a cancel that was not answered")
         return _parked(f"{tool.name} was refused: {outcome.reason or outcome.status}")
 
     async def _call(
-        self, tool: Tool, arguments: JsonObject, *, key: str | None, call_id: str
+        self,
+        tool: Tool,
+        arguments: JsonObject,
+        *,
+        key: str | None,
+        call_id: str,
+        cancels: bool = False,
     ) -> ToolOutcome:
-        outcome = await self._tools.call(
-            self._catalog,
-            tool,
-            arguments,
-            call_id=call_id,
-            idempotency_key=key if tool.idempotency_header else None,
-            timeout_s=self._obligation.cancel_timeout.total_seconds(),
-        )
-        if outcome.kind == "unknown":
-            raise ApplicationError(
-                outcome.reason or f"HTTP {outcome.status}", type=contracts.PROVIDER_BUSY
+        try:
+            outcome = await self._tools.call(
+                self._catalog,
+                tool,
+                arguments,
+                call_id=call_id,
+                idempotency_key=key if tool.idempotency_header else None,
+                timeout_s=self._obligation.cancel_timeout.total_seconds(),
             )
+        except TransportFailed as error:
+            raise _busy(
+                UndoFailure(
+                    reason=str(error),
+                    counts=error.may_have_arrived,
+                    arrived=cancels and error.may_have_arrived,
+                )
+            ) from error
+        if outcome.kind == "unknown":
+            raise _busy(_unclear(outcome, cancels=cancels))
         return outcome
 
-    def _filled(self, contract: Compensation) -> JsonObject:
-        return self._filled_template(contract.cancel, self._obligation)
+    def _filled(self, contract: Compensation, obligation: Obligation) -> JsonObject:
+        """The inputs of the cancel; what was read of the answer before it was cut comes first."""
+        filled = self._filled_template(contract.cancel, obligation)
+        return {**filled, **obligation.undo_arguments}
 
     def _filled_template(self, template: ToolCallTemplate, obligation: Obligation) -> JsonObject:
         return fill_template(
@@ -204,6 +247,19 @@ class _Undo:
 
     def _call_id(self, suffix: str) -> str:
         return f"{self._obligation.obligation_id}.{suffix}"
+
+
+def _unclear(outcome: ToolOutcome, *, cancels: bool) -> UndoFailure:
+    return UndoFailure(
+        reason=outcome.reason or f"HTTP {outcome.status}",
+        counts=outcome.status not in _PUT_OFF,
+        arrived=cancels and outcome.status not in _REFUSED_FOR_NOW,
+        retry_after_s=outcome.retry_after_s,
+    )
+
+
+def _busy(failure: UndoFailure) -> ApplicationError:
+    return ApplicationError(failure.reason, failure, type=contracts.PROVIDER_BUSY)
 
 
 def _parked(note: str) -> UndoOutcome:

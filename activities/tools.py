@@ -21,9 +21,11 @@ from orchestrator.cards import (
     title_of,
 )
 from orchestrator.catalog.arguments import check_arguments, needed_fields
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirm import ConfirmationCard, call_digest
 from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
+from orchestrator.counterpart import names_in, undo_arguments
 from orchestrator.errors import (
     ArgumentsInvalid,
     EgressRefused,
@@ -35,9 +37,10 @@ from orchestrator.errors import (
     TokenRefused,
     TransportFailed,
 )
-from orchestrator.outcome import ToolOutcome
+from orchestrator.outcome import ToolOutcome, settles_earlier_attempts
 from orchestrator.planning.observation import trim_body
 from orchestrator.record import JsonObject
+from orchestrator.saga import CancelCall, Obligation
 
 NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, TokenRefused)
 """Errors of an attempt that ended before the wire."""
@@ -91,16 +94,11 @@ class ToolActivities:
             price=quoted_price(arguments, item) if tool.spends else None,
             card=_card(tool, arguments, quoted, wanted) if tool.needs_confirmation else None,
             standing_approver=_standing_approver(tool, arguments, item, wanted),
-            obligation=draft_obligation(
-                tool,
-                arguments,
-                call_id=wanted.call_id,
-                mission_id=wanted.mission_id,
-                leg_id=wanted.leg_id,
-                catalog_digest=wanted.catalog_digest,
-                now=wanted.now,
-            )
+            obligation=_obligation(tool, arguments, wanted)
             if tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+            else None,
+            cancel=_cancel(catalog, tool, arguments, wanted)
+            if tool.effect is Effect.CANCEL
             else None,
         )
 
@@ -147,7 +145,9 @@ class ToolActivities:
                 if not error.may_have_arrived and _is_the_only_attempt():
                     return ToolOutcome(kind="rejected", reason=str(error))
                 raise ApplicationError(str(error), type=type(error).__name__) from error
-        return _settled(outcome)
+        if tool.is_side_effect and activity.info().attempt > 1:
+            outcome = _of_this_attempt(outcome)
+        return _settled(with_undo_arguments(tool, call, outcome))
 
     async def _use_grant(self, call: ToolCall) -> None:
         """Use the grant of a call, which only one execution of an activity ever may.
@@ -166,6 +166,20 @@ class ToolActivities:
         before = await asyncio.to_thread(self._grants.claim, call.grant.digest, user)
         if before is not None and (before != user or info.attempt == 1):
             raise GrantUsed(call.call_id, f"the grant for {call.tool} has been used for a call")
+
+
+def with_undo_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome with what it tells of how to undo it, read before a long answer is cut."""
+    if outcome.kind != "succeeded":
+        return outcome
+    known = undo_arguments(
+        tool,
+        call.arguments,
+        idempotency_key=call.call_id if tool.idempotency_header else None,
+        response_body=outcome.body,
+        response_headers=outcome.headers,
+    )
+    return outcome.model_copy(update={"undo_arguments": known})
 
 
 def _card(
@@ -240,6 +254,47 @@ def _time_left(call: ToolCall) -> float:
             non_retryable=True,
         )
     return min(call.timeout_s, left.total_seconds())
+
+
+def _obligation(tool: Tool, arguments: JsonObject, wanted: PrepareInput) -> Obligation:
+    """The ledger's entry of a call, with what the request alone tells of how to undo it."""
+    drafted = draft_obligation(
+        tool,
+        arguments,
+        call_id=wanted.call_id,
+        mission_id=wanted.mission_id,
+        leg_id=wanted.leg_id,
+        catalog_digest=wanted.catalog_digest,
+        now=wanted.now,
+    )
+    known = undo_arguments(tool, arguments, idempotency_key=drafted.idempotency_key)
+    return drafted.model_copy(update={"undo_arguments": known})
+
+
+def _cancel(
+    catalog: Catalog, tool: Tool, arguments: JsonObject, wanted: PrepareInput
+) -> CancelCall:
+    """The ledger's note of a call that undoes something, maybe of this mission."""
+    return CancelCall(
+        call_id=wanted.call_id,
+        tool=tool.name,
+        arguments=arguments,
+        names=names_in(catalog, tool, arguments),
+        idempotency_key=wanted.call_id if tool.idempotency_header else None,
+        written_at=wanted.now,
+    )
+
+
+def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
+    """A later attempt's outcome: turned away at the door, the first one stays as unclear as it was.
+
+    It is not tried again: nothing opens the door within the seconds that are left.
+    """
+    status = outcome.status
+    if outcome.kind != "rejected" or status is None or settles_earlier_attempts(status):
+        return outcome
+    reason = f"{outcome.reason or f'HTTP {status}'}; an earlier attempt may have succeeded"
+    raise ApplicationError(reason, type=contracts.PROVIDER_BUSY, non_retryable=True)
 
 
 def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:

@@ -1,6 +1,7 @@
 """MissionClient: start missions, watch them, decide on their confirmations, roll them back."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator
 from datetime import datetime
 
@@ -11,15 +12,11 @@ from temporalio.client import (
 )
 from temporalio.common import (
     SearchAttributeKey,
-    SearchAttributePair,
-    TypedSearchAttributes,
-    WorkflowIDConflictPolicy,
-    WorkflowIDReusePolicy,
 )
-from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from orchestrator import contracts, errors
+from orchestrator.adapters.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
 from orchestrator.confirm import (
     Amend,
     Approve,
@@ -35,7 +32,8 @@ from orchestrator.contracts import (
     AnswerInput,
     LegWaiting,
     ResolveInput,
-    RollbackInput,
+    SweepInput,
+    SweepReport,
 )
 from orchestrator.mission import (
     LegResult,
@@ -52,7 +50,6 @@ from orchestrator.settings import Settings, load_settings
 from orchestrator.starting import Starter
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
-_MISSION_ID = SearchAttributeKey.for_keyword(contracts.MISSION_ID_ATTRIBUTE)
 
 
 class MissionSummary(Record):
@@ -336,32 +333,23 @@ class MissionClient:
     async def rollback(self, mission_id: str, *, reason: str) -> RollbackReport:
         """Undo a mission that is over, finished or terminated; waits until everything was tried.
 
+        A rollback that runs is joined; one that was broken off is taken up where it stopped, even
+        when the mission still runs, for then it waits for it.
+
         Raises:
             UsageError: the mission still runs: cancel it, and it undoes itself.
         """
-        if await self.connection.is_running(mission_id):
+        before = await describe_rollback(self.temporal, mission_id)
+        broken_off = before is not None and before.status in BROKEN_OFF
+        if not broken_off and await self.connection.is_running(mission_id):
             raise errors.UsageError(
                 f"mission {mission_id} still runs; cancel it and it undoes itself: "
                 f"orchestrator mission cancel {mission_id}"
             )
-        rollback_id = contracts.rollback_workflow_id(mission_id)
-        try:
-            await self.temporal.start_workflow(
-                contracts.ROLLBACK_WORKFLOW,
-                RollbackInput(mission_id=mission_id, reason=reason),
-                id=rollback_id,
-                task_queue=self._settings.task_queue,
-                id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=TypedSearchAttributes(
-                    [
-                        SearchAttributePair(_MISSION_ID, mission_id),
-                        SearchAttributePair(_STATUS, "collecting"),
-                    ]
-                ),
-                static_summary=f"undo {mission_id}: {reason}"[:200],
-            )
-        except WorkflowAlreadyStartedError:
+        begun = await start_rollback(
+            self.temporal, mission_id, reason=reason, task_queue=self._settings.task_queue
+        )
+        if begun == "completed":
             return await self.rollback_report(mission_id)
         return await self._settled(mission_id)
 
@@ -405,6 +393,27 @@ class MissionClient:
             await self.connection.query(execution.id, contracts.REPORT_QUERY, RollbackReport)
             async for execution in self.temporal.list_workflows(query)
         ]
+
+    async def sweep(self) -> SweepReport:
+        """Start the rollback of every mission that was stopped from outside and left something.
+
+        Workers do the same by themselves every few minutes. What was stopped in the last second may
+        not show in the server's search yet.
+
+        Raises:
+            NoWorker: nobody would run it.
+        """
+        await self.connection.await_poller()
+        queue = self._settings.task_queue
+        report: SweepReport = await self.temporal.execute_workflow(
+            contracts.SWEEP_WORKFLOW,
+            SweepInput(),
+            id=f"{contracts.sweep_schedule_id(queue)}-{secrets.token_hex(3)}",
+            task_queue=queue,
+            result_type=SweepReport,
+            static_summary="a sweep that somebody asked for",
+        )
+        return report
 
     # -- what the parts above are made of ---------------------------------------------------------
 

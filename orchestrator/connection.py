@@ -86,6 +86,8 @@ class Connection:
 
     def explained(self, error: Exception, workflow_id: str) -> Exception:
         """Our own error for what the server said, where there is one."""
+        if isinstance(error, WorkflowQueryFailedError):
+            return errors.QueryFailed(workflow_id, str(error))
         status = getattr(error, "status", None)
         if status is RPCStatusCode.NOT_FOUND:
             return errors.MissionNotFound(workflow_id)

@@ -1,7 +1,7 @@
 """Every name and message that crosses the Temporal boundary; no other module spells one."""
 
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -25,11 +25,12 @@ from orchestrator.planning.decision import (
 )
 from orchestrator.record import JsonObject, Record
 from orchestrator.routing.selection import Selection
-from orchestrator.saga import Ledger, Obligation, Resolution
+from orchestrator.saga import CancelCall, Ledger, Obligation, Resolution
 
 MISSION_WORKFLOW: Final = "MissionWorkflow"
 LEG_WORKFLOW: Final = "LegWorkflow"
 ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
+SWEEP_WORKFLOW: Final = "SweepWorkflow"
 
 PIN_CATALOG: Final = "pin_catalog"
 SPLIT_GOAL: Final = "split_goal"
@@ -40,6 +41,8 @@ PREPARE_CALL: Final = "prepare_call"
 INVOKE_TOOL: Final = "invoke_tool"
 COLLECT_LEGS: Final = "collect_legs"
 UNDO_OBLIGATION: Final = "undo_obligation"
+FIND_STRANDED: Final = "find_stranded"
+RECOVER_MISSION: Final = "recover_mission"
 
 ACTIVITIES: Final = (
     PIN_CATALOG,
@@ -51,6 +54,8 @@ ACTIVITIES: Final = (
     INVOKE_TOOL,
     COLLECT_LEGS,
     UNDO_OBLIGATION,
+    FIND_STRANDED,
+    RECOVER_MISSION,
 )
 
 DECIDE_UPDATE: Final = "decide"
@@ -88,6 +93,16 @@ def leg_workflow_id(mission_id: str, leg_id: str) -> str:
 def rollback_workflow_id(mission_id: str) -> str:
     """The workflow id of a mission's rollback: derived, so that it can't run twice at once."""
     return f"{mission_id}.rollback"
+
+
+def mission_of(workflow_id: str) -> str:
+    """The mission that a workflow belongs to: itself, or that of a leg or a rollback."""
+    return workflow_id.partition(".")[0]
+
+
+def sweep_schedule_id(task_queue: str) -> str:
+    """The id of the schedule that sweeps; each task queue has its own, run by its own workers."""
+    return f"orchestrator-sweep-{task_queue}"
 
 
 def call_id(mission_id: str, leg_id: str, step: int) -> str:
@@ -249,18 +264,30 @@ class PreparedCall(Record):
         default=None, description="the standing approval that makes asking unnecessary"
     )
     obligation: Obligation | None = None
+    cancel: CancelCall | None = Field(
+        default=None, description="set for a tool that undoes: what it may undo of this mission"
+    )
 
 
 class CollectLegsInput(Record):
-    """Whose legs to collect."""
+    """Whose legs to collect, and which broken-off rollback to take over from."""
 
     mission_id: str
+    take_over: str | None = Field(
+        default=None, description="run id of an earlier rollback of the mission that was broken off"
+    )
 
 
 class CollectLegsOutput(Record):
-    """Every leg that was started, as it ended."""
+    """Every leg that was started, as it ended, and what an earlier rollback made of it."""
 
     legs: tuple[LegResult, ...]
+    taken_over: Ledger = Field(
+        default_factory=Ledger, description="the earlier rollback's ledger: newer than the legs'"
+    )
+    last_rollback: str | None = Field(
+        default=None, description="run id of the mission's newest rollback, if there is one"
+    )
 
 
 class UndoInput(Record):
@@ -270,10 +297,65 @@ class UndoInput(Record):
 
 
 class RollbackInput(Record):
-    """What starts a rollback, or continues it in a new run."""
+    """What starts a rollback."""
 
     mission_id: str
     reason: str = ""
+    take_over: str | None = Field(
+        default=None, description="run id of an earlier rollback of the mission that was broken off"
+    )
+
+
+class FindStrandedInput(Record):
+    """Which page of the workflows that were stopped from outside to look up."""
+
+    closed_after: datetime | None = Field(default=None, description="None: as long as is kept")
+    page_token: str = Field(default="", description="of the page before; empty for the first")
+
+
+class FindStrandedOutput(Record):
+    """Missions of one page: they, a leg or a rollback of theirs was stopped from outside."""
+
+    mission_ids: tuple[str, ...]
+    page_token: str = Field(default="", description="of the next page; empty after the last")
+
+
+class RecoverInput(Record):
+    """A mission that may have been left with live obligations."""
+
+    mission_id: str
+
+
+class Recovery(Record):
+    """What a sweep did about one mission."""
+
+    mission_id: str
+    done: Literal["started", "restarted", "nothing to do", "unreadable"]
+    why: str = ""
+
+
+class SweepReport(Record):
+    """What a sweep found and did."""
+
+    looked_at: int = Field(default=0, description="missions that were examined")
+    started: tuple[str, ...] = Field(
+        default=(), description="missions whose rollback it started, or started again"
+    )
+    unreadable: tuple[Recovery, ...] = Field(
+        default=(), description="missions that it could not examine; the next sweep tries again"
+    )
+    swept_until: datetime | None = Field(
+        default=None, description="what was stopped before this was dealt with"
+    )
+
+
+class SweepInput(Record):
+    """What starts a sweep, or continues it in a new run."""
+
+    closed_after: datetime | None = None
+    began_at: datetime | None = Field(default=None, description="None: it begins with this run")
+    page_token: str = ""
+    report: SweepReport = Field(default_factory=SweepReport)
 
 
 class ResolveInput(Record):

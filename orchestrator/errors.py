@@ -40,7 +40,8 @@ OrchestratorError
     ├── ServerUnreachable   no Temporal server at the address
     ├── NoWorker            nobody polls the task queue
     ├── ModelUnavailable    a model did not answer in time, or is overloaded
-    └── MissionNotFound     no mission with that id
+    ├── MissionNotFound     no mission with that id
+    └── QueryFailed         a workflow cannot be read: its worker does not replay it
 """
 
 from collections.abc import Sequence
@@ -349,6 +350,18 @@ class MissionNotFound(ServiceUnavailable):
         """Name the mission that was asked for."""
         self.mission_id = mission_id
         super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
+
+
+class QueryFailed(ServiceUnavailable):
+    """A workflow that cannot be read: its worker failed to replay it."""
+
+    def __init__(self, workflow_id: str, reason: str) -> None:
+        """Name the workflow and keep the worker's words, on one line."""
+        self.workflow_id = workflow_id
+        super().__init__(
+            f"{workflow_id} cannot be read ({' '.join(reason.split())}); it goes on or waits in "
+            "Temporal: run the workers with the code that it was started with, and ask again"
+        )
 
 
 class OverlayWarning(UserWarning):

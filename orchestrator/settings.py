@@ -2,6 +2,7 @@
 
 import json
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +35,7 @@ class Settings(BaseSettings):
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
         ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   may be called though not public
+        ORCHESTRATOR_SWEEP_INTERVAL=PT1M          or seconds; how often the sweep runs, 0 for never
         ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls
     """
 
@@ -62,6 +64,10 @@ class Settings(BaseSettings):
     )
     proxy: str | None = Field(
         default=None, description="URL of an HTTP proxy; HTTP_PROXY and its kin are not read"
+    )
+    sweep_interval: timedelta = Field(
+        default=timedelta(minutes=5),
+        description="how often missions that were stopped from outside are looked for; zero: never",
     )
     routing_profile: Path | None = Field(
         default=None, description="what `orchestrator route calibrate` wrote; None: the defaults"

@@ -13,7 +13,8 @@ from temporalio.client import Client
 
 from activities.boundary import heartbeats, translated_errors
 from activities.rollback import RollbackActivities
-from activities.tools import ToolActivities, check_grant
+from activities.sweep import SweepActivities
+from activities.tools import ToolActivities, check_grant, with_undo_arguments
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
@@ -28,6 +29,8 @@ from orchestrator.contracts import (
     CatalogPin,
     DiscoverInput,
     DiscoverOutput,
+    FindStrandedInput,
+    FindStrandedOutput,
     PlanStepInput,
     PlanStepOutput,
     PreparedCall,
@@ -194,6 +197,8 @@ def fake_tool(
     name: str,
     *,
     undo: str | None = None,
+    undo_with: JsonObject | None = None,
+    cancels: str | None = None,
     card_type: str | None = None,
     effect: Effect | None = None,
     idempotent: bool = True,
@@ -214,8 +219,10 @@ def fake_tool(
     Args:
         name: the operationId.
         undo: the operationId of the cancel tool; it need not be in the world.
+        undo_with: how the cancel tool's inputs are filled, by runtime expressions.
+        cancels: the operationId of the tool that this one undoes.
         card_type: of the card that must be approved; None when nothing is asked.
-        effect: by default an obligation when `undo` is given, else a read.
+        effect: by default an obligation when `undo` is given, a cancel with `cancels`, else a read.
         idempotent: whether it takes an idempotency key, and so may be called again.
         max_attempts: of its cancel, before it is parked.
         on_failure: what becomes of it then.
@@ -225,7 +232,9 @@ def fake_tool(
     compensation = None
     if undo is not None:
         compensation = Compensation(
-            cancel=ToolCallTemplate(tool=undo), max_attempts=max_attempts, on_failure=on_failure
+            cancel=ToolCallTemplate(tool=undo, arguments=undo_with or {}),
+            max_attempts=max_attempts,
+            on_failure=on_failure,
         )
     return Tool(
         name=name,
@@ -233,12 +242,19 @@ def fake_tool(
         domain="fake",
         summary=name.replace("_", " ").capitalize(),
         input_schema=input_schema or {"type": "object", "additionalProperties": True},
-        effect=effect or (Effect.OBLIGATION if undo else Effect.READ),
+        effect=effect or _effect(undo, cancels),
+        cancel_for=cancels,
         card_type=card_type,
         compensation=compensation,
         pii_fields=tuple(personal),
         idempotency_header="Idempotency-Key" if idempotent else None,
     )
+
+
+def _effect(undo: str | None, cancels: str | None) -> Effect:
+    if undo is not None:
+        return Effect.OBLIGATION
+    return Effect.CANCEL if cancels is not None else Effect.READ
 
 
 @dataclass(frozen=True)
@@ -283,8 +299,9 @@ class Hold:
 class FakeWorld:
     """The activities of missions, played from a script: no router, no planner, no provider.
 
-    Real are the catalog, the cards with their digests, the check of grants, and the reading of legs
-    from the server. Every attempt is recorded in order.
+    Real are the catalog, the cards with their digests, the check of grants, the reading of legs
+    from the server, and the recovery of missions that were stopped. Every attempt is recorded in
+    order.
 
     ```python
     world = FakeWorld(client, [fake_tool("book_flight", undo="cancel_flight")])
@@ -323,6 +340,8 @@ class FakeWorld:
         wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
         self._called = ToolActivities(catalogs, wire, MemoryGrants())
         self._undone = RollbackActivities(catalogs, wire, client)
+        self._swept = SweepActivities(client)
+        self._stranded: tuple[tuple[str, ...], ...] = ((),)
 
     # -- the script -------------------------------------------------------------------------------
 
@@ -349,6 +368,10 @@ class FakeWorld:
     def find(self, query: str, *tools: str) -> None:
         """What `tools.discover` finds for a query."""
         self._found[query] = tools
+
+    def strand(self, *pages: tuple[str, ...]) -> None:
+        """The ids of missions that a sweep finds to be stopped, page by page."""
+        self._stranded = pages
 
     def hold(self, activity_name: str, subject: str = "") -> Hold:
         """Hold every attempt of an activity on a subject until it is released."""
@@ -398,6 +421,8 @@ class FakeWorld:
             self._invoke_tool,
             self._undone.collect_legs,
             self._undo_obligation,
+            self._find_stranded,
+            self._swept.recover_mission,
         ]
 
     @activity.defn(name=contracts.PIN_CATALOG)
@@ -457,7 +482,8 @@ class FakeWorld:
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
-        return await played(call) if callable(played) else played
+        outcome = await played(call) if callable(played) else played
+        return with_undo_arguments(self.catalog.tool(call.tool), call, outcome)
 
     @activity.defn(name=contracts.UNDO_OBLIGATION)
     async def _undo_obligation(self, undo: UndoInput) -> UndoOutcome:
@@ -467,6 +493,15 @@ class FakeWorld:
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         return await played(undo.obligation) if callable(played) else played
+
+    @activity.defn(name=contracts.FIND_STRANDED)
+    async def _find_stranded(self, wanted: FindStrandedInput) -> FindStrandedOutput:
+        await self._enter(contracts.FIND_STRANDED, wanted.page_token, wanted)
+        page = int(wanted.page_token or 0)
+        more = page + 1 < len(self._stranded)
+        return FindStrandedOutput(
+            mission_ids=self._stranded[page], page_token=str(page + 1) if more else ""
+        )
 
     async def _enter(self, activity_name: str, subject: str, message: Record) -> None:
         at = activity.info().started_time

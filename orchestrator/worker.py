@@ -13,8 +13,19 @@ from temporalio.api.operatorservice.v1 import (
     AddSearchAttributesRequest,
     ListSearchAttributesRequest,
 )
-from temporalio.client import Client
-from temporalio.worker import Worker
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleIntervalSpec,
+    SchedulePolicy,
+    ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
+)
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Plugin, Worker
 
 from activities import all_activities
 from orchestrator import contracts
@@ -24,7 +35,9 @@ from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import FilePiiVault
 from orchestrator.adapters.route_traces import FILE_NAME, RouteTraces
 from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.adapters.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.contracts import SweepInput
 from orchestrator.errors import UsageError
 from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.choosing import ChoosingPlanner
@@ -37,6 +50,8 @@ from workflows import ALL_WORKFLOWS
 _STICKY = timedelta(seconds=3)
 """How long a workflow task waits for the worker that has its history cached, before any other may
 have it: short, so that missions go on soon after a worker dies."""
+
+_LONGEST_SWEEP = timedelta(hours=1)
 
 
 def default_tools(settings: Settings) -> ToolClient:
@@ -98,6 +113,7 @@ def build(
     tools: ToolClient | None = None,
     grants: GrantBook | None = None,
     traces: RouteTraces | None = None,
+    plugins: Sequence[Plugin] = (),
 ) -> list[Worker]:
     """One worker per task queue: the settings' own, and each that an agent profile names.
 
@@ -125,8 +141,10 @@ def build(
             task_queue=queue,
             workflows=ALL_WORKFLOWS,
             activities=activities,
+            workflow_runner=TaskOrderedRunner(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             graceful_shutdown_timeout=timedelta(seconds=5),
+            plugins=plugins,
         )
         for queue in queues
     ]
@@ -148,16 +166,73 @@ async def register_search_attributes(client: Client) -> None:
         )
 
 
-async def run_worker(client: Client, settings: Settings, *, ready: Callable[[], None]) -> None:
+async def schedule_sweep(client: Client, task_queue: str, interval: timedelta) -> None:
+    """Have the server start a sweep at each interval; one that is scheduled already is kept so.
+
+    Any number of workers may do this. An operator's pause stays; zero takes the schedule away.
+    """
+    schedule_id = contracts.sweep_schedule_id(task_queue)
+    if not interval:
+        await _unschedule(client, schedule_id)
+        return
+    wanted = _sweep_schedule(schedule_id, task_queue, interval)
+    try:
+        await client.create_schedule(schedule_id, wanted)
+    except ScheduleAlreadyRunningError:
+
+        def same_or_new(found: ScheduleUpdateInput) -> ScheduleUpdate | None:
+            before = found.description.schedule
+            if [spec.every for spec in before.spec.intervals] == [interval]:
+                return None
+            wanted.state = before.state
+            return ScheduleUpdate(wanted)
+
+        await client.get_schedule_handle(schedule_id).update(same_or_new)
+
+
+def _sweep_schedule(schedule_id: str, task_queue: str, interval: timedelta) -> Schedule:
+    return Schedule(
+        action=ScheduleActionStartWorkflow(
+            contracts.SWEEP_WORKFLOW,
+            SweepInput(),
+            id=schedule_id,
+            task_queue=task_queue,
+            # One that hangs must not keep all later ones from starting.
+            execution_timeout=_LONGEST_SWEEP,
+            static_summary="look for missions that were stopped",
+        ),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=interval)]),
+        # The next sweep finds whatever one that was missed would have found.
+        policy=SchedulePolicy(catchup_window=interval),
+    )
+
+
+async def _unschedule(client: Client, schedule_id: str) -> None:
+    try:
+        await client.get_schedule_handle(schedule_id).delete()
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+
+
+async def run_worker(
+    client: Client,
+    settings: Settings,
+    *,
+    ready: Callable[[], None],
+    catalog: Catalog | None = None,
+    plugins: Sequence[Plugin] = (),
+) -> None:
     """Serve until SIGTERM or SIGINT; `ready` is called once when polling has begun."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stop.set)
     await register_search_attributes(client)
+    await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
     async with AsyncExitStack() as stack:
         tools = await stack.enter_async_context(default_tools(settings))
-        for worker in build(client, settings, tools=tools):
+        for worker in build(client, settings, catalog=catalog, tools=tools, plugins=plugins):
             await stack.enter_async_context(worker)
         ready()
         await stop.wait()

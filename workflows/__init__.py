@@ -3,7 +3,8 @@
 from workflows.leg import LegWorkflow
 from workflows.mission import MissionWorkflow
 from workflows.rollback import RollbackWorkflow
+from workflows.sweep import SweepWorkflow
 
-ALL_WORKFLOWS = (MissionWorkflow, LegWorkflow, RollbackWorkflow)
+ALL_WORKFLOWS = (MissionWorkflow, LegWorkflow, RollbackWorkflow, SweepWorkflow)
 
-__all__ = ["ALL_WORKFLOWS", "LegWorkflow", "MissionWorkflow", "RollbackWorkflow"]
+__all__ = ["ALL_WORKFLOWS", "LegWorkflow", "MissionWorkflow", "RollbackWorkflow", "SweepWorkflow"]

@@ -1,6 +1,6 @@
 """The only door from workflows to activities: a typed function each, with its time and retries."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -14,14 +14,17 @@ with workflow.unsafe.imports_passed_through():
         CollectLegsOutput,
         DiscoverInput,
         DiscoverOutput,
+        FindStrandedInput,
+        FindStrandedOutput,
         PlanStepInput,
         PlanStepOutput,
         PreparedCall,
         PrepareInput,
+        RecoverInput,
+        Recovery,
         ToolCall,
         UndoInput,
     )
-    from orchestrator.mission import LegResult
     from orchestrator.outcome import ToolOutcome
     from orchestrator.planning.decision import GoalBrief, MissionPlan, StepContext
     from orchestrator.routing.selection import Selection
@@ -151,11 +154,14 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
         return ToolOutcome(kind="unknown", reason=first_words(error))
 
 
-async def collect_legs(mission_id: str) -> tuple[LegResult, ...]:
-    """Every leg of the mission as it ended; waits as long as one is still running."""
+async def collect_legs(mission_id: str, *, take_over: str | None = None) -> CollectLegsOutput:
+    """Every leg of the mission as it ended; waits as long as one is still running.
+
+    With the run id of a rollback that was broken off, also what that one had noted.
+    """
     output: CollectLegsOutput = await workflow.execute_activity(
         contracts.COLLECT_LEGS,
-        CollectLegsInput(mission_id=mission_id),
+        CollectLegsInput(mission_id=mission_id, take_over=take_over),
         result_type=CollectLegsOutput,
         start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=_HEARTBEAT,
@@ -164,27 +170,55 @@ async def collect_legs(mission_id: str) -> tuple[LegResult, ...]:
         ),
         summary="collect the ledgers of all legs",
     )
-    return output.legs
+    return output
 
 
 async def undo_obligation(obligation: Obligation) -> UndoOutcome:
-    """Undo one obligation, with the time and attempts that its contract gives.
+    """One attempt to undo one obligation, with the time that its contract gives.
 
     Raises:
-        ActivityError: all attempts are spent.
+        ActivityError: it came to nothing clear; `undo_failure` says how.
     """
     answer: UndoOutcome = await workflow.execute_activity(
         contracts.UNDO_OBLIGATION,
         UndoInput(obligation=obligation),
         result_type=UndoOutcome,
-        # An undo is at most a probe and a cancel, each within the contract's time.
-        start_to_close_timeout=2 * obligation.cancel_timeout + contracts.INVOKE_MARGIN,
+        # At most a leg's own cancel, a probe and a cancel, each within the contract's time.
+        start_to_close_timeout=3 * obligation.cancel_timeout + contracts.INVOKE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=500),
-            maximum_interval=timedelta(seconds=60),
-            maximum_attempts=obligation.cancel_max_attempts,
-        ),
+        # How often it is tried is counted where the rollback can be read and replayed.
+        retry_policy=RetryPolicy(maximum_attempts=1),
         summary=f"undo {obligation.tool} with {obligation.cancel_tool or 'nothing declared'}",
+    )
+    return answer
+
+
+async def find_stranded(closed_after: datetime | None, page_token: str) -> FindStrandedOutput:
+    """One page of the missions that were stopped from outside, or that lost a leg or a rollback."""
+    page: FindStrandedOutput = await workflow.execute_activity(
+        contracts.FIND_STRANDED,
+        FindStrandedInput(closed_after=closed_after, page_token=page_token),
+        result_type=FindStrandedOutput,
+        start_to_close_timeout=timedelta(seconds=30),
+        retry_policy=_RETRY_THINK,
+        summary="find what was stopped",
+    )
+    return page
+
+
+async def recover_mission(mission_id: str) -> Recovery:
+    """Start the rollback of one mission that was stopped, if it needs one.
+
+    Raises:
+        ActivityError: it could not be examined, for instance for want of a worker that knows it.
+    """
+    answer: Recovery = await workflow.execute_activity(
+        contracts.RECOVER_MISSION,
+        RecoverInput(mission_id=mission_id),
+        result_type=Recovery,
+        start_to_close_timeout=timedelta(seconds=30),
+        heartbeat_timeout=_HEARTBEAT,
+        retry_policy=RetryPolicy(maximum_attempts=3),
+        summary=f"recover {mission_id}",
     )
     return answer

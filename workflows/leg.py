@@ -205,7 +205,7 @@ class LegWorkflow:
             outcome.reason or outcome.contract_breach,
             at=outcome.answered_at,
         )
-        if outcome.kind == "unknown" and allowed.obligation is not None:
+        if outcome.kind == "unknown" and (allowed.obligation or allowed.cancel) is not None:
             raise LegLost(
                 f"whether {decision.tool} took effect is unknown ({outcome.reason}); "
                 "rollback finds out"
@@ -303,8 +303,7 @@ class LegWorkflow:
         if allowed.side_effect:
             deadline = workflow.now() + calls.longest_call(call, attempts)
             call = call.model_copy(update={"deadline": deadline})
-        if allowed.obligation is not None:
-            self._write_ahead(allowed)
+        self._write_ahead(allowed)
         self._update(tool_calls=self._state.tool_calls + 1)
         outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
         self._settle(allowed, outcome)
@@ -313,8 +312,13 @@ class LegWorkflow:
         return outcome
 
     def _write_ahead(self, allowed: PreparedCall) -> None:
-        assert allowed.obligation is not None
+        """Note what this call may leave, or may undo, before it is sent."""
         assert allowed.call is not None
+        if allowed.cancel is not None:
+            cancel = allowed.cancel.model_copy(update={"written_at": workflow.now()})
+            self._update(ledger=self._state.ledger.cancelling(cancel))
+        if allowed.obligation is None:
+            return
         attempts = self._input.policy.call_attempts if allowed.repeatable else 1
         obligation = allowed.obligation.model_copy(
             update={
@@ -327,16 +331,16 @@ class LegWorkflow:
 
     def _settle(self, allowed: PreparedCall, outcome: ToolOutcome) -> None:
         assert allowed.call is not None
+        ledger = self._state.ledger
+        # Not workflow.now(): after a worker's death that may still be the time before it, and
+        # rollback undoes in the order of these times.
+        at = outcome.answered_at or workflow.now()
         if allowed.obligation is not None:
-            written = next(
-                o
-                for o in self._state.ledger.obligations
-                if o.obligation_id == allowed.obligation.obligation_id
-            )
-            # Not workflow.now(): after a worker's death that may still be the time before it, and
-            # rollback undoes in the order of these times.
-            answered = written.answered(outcome, at=outcome.answered_at or workflow.now())
-            self._update(ledger=self._state.ledger.written(answered))
+            written = ledger.obligation(allowed.obligation.obligation_id)
+            self._update(ledger=ledger.written(written.answered(outcome, at=at)))
+        if allowed.cancel is not None:
+            sent = ledger.cancel(allowed.cancel.call_id)
+            self._update(ledger=ledger.cancelling(sent.answered(outcome, at=at)))
         if outcome.kind == "succeeded" and allowed.spends:
             self._update(spend=self._state.spend.plus(outcome.price))
         decision = CallTool(tool=allowed.call.tool, arguments=allowed.call.arguments)

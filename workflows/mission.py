@@ -145,6 +145,7 @@ class MissionWorkflow:
             task = asyncio.create_task(self._run_leg(leg))
             task.add_done_callback(lambda _, leg_id=leg.leg_id: ended.append(leg_id))  # type: ignore[misc]
             running[leg.leg_id] = task
+        self._describe()
 
     def _deadline(self) -> datetime:
         return workflow.info().start_time + self._request.policy.deadline
@@ -194,21 +195,24 @@ class MissionWorkflow:
         if not self._started:
             return
         self._show(MissionStatus.ROLLING_BACK)
-        legs = await calls.collect_legs(self._mission_id)
-        self._results = {leg.leg_id: leg for leg in legs}
-        self._ledger = Ledger.merged(leg.ledger for leg in legs)
+        collected = await calls.collect_legs(self._mission_id)
+        self._results = {leg.leg_id: leg for leg in collected.legs}
+        self._ledger = Ledger.merged(leg.ledger for leg in collected.legs)
         if not self._ledger.live():
             return
-        await self._start_rollback()
+        await self._start_rollback(take_over=collected.last_rollback)
         await workflow.wait_condition(lambda: self._rollback is not None)
         assert self._rollback is not None
         self._ledger = self._rollback.ledger
 
-    async def _start_rollback(self) -> None:
+    async def _start_rollback(self, *, take_over: str | None) -> None:
+        """Start it, or a new run that goes on where one from before us stopped."""
         try:
             await workflow.start_child_workflow(
                 contracts.ROLLBACK_WORKFLOW,
-                RollbackInput(mission_id=self._mission_id, reason=self._error or ""),
+                RollbackInput(
+                    mission_id=self._mission_id, reason=self._error or "", take_over=take_over
+                ),
                 id=contracts.rollback_workflow_id(self._mission_id),
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
@@ -337,7 +341,11 @@ class MissionWorkflow:
         """Make the status visible in the Temporal UI: search attribute and current details."""
         self._status = status
         workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
-        lines = [f"**{status.value}**: {self._request.goal}", ""]
+        self._describe()
+
+    def _describe(self) -> None:
+        """Current details for the Temporal UI; they are asked for, so no history grows by them."""
+        lines = [f"**{self._status.value}**: {self._request.goal}", ""]
         lines += [
             f"- {leg.leg_id} ({leg.agent.name}): {self._leg(leg).status.value}, {leg.goal}"
             for leg in self._plan.legs

@@ -21,6 +21,7 @@ COMMANDS = (
     "rollback",
     "tools",
     "route",
+    "chaos",
     "pii",
     "worker",
     "sandbox",

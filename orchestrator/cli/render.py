@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.catalog.tool import Tool
     from orchestrator.client import MissionSummary
     from orchestrator.confirm import ConfirmationCard
+    from orchestrator.contracts import SweepReport
     from orchestrator.demo import DemoMission, DemoReport
     from orchestrator.devserver import Stack
     from orchestrator.mission import MissionResult, Question
@@ -207,6 +208,15 @@ def rollback(console: Console, report: RollbackReport) -> None:
             f"parked: orchestrator rollback resolve {obligation.obligation_id} "
             "retry|cancelled|accept"
         )
+
+
+def sweep(console: Console, report: SweepReport) -> None:
+    """What a sweep did."""
+    console.print(f"{report.looked_at} stopped missions examined")
+    for mission_id in report.started:
+        console.print(f"rolled back: orchestrator rollback show {mission_id}")
+    for mission in report.unreadable:
+        console.print(f"not examined: {mission.mission_id}: {escape(mission.why)}")
 
 
 def cards(console: Console, found: Sequence[ConfirmationCard]) -> None:

@@ -7,10 +7,11 @@ import typer
 from orchestrator.cli import render
 from orchestrator.cli.output import AsJson, console, print_json, run, whoami
 from orchestrator.client import MissionClient
+from orchestrator.contracts import SweepReport
 from orchestrator.errors import UsageError
 from orchestrator.saga import Resolution, RollbackReport
 
-app = typer.Typer(help="See what is parked and resolve it.", no_args_is_help=True)
+app = typer.Typer(help="See what is parked, resolve it, and sweep.", no_args_is_help=True)
 
 _WORDS: dict[str, Resolution] = {"retry": "retry", "cancelled": "cancelled", "accept": "accept"}
 
@@ -75,3 +76,22 @@ def resolve(
         )
 
     render.rollback(console, run(send()))
+
+
+@app.command()
+def sweep(as_json: AsJson = False) -> None:
+    """Roll back, now, every mission that was terminated or timed out and left something.
+
+    Workers do it by themselves every few minutes (ORCHESTRATOR_SWEEP_INTERVAL).
+
+    Example: orchestrator rollback sweep
+    """
+
+    async def ask() -> SweepReport:
+        return await (await MissionClient.connect()).sweep()
+
+    report = run(ask())
+    if as_json:
+        print_json(report)
+    else:
+        render.sweep(console, report)

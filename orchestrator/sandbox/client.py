@@ -51,9 +51,9 @@ class SandboxClient:
         plan = {"seed": seed, "rules": RULES.dump_python(list(rules), mode="json")}
         (await self._http.put("/faults", json=plan)).raise_for_status()
 
-    async def faults(self) -> JsonObject:
-        """The planned trouble, and how often each rule struck."""
-        return await self._get("/faults")
+    async def faults(self, request_prefix: str = "") -> JsonObject:
+        """The planned trouble, of one prefix or all, and how often each rule struck."""
+        return await self._get("/faults", request_prefix=request_prefix)
 
     async def clear_faults(self) -> None:
         """No trouble from now on."""
@@ -69,8 +69,11 @@ class SandboxClient:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _get(self, path: str, mission_id: str | None = None) -> JsonObject:
-        params = {} if mission_id is None else {"mission": mission_id}
+    async def _get(
+        self, path: str, mission_id: str | None = None, *, request_prefix: str = ""
+    ) -> JsonObject:
+        given = {"mission": mission_id, "request_prefix": request_prefix}
+        params = {name: value for name, value in given.items() if value}
         response = await self._http.get(path, params=params)
         response.raise_for_status()
         found: JsonObject = response.json()

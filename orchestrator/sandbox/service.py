@@ -65,7 +65,11 @@ class Service:
         self, operation: Operation, request: Request, path: str, body: bytes
     ) -> Response | None:
         """The response, or None when the connection is to be closed without one."""
-        trouble = self._faults.draw(operation.operation_id, is_cancel=operation.kind is Kind.CANCEL)
+        trouble = self._faults.draw(
+            operation.operation_id,
+            is_cancel=operation.kind is Kind.CANCEL,
+            request_id=request.headers.get("x-request-id"),
+        )
         if trouble.delay_s:
             await asyncio.sleep(trouble.delay_s)
         visit = _Visit(self, operation, request, path, body, trouble)

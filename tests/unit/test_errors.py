@@ -24,6 +24,7 @@ MADE: tuple[OrchestratorError, ...] = (
     errors.ServerUnreachable("localhost:7233"),
     errors.NoWorker("orchestrator"),
     errors.MissionNotFound("trip"),
+    errors.QueryFailed("trip", "[TMPRL1100] Nondeterminism error"),
 )
 
 

@@ -1,0 +1,63 @@
+"""Reading the legs of a mission from the server, however they and the mission ended."""
+
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from orchestrator import contracts
+from orchestrator.adapters.rollbacks import described, query_or_none
+from orchestrator.mission import LegResult, LegStatus
+from orchestrator.saga import Ledger
+
+_NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})
+
+
+class LegsRunning(Exception):
+    """A leg has not stopped yet, so what it leaves is not known; it was asked to stop."""
+
+
+class LegReader:
+    """Reads legs by query, which is answered from history: a terminated leg is like any other."""
+
+    def __init__(self, client: Client) -> None:
+        """Take the server that missions run on."""
+        self._client = client
+
+    async def legs(self, mission_id: str) -> tuple[LegResult, ...]:
+        """Every leg that was started, as it ended.
+
+        Raises:
+            LegsRunning: one has not ended; it was asked to.
+        """
+        mission = self._client.get_workflow_handle(mission_id)
+        started = await query_or_none(mission, contracts.LEGS_QUERY, list[str])
+        legs = [await self._leg(mission_id, leg_id) for leg_id in started or ()]
+        return tuple(leg for leg in legs if leg is not None)
+
+    async def ledger(self, mission_id: str) -> Ledger:
+        """What all legs left.
+
+        Raises:
+            LegsRunning: one has not ended; it was asked to.
+        """
+        return Ledger.merged(leg.ledger for leg in await self.legs(mission_id))
+
+    async def _leg(self, mission_id: str, leg_id: str) -> LegResult | None:
+        handle = self._client.get_workflow_handle(contracts.leg_workflow_id(mission_id, leg_id))
+        description = await described(handle)
+        if description is None:
+            return None  # it was about to be started when the mission stopped
+        if description.status is WorkflowExecutionStatus.RUNNING:
+            # A leg that outlived its mission would go on booking behind the rollback.
+            await handle.cancel()
+            raise LegsRunning(f"the leg {leg_id} has not stopped yet")
+        leg = await query_or_none(handle, contracts.RESULT_QUERY, LegResult)
+        return None if leg is None else _as_ended(leg, description.status)
+
+
+def _as_ended(leg: LegResult, status: WorkflowExecutionStatus | None) -> LegResult:
+    """The leg, with an end of its own when it was stopped too hard to note one down."""
+    if leg.status in _NOTED_ENDS:
+        return leg
+    how = "stopped" if status is None else status.name.lower().replace("_", " ")
+    return leg.model_copy(
+        update={"status": LegStatus.FAILED, "error": leg.error or f"the leg was {how}"}
+    )

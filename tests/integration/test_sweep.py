@@ -1,0 +1,140 @@
+"""Missions and rollbacks that are terminated: the sweep finds them, and nobody has to notice."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from orchestrator import contracts
+from orchestrator.client import MissionClient, MissionHandle
+from orchestrator.confirm import ConfirmationCard
+from orchestrator.contracts import MissionInput, SweepReport
+from orchestrator.demo import TRIP
+from orchestrator.mission import MissionRequest
+from orchestrator.saga import Obligation, RollbackReport
+from orchestrator.sandbox import FaultRule
+from orchestrator.testing import approve, eventually, run_to_end, states_of
+from orchestrator.worker import schedule_sweep
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Cli, Witness
+
+
+async def book_and_terminate(client: MissionClient) -> MissionHandle:
+    """A trip whose flight and hotel are booked when somebody terminates it."""
+    mission = await client.start(MissionRequest(goal=TRIP))
+
+    async def all_but_expenses(mission: MissionHandle, card: ConfirmationCard) -> None:
+        if card.tool != "expense_file_report":
+            await approve(mission, card)
+
+    going = asyncio.create_task(run_to_end(mission, all_but_expenses))
+
+    async def asks_to_expense() -> bool:
+        return "expense_file_report" in [card.tool for card in await mission.confirmations()]
+
+    await eventually(asks_to_expense)
+    going.cancel()
+    await client.temporal.get_workflow_handle(mission.mission_id).terminate("chaos")
+    return mission
+
+
+async def sweep_until_found(client: MissionClient, mission_id: str) -> SweepReport:
+    """Sweep until it starts this mission's rollback: what has just ended shows a moment later."""
+
+    async def found() -> SweepReport | None:
+        report = await client.sweep()
+        return report if mission_id in report.started else None
+
+    report = await eventually(found)
+    assert report is not None
+    return report
+
+
+async def test_what_a_terminated_rollback_had_noted_is_taken_over(
+    client: MissionClient, sandbox: Witness, cli: Cli
+) -> None:
+    """The sweep starts a rollback, and starts it again when that is terminated, to one end.
+
+    What an operator had accepted stays accepted, and what was cancelled is cancelled once.
+    """
+    await sandbox.set_faults(
+        [
+            FaultRule(operation_id="hotel_cancel_booking", kind="refuse_cancel"),
+            FaultRule(operation_id="flight_cancel_booking", kind="latency", delay_s=1.5),
+        ]
+    )
+    mission = await book_and_terminate(client)
+    await sweep_until_found(client, mission.mission_id)
+
+    async def parked() -> tuple[Obligation, ...]:
+        return (await client.rollback_report(mission.mission_id)).parked
+
+    (hotel,) = await eventually(parked)
+    await client.resolve(hotel.obligation_id, "accept", operator="ops")
+    first = client.temporal.get_workflow_handle(contracts.rollback_workflow_id(mission.mission_id))
+    broken_off = (await first.describe()).run_id
+    await first.terminate("chaos")
+    await sandbox.clear_faults()
+    await sweep_until_found(client, mission.mission_id)
+    report = await client.rollback(mission.mission_id, reason="to see its end")
+    again = await cli("rollback", "sweep", "--json")
+    effects = await sandbox.ledger(mission.mission_id)
+
+    assert report.took_over == broken_off
+    assert states_of(report.ledger) == {
+        "flight_book_offer": "cancelled",
+        "hotel_book_room": "accepted",
+    }
+    assert [e["operation"] for e in effects if e["kind"] == "cancel"] == ["flight_cancel_booking"]
+    assert mission.mission_id not in SweepReport.model_validate(again.document).started
+
+
+async def test_a_mission_terminated_before_it_began_left_nothing(client: MissionClient) -> None:
+    """Its rollback ends at once, though no worker ever saw the mission."""
+    mission_id = "stopped-at-the-door"
+    handle = await client.temporal.start_workflow(
+        contracts.MISSION_WORKFLOW,
+        MissionInput(request=MissionRequest(goal="go", mission_id=mission_id)),
+        id=mission_id,
+        task_queue="nobody-polls-this",
+    )
+    await handle.terminate("chaos")
+    report = await client.rollback(mission_id, reason="to be sure")
+
+    assert report == RollbackReport(mission_id=mission_id, settled=True)
+
+
+async def test_the_schedule_follows_the_setting(client: MissionClient) -> None:
+    """Workers that start with the same setting change nothing; another one counts from then on."""
+    queue = "sweeps-of-a-test"
+    handle = client.temporal.get_schedule_handle(contracts.sweep_schedule_id(queue))
+
+    async def interval() -> timedelta:
+        return (await handle.describe()).schedule.spec.intervals[0].every
+
+    await schedule_sweep(client.temporal, queue, timedelta(hours=5))
+    await handle.pause(note="maintenance")
+    await schedule_sweep(client.temporal, queue, timedelta(hours=5))
+    first = await interval()
+    await schedule_sweep(client.temporal, queue, timedelta(hours=7))
+    second = await interval()
+    paused = (await handle.describe()).schedule.state.paused
+    await schedule_sweep(client.temporal, queue, timedelta(0))
+    await schedule_sweep(client.temporal, queue, timedelta(0))
+    left = [s.id async for s in await client.temporal.list_schedules()]
+
+    assert (first, second) == (timedelta(hours=5), timedelta(hours=7))
+    assert paused
+    assert contracts.sweep_schedule_id(queue) not in left
+
+
+async def test_a_worker_schedules_the_sweep(client: MissionClient) -> None:
+    """Nobody has to ask for it: it is there once the first worker is."""
+    schedule_id = contracts.sweep_schedule_id("orchestrator")
+    found = await client.temporal.get_schedule_handle(schedule_id).describe()
+    action = found.schedule.action
+
+    assert [spec.every for spec in found.schedule.spec.intervals] == [timedelta(minutes=5)]
+    assert getattr(action, "workflow", None) == contracts.SWEEP_WORKFLOW
