@@ -1,6 +1,6 @@
 """Capability cards: what the router knows of a tool, prepared for scoring."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -42,6 +42,8 @@ class CapabilityCard:
     tag_stems: tuple[str, ...]
     example_stems: tuple[tuple[str, ...], ...]
     verb: str
+    is_probe: bool
+    """Whether it only looks up what an unclear call did, by a reference that no person knows."""
 
     @property
     def is_side_effect(self) -> bool:
@@ -54,8 +56,8 @@ class CapabilityCard:
         return self.action in SIDE_EFFECT_ACTIONS
 
 
-def make_card(tool: Tool) -> CapabilityCard:
-    """The card of a tool."""
+def make_card(tool: Tool, *, is_probe: bool = False) -> CapabilityCard:
+    """The card of a tool; `is_probe` is what `probes_of` says of it."""
     verb, action = _verb_and_action(tool)
     hidden = {*tool.pii_fields, *tool.reference_inputs}
     required = tuple(name for name in _required(tool) if name not in hidden)
@@ -75,7 +77,14 @@ def make_card(tool: Tool) -> CapabilityCard:
         tag_stems=tuple(content_stems(" ".join((*_own_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
         verb=verb,
+        is_probe=is_probe,
     )
+
+
+def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
+    """The names of tools that others declare as the probe of their compensation."""
+    found = (tool.compensation.probe for tool in tools if tool.compensation)
+    return frozenset(probe.tool for probe in found if probe)
 
 
 def _own_domain(tool: Tool) -> tuple[str, ...]:

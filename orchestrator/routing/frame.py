@@ -3,13 +3,11 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from orchestrator.intent import Action, IntentFrame, Slot
-from orchestrator.routing.clauses import split_clauses, without_lead
+from orchestrator.routing.clauses import without_lead
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.slots import read_slots
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import (
     NOUN_LIKE_VERBS,
@@ -42,7 +40,8 @@ _MAX_OBJECTS = 6
 class ClauseReading:
     """One clause, read: `stems` of its content words, `objects` the nouns after its verb.
 
-    `unwanted` are the stems of what other clauses say is not to be done.
+    `unwanted` are the stems of what other clauses say is not to be done, `reference` the words that
+    point at what came before.
     """
 
     text: str
@@ -52,6 +51,7 @@ class ClauseReading:
     objects: tuple[str, ...] = ()
     is_negated: bool = False
     unwanted: tuple[str, ...] = ()
+    reference: str = ""
 
     @property
     def asks_side_effect(self) -> bool:
@@ -69,7 +69,7 @@ def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
         verb=verb,
         action=action,
         objects=_objects(rest),
-        is_negated=bool(_NEGATED.search(clause[: len(clause) - len(rest)])),
+        is_negated=bool(_NEGATED.search(clause[: _start_of(verb, clause, rest)])),
     )
 
 
@@ -92,27 +92,6 @@ def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
     )
 
 
-def read_frame(
-    text: str,
-    *,
-    now: datetime | None,
-    vocabulary: CatalogVocabulary,
-    context: RouteContext | None = None,
-) -> IntentFrame:
-    """The intent frame of a request, from plain text and the catalog's words.
-
-    Args:
-        text: the request.
-        now: the requester's time, for "tomorrow"; None leaves out dates that need it.
-        vocabulary: what the catalog's words say of its domains.
-        context: the step the request is made in; its last error marks a failed retry.
-    """
-    context = context or RouteContext()
-    clauses = split_clauses(text, verbs=vocabulary.verbs)
-    readings = [read_clause(clause, verbs=vocabulary.verbs) for clause in clauses]
-    return frame_of(readings, read_slots(text, now=now), vocabulary=vocabulary, context=context)
-
-
 def frame_of(
     readings: Collection[ClauseReading],
     slots: Collection[Slot],
@@ -120,7 +99,14 @@ def frame_of(
     vocabulary: CatalogVocabulary,
     context: RouteContext,
 ) -> IntentFrame:
-    """The frame of clauses that were read already; see `read_frame`."""
+    """The intent frame of clauses and values that were read.
+
+    Args:
+        readings: of the request's clauses, in order.
+        slots: its values.
+        vocabulary: what the catalog's words say of its domains.
+        context: the step the request is made in; its last error marks a failed retry.
+    """
     asked = [r for r in readings if not r.is_negated]
     main = next((r for r in asked if r.action is not Action.UNKNOWN), None)
     main = main or next(iter(asked), None) or next(iter(readings), ClauseReading("", ()))
@@ -130,6 +116,7 @@ def frame_of(
         action=main.action,
         verb=main.verb,
         objects=tuple(dict.fromkeys(word for r in readings for word in r.objects)),
+        references=tuple(r.reference for r in readings if r.reference),
         slots=tuple(slot for slot in slots if slot.value is not None),
         side_effect_allowed=any(r.asks_side_effect for r in readings),
         previous_tool_error=context.last_error is not None,
@@ -159,6 +146,12 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
         if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
             return word, action_of_stem(stem(word)), bare
     return (first if first not in STOP_WORDS else ""), Action.UNKNOWN, bare
+
+
+def _start_of(verb: str, clause: str, rest: str) -> int:
+    """Where the verb of a clause stands, or where what is done to something begins."""
+    match = re.search(rf"\b{re.escape(verb)}\b", clause, re.IGNORECASE) if verb else None
+    return match.start() if match else len(clause) - len(rest)
 
 
 def _after(text: str, word: str) -> str:

@@ -7,19 +7,23 @@ from datetime import datetime
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.errors import EmbedderUnavailable
 from orchestrator.intent import IntentFrame, Slot
 from orchestrator.routing.adaptive_k import adaptive_k
-from orchestrator.routing.cards import make_card
+from orchestrator.routing.cards import make_card, probes_of
 from orchestrator.routing.clauses import clause_spans, without_lead
 from orchestrator.routing.confidence import confidence_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
+from orchestrator.routing.embedding import CardSimilarity
 from orchestrator.routing.frame import ClauseReading, frame_of, joined, read_clause
 from orchestrator.routing.phrases import warm_up
 from orchestrator.routing.prerequisites import Producers
 from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.reference import resolve
 from orchestrator.routing.scorer import Scorer, ScoreTable
-from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.routing.selection import USED, RouteContext, Selection
 from orchestrator.routing.slots import read_slots
+from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import STOP_WORDS, content_stems, is_verb, stem
 
@@ -42,6 +46,7 @@ class _Reading:
     clauses: tuple[ClauseReading, ...]
     whole: ScoreTable | None
     parts: tuple[ScoreTable, ...]
+    embedder: str = ""
 
     @property
     def tables(self) -> tuple[ScoreTable, ...]:
@@ -67,6 +72,7 @@ class Router:
         profile: RoutingProfile | None = None,
         clock: Callable[[], float] | None = None,
         timeout_s: float = TIMEOUT_S,
+        similarity: CardSimilarity | None = None,
     ) -> None:
         """Prepare the cards and indexes of a catalog.
 
@@ -75,13 +81,19 @@ class Router:
             profile: feature weights and thresholds; the fitted defaults when None.
             clock: seconds from any origin, e.g. time.monotonic; None: routing takes what it takes.
             timeout_s: how long one routing may take before every tool is forwarded.
+            similarity: an embedder's view of the catalog's cards, one more feature; when it has no
+                answer, the others decide.
         """
         self._clock = clock
         self._timeout_s = timeout_s
+        self._similarity = similarity
         self._catalog = catalog
         self._profile = profile or RoutingProfile()
-        self._cards = tuple(make_card(tool) for tool in catalog.tools.values())
+        probes = probes_of(catalog.tools.values())
+        self._cards = tuple(make_card(t, is_probe=t.name in probes) for t in catalog.tools.values())
         self._by_name = {card.name: card for card in self._cards}
+        self._actions = {(card.domain, card.action) for card in self._cards}
+        self._verbs = {(card.domain, stem(card.verb)) for card in self._cards}
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
         self._producers = Producers(self._cards)
@@ -109,6 +121,14 @@ class Router:
     ) -> Explanation:
         """The selection together with the features that led to it."""
         return self._attempt(text, context or RouteContext(), now)
+
+    def read(
+        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
+    ) -> IntentFrame:
+        """What is understood of a request before any tool is looked at; see `route`."""
+        context = context or RouteContext()
+        clauses, slots, _ = self._understand(text, context, now)
+        return frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
 
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
         """How strongly the words of a text speak for the tool they fit best, 0 and up.
@@ -186,32 +206,70 @@ class Router:
         self, text: str, context: RouteContext, now: datetime | None, deadline: Deadline
     ) -> _Reading:
         """The frame of the text, and the feature tables of the whole and of each clause."""
-        verbs = self._vocabulary.verbs
-        spans = clause_spans(text, verbs=verbs)
-        clauses = [read_clause(text[start:end], verbs=verbs) for start, end in spans]
-        slots = read_slots(text, now=now)
+        clauses, slots, own = self._understand(text, context, now)
         deadline.check("reading")
         frame = frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
         clauses = _with_unwanted(clauses)
-        whole = self._score_whole([clauses[i] for i in asked], slots, context)
+        wanted = [clauses[i] for i in asked]
+        near, embedder = self._nearness(wanted)
+        deadline.check("embedding")
+        whole = self._score_whole(wanted, slots, context, near[0])
         deadline.check("scoring")
         parts: list[ScoreTable] = []
         if len(asked) > 1:
-            for i in asked:
-                own = [s for s in slots if spans[i][0] <= s.position < spans[i][1]]
-                parts.append(self._scorer.score(clauses[i], own, context))
+            for at, i in enumerate(asked, start=1):
+                parts.append(self._scorer.score(clauses[i], own[i], context, near[at]))
                 deadline.check("scoring")
-        return _Reading(frame, slots, tuple(clauses[i] for i in asked), whole, tuple(parts))
+        return _Reading(frame, slots, tuple(wanted), whole, tuple(parts), embedder)
+
+    def _understand(
+        self, text: str, context: RouteContext, now: datetime | None
+    ) -> tuple[list[ClauseReading], tuple[Slot, ...], list[list[Slot]]]:
+        """The clauses, follow-ups completed; all values; and the values of each clause."""
+        verbs = self._vocabulary.verbs
+        spans = clause_spans(text, verbs=verbs)
+        slots = read_slots(text, now=now)
+        own = [[s for s in slots if start <= s.position < end] for start, end in spans]
+        clauses = [read_clause(text[start:end], verbs=verbs) for start, end in spans]
+        return (
+            resolve(clauses, own, context, cards=self._by_name, skill=self._skill, verbs=verbs),
+            slots,
+            own,
+        )
+
+    def _skill(self, domain: str, clause: ClauseReading) -> int:
+        """2 where the domain has a tool with the clause's verb, 1 for its action, else 0."""
+        if (domain, stem(clause.verb)) in self._verbs:
+            return 2
+        return int((domain, clause.action) in self._actions)
+
+    def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:
+        """How near the cards are to all clauses as one text, then to each; and how that went."""
+        nothing: list[Floats | None] = [None] * (len(clauses) + 1)
+        if self._similarity is None or not clauses:
+            return nothing, ""
+        texts = [c.text for c in clauses]
+        try:
+            rows = self._similarity.of([". ".join(texts), *(texts if len(texts) > 1 else ())])
+        except EmbedderUnavailable as error:
+            return nothing, error.reason
+        except Exception as error:  # whatever an embedder does, the other features decide
+            return nothing, f"{type(error).__name__} in the embedder"
+        return [*rows], USED
 
     def _score_whole(
-        self, clauses: Sequence[ClauseReading], slots: Sequence[Slot], context: RouteContext
+        self,
+        clauses: Sequence[ClauseReading],
+        slots: Sequence[Slot],
+        context: RouteContext,
+        near: Floats | None,
     ) -> ScoreTable | None:
         """The table of all clauses as one text; where no word tells, that of the mission's goal."""
         if not clauses:
             return None
         whole = joined(clauses)
-        table = self._scorer.score(whole, slots, context)
+        table = self._scorer.score(whole, slots, context, near)
         if table.strength == 0 and context.goal not in ("", whole.text):
             return self._scorer.score(read_clause(context.goal), slots, context)
         return table
@@ -239,6 +297,7 @@ class Router:
             scores=dict(ranked[:_SCORES_KEPT]),
             prerequisites=prerequisites,
             catalog_size=len(self._cards),
+            embedder=reading.embedder,
         )
         texts = [c.text for c in reading.clauses]
         return Explanation(selection, tuple(zip(texts, reading.tables, strict=False)))

@@ -8,7 +8,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.intent import Action
 from orchestrator.record import JsonObject
-from orchestrator.routing.cards import make_card, property_names
+from orchestrator.routing.cards import make_card, probes_of, property_names
+from orchestrator.routing.router import Router
 
 
 @pytest.mark.parametrize(
@@ -96,3 +97,13 @@ def test_effects_are_kept(make_tool: Callable[..., Tool]) -> None:
 
     assert card.is_side_effect
     assert card.effect is Effect.OBLIGATION
+
+
+def test_a_probe_is_for_those_who_give_a_reference(shipped: Catalog, router: Router) -> None:
+    """It looks up what an unclear call did; no person asks for it in other words."""
+    probes = probes_of(shipped.tools.values())
+    asked = ["find a car in Porto", "find my flight booking", "find the quarterly report"]
+
+    assert "car_find_booking" in probes
+    assert probes.isdisjoint(name for text in asked for name in router.rank(text))
+    assert "flight_find_booking" in router.route("find the flight with my reference m1.2").tools
