@@ -18,6 +18,7 @@ from orchestrator.routing.words import (
     action_of_stem,
     content_stems,
     is_verb,
+    reverses,
     stem,
     tokens,
 )
@@ -27,7 +28,31 @@ _NEGATED: Final = re.compile(
     r"|instead\s+of|rather\s+than|avoid)\b",
     re.IGNORECASE,
 )
-_STATED_WISH: Final = re.compile(r"(?:i|we)(?:['\u2019](?:m|re|d))?\b", re.IGNORECASE)
+_STATED_WISH: Final = re.compile(
+    r"(?:(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b", re.IGNORECASE
+)
+# To say something, in other words than those of a verb: "let Bob know", "drop me a line".
+_SAYING: Final = re.compile(
+    r"(?P<let>let\s+(?:\S+\s+){1,4}?know)\b"
+    r"|(?P<give>drop|give|shoot|throw|fire|leave|pop)\s+(?P<to>(?:\S+\s+){0,4}?)(?:off\s+)?an?\s+(?:\w+\s+)?"
+    r"(?P<what>line|note|shout|heads[-\s]up|e-?mail|message|text|ping)\b",
+    re.IGNORECASE,
+)
+_TOLD: Final = frozenset({"line", "note", "shout", "heads-up", "heads up"})
+# What is said is anything at all, and no sign of a tool: "that I am late", "saying hello".
+_MATTER: Final = re.compile(
+    r"\s(?:that|saying)\s|:\s|\s(?:i|we|he|she|they|it|there)(?:['\u2019](?:m|re|s|ll|d|ve)"
+    r"|\s+(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need))\b",
+    re.IGNORECASE,
+)
+# Signs that what somebody has already is meant, and not what there is.
+_OWN: Final = re.compile(
+    r"\b(?:my|our|mine|ours|existing|upcoming|(?:have|had|did|do|am|are)\s+(?:i|we)"
+    r"|(?:i|we)(?:['\u2019]ve|\s+(?:have|had|did|booked|made|reserved|rented|ordered|paid|filed)))\b",
+    re.IGNORECASE,
+)
+_NAMED_WITHIN: Final = 40
+"""Characters in which who is told is named; later, "that" goes on about something else."""
 _AFTER_OBJECTS = """
     from to in at on for with by about of under over near into until and or then that which
     between during before after returning as using
@@ -41,7 +66,8 @@ class ClauseReading:
     """One clause, read: `stems` of its content words, `objects` the nouns after its verb.
 
     `unwanted` are the stems of what other clauses say is not to be done, `reference` the words that
-    point at what came before.
+    point at what came before, `likely` the domain of what is done next to what is asked for.
+    `is_own` says that what somebody has already is meant: "my flights".
     """
 
     text: str
@@ -52,6 +78,8 @@ class ClauseReading:
     is_negated: bool = False
     unwanted: tuple[str, ...] = ()
     reference: str = ""
+    likely: str = ""
+    is_own: bool = False
 
     @property
     def asks_side_effect(self) -> bool:
@@ -62,13 +90,14 @@ class ClauseReading:
 def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     """Read one clause; `verbs` are further words that may command (the catalog's own)."""
     bare = without_lead(clause)
-    verb, action, rest = _verb(bare, verbs)
+    verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
     return ClauseReading(
         text=clause,
-        stems=tuple(content_stems(clause)),
+        stems=_stems(clause, verb, action, verbs),
         verb=verb,
         action=action,
         objects=_objects(rest),
+        is_own=bool(_OWN.search(clause)),
         is_negated=bool(_NEGATED.search(clause[: _start_of(verb, clause, rest)])),
     )
 
@@ -88,6 +117,7 @@ def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
         verb=main.verb,
         action=main.action,
         objects=main.objects,
+        is_own=any(c.is_own for c in clauses),
         unwanted=main.unwanted,
     )
 
@@ -125,12 +155,44 @@ def frame_of(
     )
 
 
+def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tuple[str, ...]:
+    """Stems of the words that tell what is asked.
+
+    To tell somebody something is to send, whatever it is; to undo something is about that.
+    """
+    if action is Action.CANCEL and verb not in verbs and (base := reverses(verb)):
+        return (*content_stems(clause), stem(base))
+    if action is not Action.SEND:
+        return tuple(content_stems(clause))
+    said = _SAYING.search(clause)
+    start = said.end() if said else clause.lower().find(verb) + len(verb)
+    matter = _MATTER.search(clause, start, start + _NAMED_WITHIN)
+    end = matter.start() if matter else len(clause)
+    if said is None:
+        stems = content_stems(clause[:end])
+        return (*stems, stem(verb)) if verb in STOP_WORDS else tuple(stems)
+    rest = said["let"] or f"{said['to']} {clause[start:end]}"
+    return (stem(verb), *content_stems(rest))
+
+
+def _said_verb(bare: str) -> tuple[str, Action, str] | None:
+    """The verb of a saying, and the text after its first word."""
+    said = _SAYING.match(bare)
+    if said is None:
+        return None
+    what = (said["what"] or "").lower().replace("e-mail", "email")
+    verb = "notify" if not what or what in _TOLD else what
+    return verb, Action.SEND, bare[len(bare.split()[0]) :]
+
+
 def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     """The clause's verb, its class, and the text after it."""
     words = tokens(bare[:200])
     if not words:
         return "", Action.UNKNOWN, bare
     first, following = words[0], words[1] if len(words) > 1 else ""
+    if reverses(first):
+        return first, Action.CANCEL, _after(bare, first)
     if is_verb(first) or first in verbs:
         return first, action_of(first, following), _after(bare, first)
     if first in QUESTION_WORDS:

@@ -68,6 +68,7 @@ def resolve(
     *,
     cards: Mapping[str, CapabilityCard],
     skill: Callable[[str, ClauseReading], int],
+    owner: Callable[[str], str],
     verbs: Collection[str],
 ) -> list[ClauseReading]:
     """The clauses of a request, those that leave their thing to another one completed from it.
@@ -79,6 +80,7 @@ def resolve(
         cards: the catalog's, by name.
         skill: 2 where a domain has a tool with the clause's verb, 1 where it has one for its
             action, else 0: "book it" is not about the weather.
+        owner: the only domain with a verb, else an empty string.
         verbs: further words that may command.
     """
     found: list[ClauseReading] = []
@@ -91,7 +93,36 @@ def resolve(
             )
             clause = _completed(clause, nearest, order=_order(clause, context, verbs))
         found.append(clause)
-    return found
+    if not found:
+        return []
+    following = (*(c.text for c in found[1:]), _after_in_goal(found, context, verbs))
+    return [
+        clause if not text else _foreseen(clause, read_clause(text, verbs=verbs), owner)
+        for clause, text in zip(found, following, strict=True)
+    ]
+
+
+def _after_in_goal(
+    clauses: Sequence[ClauseReading], context: RouteContext, verbs: Collection[str]
+) -> str:
+    """The clause that follows the last of these in the goal, if that one points back."""
+    last = clauses[-1].text if clauses else ""
+    start = context.goal.find(last) if last else -1
+    rest = context.goal[start + len(last) :] if start >= 0 else ""
+    if not _POINTS.search(rest):
+        return ""
+    return next(iter(split_clauses(rest, verbs=verbs)), "")
+
+
+def _foreseen(
+    clause: ClauseReading, following: ClauseReading, owner: Callable[[str], str]
+) -> ClauseReading:
+    """The clause, told what is to be done with what it asks for: only files are shared."""
+    if following.objects or not reference_in(following.text) or not _commands(following):
+        return clause
+    domain = owner(following.verb)
+    stems = dict.fromkeys((*clause.stems, *content_stems(domain)))
+    return replace(clause, likely=domain, stems=tuple(stems))
 
 
 def _is_bare(clause: ClauseReading, values: Iterable[Slot]) -> bool:

@@ -18,7 +18,7 @@ from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import content_stems, stem
+from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, content_stems, stem
 
 FEATURES: Final = (
     *FIELDS,
@@ -30,6 +30,7 @@ FEATURES: Final = (
     "slots",
     "agent",
     "negated",
+    "own",
     "embedding",
     "learned",
 )
@@ -78,6 +79,7 @@ class Scorer:
         self._profile = profile
         self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
         self._probes = np.array([card.is_probe for card in cards], dtype=bool)
+        self._shows_own = np.array([card.shows_own for card in cards], dtype=float)
         self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self._index = EvidenceIndex(cards, profile)
         self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self._index.idf)
@@ -158,12 +160,20 @@ class Scorer:
             "slots": columns.slot_use(slots, rows),
             "agent": self._own(context)[columns.domain[rows]],
             "negated": columns.naming(reading.unwanted, rows),
+            "own": self._shows_own[rows] * _ownership(reading),
             "learned": self._learned[rows],
         }
 
     def _own(self, context: RouteContext) -> Floats:
         """1 for each domain that is the agent's own, else 0; shape (n_domains,)."""
         return np.array([float(d in context.domains) for d in self._vocabulary.domains])
+
+
+def _ownership(reading: ClauseReading) -> float:
+    """1 where what somebody has is asked for, -0.5 where nothing says so, 0 for orders."""
+    if reading.action in SIDE_EFFECT_ACTIONS:
+        return 0.0
+    return 1.0 if reading.is_own else -0.5
 
 
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:

@@ -9,7 +9,7 @@ from orchestrator.adapters.vector_store import SqliteVectors
 
 
 def test_vectors_come_back_as_they_were(tmp_path: Path) -> None:
-    """By another object over the same file, more than one query takes; unknown keys are left out."""
+    """By another object over the same file; what is not there is left out."""
     made = {f"k{n}": np.array([n, -n, 0.5], dtype=np.float32) for n in range(1_200)}
     SqliteVectors(tmp_path / "state" / "v.db").put(made)
 
