@@ -50,7 +50,6 @@ from orchestrator.settings import Settings, load_settings
 from orchestrator.starting import Starter
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
-_MISSION_ID = SearchAttributeKey.for_keyword(contracts.MISSION_ID_ATTRIBUTE)
 
 
 class MissionSummary(Record):

@@ -87,6 +87,8 @@ class Stack:
     ports: Ports = field(default_factory=Ports)
     task_queue: str = "orchestrator"
     overlays: tuple[Path, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """More of the environment that the workers get."""
     _processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
 
     @property
@@ -129,6 +131,7 @@ class Stack:
             "ORCHESTRATOR_TASK_QUEUE": self.task_queue,
             "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(settings.server_variables),
             "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS": ",".join(settings.allowed_private_hosts),
+            **self.variables,
         }
 
     async def __aenter__(self) -> "Stack":
@@ -167,6 +170,9 @@ class Stack:
                 "--ip=127.0.0.1",
                 "--ui-disable-news-fetch",
                 "--log-level=warn",
+                # Six times as fast as the default, and what was answered survives a killed server.
+                "--sqlite-pragma=journal_mode=WAL",
+                "--sqlite-pragma=synchronous=NORMAL",
                 *attributes,
             ],
         )
@@ -187,20 +193,40 @@ class Stack:
         )
         await self._until("sandbox", self._sandbox_answers)
 
-    async def start_worker(self, name: str = "worker") -> None:
-        """Start a worker process; returns when it polls."""
+    async def start_worker(
+        self,
+        name: str = "worker",
+        *,
+        command: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start a worker process; returns when it polls.
+
+        Args:
+            name: of the process and its log.
+            command: another program that takes --ready-file; `orchestrator worker` unless given.
+            variables: more of its environment.
+        """
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
-        await self._spawn(name, [*ourselves(), "worker", f"--ready-file={ready}"])
+        worker = [*(command or (*ourselves(), "worker")), f"--ready-file={ready}"]
+        await self._spawn(name, worker, variables)
 
         async def polls() -> bool:
             return ready.exists()
 
         await self._until(name, polls)
 
-    async def kill(self, name: str = "worker") -> None:
-        """SIGKILL a process and wait until it is gone."""
+    def runs(self, name: str) -> bool:
+        """Whether a process of that name was started, and neither killed nor stopped since."""
+        return name in self._processes
+
+    async def kill(self, name: str = "worker", *, gently: bool = False) -> None:
+        """SIGKILL a process, or ask it to stop, and wait until it is gone."""
         process = self._processes.pop(name)
+        if gently:
+            await _end(process)
+            return
         process.kill()
         await process.wait()
 
@@ -213,11 +239,13 @@ class Stack:
         """What a process printed."""
         return self.folder / f"{name}.log"
 
-    async def _spawn(self, name: str, command: Sequence[str]) -> None:
+    async def _spawn(
+        self, name: str, command: Sequence[str], variables: Mapping[str, str] | None = None
+    ) -> None:
         with self.log(name).open("ab") as log:
             self._processes[name] = await asyncio.create_subprocess_exec(
                 *command,
-                env={**SANDBOX_SECRETS, **os.environ, **self.environment},
+                env={**SANDBOX_SECRETS, **os.environ, **self.environment, **(variables or {})},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

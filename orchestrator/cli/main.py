@@ -21,6 +21,7 @@ COMMANDS = (
     "rollback",
     "tools",
     "route",
+    "chaos",
     "pii",
     "worker",
     "sandbox",
@@ -63,6 +64,7 @@ _USAGE = (
     errors.ArgumentsInvalid,
     errors.MissionNotFound,
     errors.ConfirmationError,
+    errors.QuestionError,
 )
 
 

@@ -20,10 +20,24 @@ class SandboxClient:
             assert await sandbox.live("m-7f3a") == []
     """
 
-    def __init__(self, base_url: str, *, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self, base_url: str, *, timeout_s: float = 10.0, keeps_connections: bool = True
+    ) -> None:
+        """Take where the sandbox is.
+
+        Args:
+            base_url: without the path of its control.
+            timeout_s: of each question, in seconds.
+            keeps_connections: False leaves nothing open between two questions, so that there is
+                nothing to close.
+        """
+        limits = httpx.Limits(max_keepalive_connections=None if keeps_connections else 0)
         # trust_env: a proxy of the environment must not stand between loopback and us.
         self._http = httpx.AsyncClient(
-            base_url=f"{base_url.rstrip('/')}/_sandbox", timeout=timeout_s, trust_env=False
+            base_url=f"{base_url.rstrip('/')}/_sandbox",
+            timeout=timeout_s,
+            limits=limits,
+            trust_env=False,
         )
 
     async def health(self) -> bool:
@@ -51,9 +65,9 @@ class SandboxClient:
         plan = {"seed": seed, "rules": RULES.dump_python(list(rules), mode="json")}
         (await self._http.put("/faults", json=plan)).raise_for_status()
 
-    async def faults(self) -> JsonObject:
-        """The planned trouble, and how often each rule struck."""
-        return await self._get("/faults")
+    async def faults(self, request_prefix: str = "") -> JsonObject:
+        """The planned trouble, of one prefix or all, and how often each rule struck."""
+        return await self._get("/faults", request_prefix=request_prefix)
 
     async def clear_faults(self) -> None:
         """No trouble from now on."""
@@ -69,8 +83,11 @@ class SandboxClient:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _get(self, path: str, mission_id: str | None = None) -> JsonObject:
-        params = {} if mission_id is None else {"mission": mission_id}
+    async def _get(
+        self, path: str, mission_id: str | None = None, *, request_prefix: str = ""
+    ) -> JsonObject:
+        given = {"mission": mission_id, "request_prefix": request_prefix}
+        params = {name: value for name, value in given.items() if value}
         response = await self._http.get(path, params=params)
         response.raise_for_status()
         found: JsonObject = response.json()

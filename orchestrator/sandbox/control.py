@@ -51,7 +51,7 @@ class _Control:
         return JSONResponse({"duplicates": found})
 
     async def faults(self, request: Request) -> JSONResponse:
-        return JSONResponse(self._faults.to_json())
+        return JSONResponse(self._faults.to_json(request.query_params.get("request_prefix", "")))
 
     async def set_faults(self, request: Request) -> Response:
         sent = await _json(request)

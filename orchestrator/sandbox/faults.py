@@ -38,6 +38,8 @@ class FaultRule(BaseModel):
         kind: what happens.
         probability: in [0, 1], of each request that it meets.
         times: how often it may happen; None for ever.
+        after: how many of the requests that it meets pass unharmed first.
+        request_prefix: meets only requests whose X-Request-Id starts so; "" meets all.
         status: for the status kinds.
         delay_s: seconds, for latency.
         retry_after_s: whole seconds, sent as Retry-After with rate_limit and, when set, with
@@ -50,6 +52,8 @@ class FaultRule(BaseModel):
     kind: FaultKind
     probability: Annotated[float, Field(ge=0, le=1)] = 1.0
     times: Annotated[int, Field(ge=1)] | None = None
+    after: Annotated[int, Field(ge=0)] = 0
+    request_prefix: str = ""
     status: Annotated[int, Field(ge=400, le=599)] = 503
     delay_s: Annotated[float, Field(ge=0)] = 1.0
     retry_after_s: Annotated[int, Field(ge=0)] | None = None
@@ -90,6 +94,7 @@ class FaultPlan:
         self._seed = self._seed if seed is None else seed
         self._rules = list(rules)
         self._fired = [0] * len(self._rules)
+        self._met = [0] * len(self._rules)
         # One stream each: what one rule meets does not shift the chances of another.
         self._chances = [Random(f"{self._seed}:{index}") for index in range(len(self._rules))]
 
@@ -97,13 +102,21 @@ class FaultPlan:
         """No trouble from now on."""
         self.replace(())
 
-    def draw(self, operation_id: str, *, is_cancel: bool = False) -> Trouble:
+    def draw(
+        self, operation_id: str, *, is_cancel: bool = False, request_id: str | None = None
+    ) -> Trouble:
         """The trouble of the next request; of several rules the first that strikes wins."""
         delay_s, struck = 0.0, None
         for index, rule in enumerate(self._rules):
+            if not (request_id or "").startswith(rule.request_prefix):
+                continue
+            if not _meets(rule, operation_id, is_cancel):
+                continue
+            # Counted whether or not an earlier rule strikes: the n-th request is the n-th.
+            self._met[index] += 1
             if rule.kind != "latency" and struck is not None:
                 continue
-            if not _meets(rule, operation_id, is_cancel) or not self._strikes(index):
+            if not self._strikes(index):
                 continue
             if rule.kind == "latency":
                 delay_s += rule.delay_s
@@ -111,14 +124,20 @@ class FaultPlan:
                 struck = rule
         return Trouble(delay_s, struck)
 
-    def to_json(self) -> dict[str, Any]:
-        """The seed, and the rules with how often each one struck."""
+    def to_json(self, request_prefix: str = "") -> dict[str, Any]:
+        """The seed, and the rules with how often each one struck; those of a prefix, or all."""
         pairs = zip(self._rules, self._fired, strict=True)
-        rules = [{**rule.model_dump(), "fired": fired} for rule, fired in pairs]
+        rules = [
+            {**rule.model_dump(), "fired": fired}
+            for rule, fired in pairs
+            if rule.request_prefix.startswith(request_prefix)
+        ]
         return {"seed": self._seed, "rules": rules}
 
     def _strikes(self, index: int) -> bool:
         rule = self._rules[index]
+        if self._met[index] <= rule.after:
+            return False
         if rule.times is not None and self._fired[index] >= rule.times:
             return False
         if self._chances[index].random() >= rule.probability:

@@ -65,7 +65,11 @@ class Service:
         self, operation: Operation, request: Request, path: str, body: bytes
     ) -> Response | None:
         """The response, or None when the connection is to be closed without one."""
-        trouble = self._faults.draw(operation.operation_id, is_cancel=operation.kind is Kind.CANCEL)
+        trouble = self._faults.draw(
+            operation.operation_id,
+            is_cancel=operation.kind is Kind.CANCEL,
+            request_id=request.headers.get("x-request-id"),
+        )
         if trouble.delay_s:
             await asyncio.sleep(trouble.delay_s)
         visit = _Visit(self, operation, request, path, body, trouble)
@@ -198,7 +202,7 @@ def cause_of(headers: Headers, arguments: dict[str, Any]) -> Cause:
     """Who asks, from the headers and from the reference among the arguments."""
     reference = arguments.get("client_reference")
     return Cause(
-        idempotency_key=headers.get("idempotency-key") or None,
+        idempotency_key=headers.get("idempotency-key") or headers.get("x-idempotency-key") or None,
         request_id=headers.get("x-request-id") or None,
         client_reference=reference if isinstance(reference, str) else None,
     )

@@ -57,6 +57,26 @@ def test_first_rule_that_strikes_wins_and_latency_joins_it() -> None:
     assert plan.draw("a").name == "latency+drop_before"
 
 
+def test_a_rule_with_a_prefix_meets_the_requests_of_one_mission() -> None:
+    """Missions side by side have troubles of their own, by the ids that their requests carry."""
+    plan = FaultPlan(rules=[FaultRule(kind="drop_before", request_prefix="m1.", times=1)])
+    ids = ["m12.flights.1", None, "m1.flights.1", "m1.flights.2"]
+
+    struck = [plan.draw("a", request_id=request_id).name for request_id in ids]
+
+    assert struck == [None, None, "drop_before", None]
+
+
+def test_a_rule_can_wait_for_the_nth_request() -> None:
+    """after=2 lets two requests pass, those that another rule struck included."""
+    rules = [
+        FaultRule(kind="drop_before", times=1),
+        FaultRule(kind="drop_after", times=1, after=2),
+    ]
+
+    assert kinds(FaultPlan(rules=rules), ["a"] * 4) == ["drop_before", None, "drop_after", None]
+
+
 def test_replacing_rules_forgets_what_fired() -> None:
     """Set again, a spent rule strikes again."""
     rule = FaultRule(kind="drop_before", times=1)
@@ -82,6 +102,7 @@ def test_cleared_plan_is_quiet() -> None:
         {"kind": "latency", "probability": 1.5},
         {"kind": "status_after", "status": 200},
         {"kind": "drop_after", "times": 0},
+        {"kind": "drop_after", "after": -1},
         {"kind": "drop_after", "operation": "a"},
     ],
 )

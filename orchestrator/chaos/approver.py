@@ -1,0 +1,97 @@
+"""The kit's approver: decides on every card that opens, as each mission's script says."""
+
+import asyncio
+from collections.abc import Iterable
+
+from temporalio.client import WorkflowExecution
+from temporalio.service import RPCError
+
+from orchestrator import contracts
+from orchestrator.chaos.patience import is_passing
+from orchestrator.chaos.plan import MissionScript
+from orchestrator.client import MissionClient
+from orchestrator.confirm import ConfirmationCard
+from orchestrator.errors import ConfirmationError, MissionNotFound, NoWorker, ServerUnreachable
+from orchestrator.mission import LegStatus
+
+APPROVER = "chaos@example.com"
+_LOOKS_EVERY_S = 0.15
+_OPEN = (
+    f"WorkflowType = '{contracts.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' AND "
+    f"{contracts.STATUS_ATTRIBUTE} = '{LegStatus.AWAITING_CONFIRMATION.value}'"
+)
+
+
+class Approver:
+    """One person for all missions: finds open cards by search attribute, and decides.
+
+    Example:
+        async with Approver(client, scripts) as approver: ...
+    """
+
+    def __init__(self, client: MissionClient, scripts: Iterable[MissionScript]) -> None:
+        """Take the scripts of all missions whose cards to decide on."""
+        self._client = client
+        self._scripts = {script.mission_id: script for script in scripts}
+        self._cards: dict[str, list[str]] = {}
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        self.rejected = 0
+        self.ignored = 0
+
+    async def __aenter__(self) -> "Approver":
+        """Begin to look."""
+        self._looking = asyncio.create_task(self._look())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Leave."""
+        tasks = [self._looking, *self._busy.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self) -> None:
+        while True:
+            try:
+                async for leg in self._client.temporal.list_workflows(_OPEN):
+                    self._take_up(leg)
+            except RPCError as error:
+                if not is_passing(error):
+                    raise
+            await asyncio.sleep(_LOOKS_EVERY_S)
+
+    def _take_up(self, leg: WorkflowExecution) -> None:
+        """Decide on a leg's card, unless that is being done already."""
+        ours = leg.id.partition(".")[0] in self._scripts
+        if ours and leg.id not in self._busy:
+            task = self._busy[leg.id] = asyncio.create_task(self._decide_on(leg.id))
+            task.add_done_callback(lambda _, leg_id=leg.id: self._busy.pop(leg_id, None))  # type: ignore[misc]
+
+    async def _decide_on(self, leg_id: str) -> None:
+        """What goes wrong here is seen again at the next look, as long as the card is open."""
+        try:
+            waiting = await self._client.waiting(leg_id)
+            if waiting is not None and waiting.card is not None:
+                await self._decide(waiting.card)
+        except (ConfirmationError, MissionNotFound, NoWorker, ServerUnreachable):
+            return
+        except RPCError as error:
+            if not is_passing(error):
+                raise
+
+    async def _decide(self, card: ConfirmationCard) -> None:
+        script = self._scripts[card.mission_id]
+        seen = self._cards.setdefault(card.mission_id, [])
+        is_new = card.confirmation_id not in seen
+        if is_new:
+            seen.append(card.confirmation_id)
+        number = seen.index(card.confirmation_id)
+        if number == script.ignored_card:
+            self.ignored += is_new
+        elif number == script.rejected_card:
+            self.rejected += is_new
+            await self._client.reject(
+                card.confirmation_id, reason="a chaos run rejects it", approver=APPROVER
+            )
+        else:
+            await self._client.approve(card.confirmation_id, card.digest, approver=APPROVER)

@@ -1,0 +1,191 @@
+"""Runs missions as their scripts say, so many at a time, and hears what each has to say."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.common import SearchAttributeKey
+from temporalio.service import RPCError, RPCStatusCode
+
+from orchestrator import contracts
+from orchestrator.chaos.blows import Blows
+from orchestrator.chaos.faults import Fault
+from orchestrator.chaos.histories import (
+    Showing,
+    prompts_during_rollback,
+    rollback_seconds,
+    showings,
+)
+from orchestrator.chaos.invariants import Testimony
+from orchestrator.chaos.patience import steadily
+from orchestrator.chaos.plan import MissionScript
+from orchestrator.client import MissionClient
+from orchestrator.mission import MissionRequest, MissionResult
+from orchestrator.saga import RollbackReport
+from orchestrator.sandbox import SandboxClient
+
+_TERMINATED = WorkflowExecutionStatus.TERMINATED
+_RUNNING = WorkflowExecutionStatus.RUNNING
+_SHOWN = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
+
+_LAST_WORD_S = 10.0
+_PAUSE_S = 0.3
+
+OnEnd = Callable[[Testimony], None]
+
+
+class Conductor:
+    """Plays scripts against one client's server."""
+
+    def __init__(
+        self, client: MissionClient, sandbox: SandboxClient, *, patience_s: float, on_end: OnEnd
+    ) -> None:
+        """Take whom to speak to, and how many seconds a mission may take until it is stuck."""
+        self._client = client
+        self._sandbox = sandbox
+        self._patience_s = patience_s
+        self._on_end = on_end
+        self.fired: Counter[Fault] = Counter()
+        """Blows that fell."""
+
+    async def play_all(self, scripts: Sequence[MissionScript], *, at_once: int) -> list[Testimony]:
+        """Play every script, so many at a time."""
+        room = asyncio.Semaphore(at_once)
+
+        async def play(script: MissionScript) -> Testimony:
+            async with room:
+                return await self.play(script)
+
+        async with asyncio.TaskGroup() as playing:
+            tasks = [playing.create_task(play(script)) for script in scripts]
+        return [task.result() for task in tasks]
+
+    async def play(self, script: MissionScript) -> Testimony:
+        """One mission, from its start until nothing about it is open any more."""
+        began = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(self._patience_s):
+                await self._start(script)
+                await self._settle(script)
+                told = await steadily(lambda: self._hear(script))
+        except TimeoutError:
+            told = await self._stuck(script)
+        seconds = asyncio.get_running_loop().time() - began
+        told = told.model_copy(update={"seconds": seconds})
+        self._on_end(told)
+        return told
+
+    async def _start(self, script: MissionScript) -> None:
+        request = MissionRequest(
+            goal=script.goal, mission_id=script.mission_id, policy=script.policy
+        )
+        await steadily(lambda: self._client.start(request))
+
+    # -- until it is settled ----------------------------------------------------------------------
+
+    async def _settle(self, script: MissionScript) -> None:
+        async with Blows(self._client, self._sandbox, script, self.fired) as blows:
+            await steadily(lambda: self._closed(script.mission_id))
+            await blows.on_rollback()
+        await self._until_rolled_back(script.mission_id)
+
+    async def _closed(self, mission_id: str) -> None:
+        """Wait for the end of the mission, however it ends."""
+        try:
+            await self._client.temporal.get_workflow_handle(mission_id).result()
+        except WorkflowFailureError:
+            return
+
+    async def _until_rolled_back(self, mission_id: str) -> None:
+        """Wait until everything was tried; what was terminated, the scheduled sweep takes up."""
+        while not await steadily(lambda: self._is_settled(mission_id)):  # noqa: ASYNC110  # polled
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _is_settled(self, mission_id: str) -> bool:
+        """Whether nothing more will happen unless an operator does something."""
+        rollback_id = contracts.rollback_workflow_id(mission_id)
+        rollback = await self._status(rollback_id)
+        if rollback is _RUNNING:
+            return await self._is_parked(rollback_id)
+        if rollback is None and await self._status(mission_id) is _TERMINATED:
+            return await self._left_nothing(mission_id)
+        return rollback is not _TERMINATED
+
+    async def _left_nothing(self, mission_id: str) -> bool:
+        """Whether a terminated mission has nothing that a sweep would start a rollback for."""
+        result = await self._client.get(mission_id).snapshot()
+        legs = [contracts.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
+        running = [leg for leg in legs if await self._status(leg) is _RUNNING]
+        return not running and not result.ledger.live()
+
+    async def _status(self, workflow_id: str) -> WorkflowExecutionStatus | None:
+        """How a workflow stands; None when there is none."""
+        try:
+            handle = self._client.temporal.get_workflow_handle(workflow_id)
+            return (await handle.describe()).status
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+
+    async def _is_parked(self, rollback_id: str) -> bool:
+        handle = self._client.temporal.get_workflow_handle(rollback_id)
+        shown = (await handle.describe()).typed_search_attributes
+        return shown.get(_SHOWN) == "parked"
+
+    # -- what it says -----------------------------------------------------------------------------
+
+    async def _hear(self, script: MissionScript) -> Testimony:
+        mission_id = script.mission_id
+        result = await self._client.get(mission_id).snapshot()
+        rollback = await self._report(mission_id)
+        legs = [contracts.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
+        rollback_id = contracts.rollback_workflow_id(mission_id)
+        undone = [] if rollback is None else await self._showings(rollback_id)
+        shown = [await self._showings(part) for part in (mission_id, *legs)]
+        return Testimony(
+            index=script.index,
+            mission_id=mission_id,
+            goal=script.goal,
+            status=await self._ended_as(mission_id, result),
+            error=result.error,
+            ledger=result.ledger if rollback is None else rollback.ledger,
+            prompts_during_rollback=prompts_during_rollback([*shown, undone]),
+            rollback_s=rollback_seconds(undone),
+        )
+
+    async def _ended_as(self, mission_id: str, result: MissionResult) -> str:
+        is_terminated = await self._status(mission_id) is _TERMINATED
+        return "terminated" if is_terminated else result.status.value
+
+    async def _report(self, mission_id: str) -> RollbackReport | None:
+        if await self._status(contracts.rollback_workflow_id(mission_id)) is None:
+            return None
+        return await self._client.rollback_report(mission_id)
+
+    async def _showings(self, workflow_id: str) -> list[Showing]:
+        """What a part of a mission showed; nothing when it was never started."""
+        try:
+            handle = self._client.temporal.get_workflow_handle(workflow_id)
+            return showings(await handle.fetch_history())
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return []
+            raise
+
+    async def _stuck(self, script: MissionScript) -> Testimony:
+        """What can be heard of a mission that does not settle."""
+        try:
+            async with asyncio.timeout(_LAST_WORD_S):
+                told = await steadily(lambda: self._hear(script))
+        except TimeoutError:
+            return Testimony(
+                index=script.index,
+                mission_id=script.mission_id,
+                goal=script.goal,
+                status="stuck",
+                error="it does not answer",
+            )
+        error = f"{told.status}: {told.error or 'no error'}"
+        return told.model_copy(update={"status": "stuck", "error": error})

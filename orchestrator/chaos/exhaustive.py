@@ -1,0 +1,162 @@
+"""The exhaustive mode: one run for each point of one kind of mission, all of them."""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from orchestrator import contracts
+from orchestrator.chaos.approver import Approver
+from orchestrator.chaos.conductor import Conductor, OnEnd
+from orchestrator.chaos.faults import Fault
+from orchestrator.chaos.histories import kill_points
+from orchestrator.chaos.invariants import Testimony
+from orchestrator.chaos.plan import MissionScript
+from orchestrator.chaos.points import (
+    KILL_POINTS,
+    KillPoint,
+    Point,
+    SeenRequest,
+    Shape,
+    doomed,
+    fault_points,
+)
+from orchestrator.chaos.report import ChaosReport
+from orchestrator.chaos.run import Case, Reproduce, RunOptions
+from orchestrator.client import MissionClient
+from orchestrator.devserver import Stack
+from orchestrator.errors import UsageError
+from orchestrator.sandbox import SandboxClient
+
+_LANES = "lanes"
+_ALONE = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT0S"}
+
+OnCount = Callable[[int], None]
+
+
+class EveryPoint:
+    """Hits missions of one goal at every point, on a started stack.
+
+    A pilot mission of each shape shows which points there are. Faults at providers are of one
+    mission each, so those missions run side by side. A mission whose worker is to die runs alone on
+    a lane: a task queue with a worker of its own, so that one death meets one mission.
+    """
+
+    def __init__(
+        self, stack: Stack, options: RunOptions, goal: str, *, on_count: OnCount, on_end: OnEnd
+    ) -> None:
+        """Take whom to tell how many points there are, and of each that is done."""
+        self._stack = stack
+        self._options = options
+        self._goal = goal
+        self._on_count = on_count
+        self._on_end = on_end
+
+    async def run(self, reproduce: Reproduce, *, only: int | None = None) -> ChaosReport:
+        """The verdict on one mission per point, or on the one of point `only`."""
+        case = Case(self._stack, self._options, reproduce)
+        self._client = await self._stack.client()
+        async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as self._sandbox:
+            points = await self._find_points()
+            chosen = range(len(points)) if only is None else _only(only, len(points))
+            self._on_count(len(chosen))
+            scripts = {n: points[n].script(f"point-{n}", n) for n in chosen}
+            await self._sandbox.set_faults([rule for s in scripts.values() for rule in s.rules])
+            kills = {f"point-{n}": kill for n in chosen if (kill := points[n].kill) is not None}
+            async with Approver(self._client, scripts.values()):
+                told = await self._play(list(scripts.values()), kills)
+            fired = Counter({Fault.KILL_WORKER: self._struck()})
+            named = [t.model_copy(update={"goal": points[t.index].name}) for t in told]
+            report = await case.verdict(self._sandbox, list(scripts.values()), named, fired)
+        return report
+
+    # -- which points there are -------------------------------------------------------------------
+
+    async def _find_points(self) -> list[Point]:
+        """Those of a mission that succeeds, and of one that loses its last booking."""
+        succeeds = Shape(name="succeeds", goal=self._goal)
+        shapes = [succeeds]
+        points = await self._points_of(succeeds, "pilot-1")
+        made = [e for e in await self._sandbox.ledger("pilot-1") if e["kind"] == "create"]
+        if len(made) > 1:
+            shapes.append(doomed(self._goal, str(made[-1]["operation"])))
+            points += await self._points_of(shapes[-1], "pilot-2")
+        return points
+
+    async def _points_of(self, shape: Shape, mission_id: str) -> list[Point]:
+        script = shape.script(mission_id, 0)
+        await self._sandbox.set_faults(script.rules)
+        async with Approver(self._client, [script]):
+            told = await self._conductor(self._client, on_end=lambda _: None).play(script)
+        if told.status != shape.ends_as:
+            raise UsageError(
+                f"without faults, a mission that {shape.name} {told.status}: {told.error}"
+            )
+        requests = [
+            SeenRequest(operation=str(r["operation"]), request_id=str(r["request_id"]))
+            for r in await self._sandbox.requests(mission_id)
+        ]
+        kills = [Point(shape=shape, kill=kill) for kill in await self._kills(mission_id)]
+        return [*fault_points(shape, requests), *kills]
+
+    async def _kills(self, mission_id: str) -> list[KillPoint]:
+        result = await self._client.get(mission_id).snapshot()
+        parts = ["", *(f".{leg.leg_id}" for leg in result.legs)]
+        if result.ledger.undone():
+            parts.append(contracts.rollback_workflow_id(""))
+        found = []
+        for part in parts:
+            handle = self._client.temporal.get_workflow_handle(mission_id + part)
+            found += kill_points(await handle.fetch_history(), part)
+        return found
+
+    # -- hitting them -----------------------------------------------------------------------------
+
+    async def _play(
+        self, scripts: Sequence[MissionScript], kills: dict[str, KillPoint]
+    ) -> list[Testimony]:
+        lanes = await self._start_lanes(kills)
+        side_by_side = [s for s in scripts if s.mission_id not in kills]
+        alone = iter([s for s in scripts if s.mission_id in kills])
+
+        async def drive(client: MissionClient) -> list[Testimony]:
+            conductor = self._conductor(client, on_end=self._on_end)
+            return [await conductor.play(script) for script in alone]
+
+        async with asyncio.TaskGroup() as playing:
+            shared = self._conductor(self._client, on_end=self._on_end)
+            tasks = [
+                playing.create_task(shared.play_all(side_by_side, at_once=self._options.at_once)),
+                *(playing.create_task(drive(client)) for client in lanes),
+            ]
+        return [told for task in tasks for told in task.result()]
+
+    async def _start_lanes(self, kills: dict[str, KillPoint]) -> list[MissionClient]:
+        """A client of each lane; none when nobody is to die."""
+        if not kills:
+            return []
+        queues = [f"lane-{n}" for n in range(min(self._options.at_once, len(kills)))]
+        points = self._stack.folder / f"{_LANES}.json"
+        points.write_bytes(KILL_POINTS.dump_json(kills))
+        command = [sys.executable, "-m", "orchestrator.chaos.worker", f"--points={points}"]
+        command += [f"--task-queue={queue}" for queue in queues]
+        await self._stack.start_worker(_LANES, command=command, variables=_ALONE)
+        settings = self._stack.settings
+        return [
+            MissionClient(self._client.temporal, settings.model_copy(update={"task_queue": queue}))
+            for queue in queues
+        ]
+
+    def _struck(self) -> int:
+        folder = self._stack.folder / f"{_LANES}.struck"
+        return len(list(folder.iterdir())) if folder.is_dir() else 0
+
+    def _conductor(self, client: MissionClient, *, on_end: OnEnd) -> Conductor:
+        patience_s = self._options.patience_s
+        return Conductor(client, self._sandbox, patience_s=patience_s, on_end=on_end)
+
+
+def _only(point: int, count: int) -> Sequence[int]:
+    if point >= count:
+        raise UsageError(f"there is no point {point}: they are 0 to {count - 1}")
+    return [point]

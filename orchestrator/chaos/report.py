@@ -1,0 +1,105 @@
+"""What a chaos run found out, counted."""
+
+from collections.abc import Mapping, Sequence
+from math import ceil
+
+from pydantic import Field
+
+from orchestrator.chaos.invariants import Breach, HeldEffect, Testimony
+from orchestrator.record import Record
+from orchestrator.saga import ObligationState
+
+
+class Percentiles(Record):
+    """How long something took, in seconds."""
+
+    count: int = 0
+    p50: float = 0.0
+    p95: float = 0.0
+    max: float = 0.0
+
+    @staticmethod
+    def of(seconds: Sequence[float]) -> "Percentiles":
+        """By nearest rank; all zero when there is nothing to count."""
+        if not seconds:
+            return Percentiles()
+        ranked = sorted(seconds)
+        half, most = (ranked[ceil(part * len(ranked)) - 1] for part in (0.5, 0.95))
+        return Percentiles(count=len(ranked), p50=half, p95=most, max=ranked[-1])
+
+
+class FaultCount(Record):
+    """How much of one kind of trouble was planned, and how often it struck."""
+
+    planned: int = 0
+    fired: int = 0
+
+
+class ChaosReport(Record):
+    """The verdict of a run."""
+
+    seed: int
+    faults: str
+    missions: int
+    statuses: dict[str, int] = Field(description="missions by how they ended")
+    effects: int = Field(description="changes that providers made, cancels included")
+    live: int = Field(description="of these, what was made and still stands")
+    duplicates: int
+    orphans: int
+    prompts_during_rollback: int
+    parked: int = Field(description="obligations that wait for an operator: legal, and counted")
+    rollback_s: Percentiles
+    mission_s: Percentiles
+    fault_counts: dict[str, FaultCount]
+    seconds: float
+    breaches: tuple[Breach, ...] = ()
+    reproduce: str | None = Field(default=None, description="runs the first broken mission again")
+    logs: str = ""
+    ok: bool
+
+
+def compile_report(
+    testimonies: Sequence[Testimony],
+    effects: Sequence[HeldEffect],
+    breaches: Sequence[Breach],
+    *,
+    seed: int,
+    faults: str,
+    fault_counts: Mapping[str, FaultCount],
+    seconds: float,
+    logs: str,
+    reproduce: str | None,
+) -> ChaosReport:
+    """Count what missions and providers say."""
+    ours = {told.mission_id for told in testimonies}
+    made = [effect for effect in effects if effect.mission_id in ours]
+    rollbacks = [told.rollback_s for told in testimonies if told.rollback_s is not None]
+    return ChaosReport(
+        seed=seed,
+        faults=faults,
+        missions=len(testimonies),
+        statuses=_statuses(testimonies),
+        effects=len(made),
+        live=sum(effect.is_live for effect in made),
+        duplicates=sum(breach.invariant == "duplicate" for breach in breaches),
+        orphans=sum(breach.invariant == "orphan" for breach in breaches),
+        prompts_during_rollback=sum(told.prompts_during_rollback for told in testimonies),
+        parked=sum(
+            obligation.state is ObligationState.PARKED
+            for told in testimonies
+            for obligation in told.ledger.obligations
+        ),
+        rollback_s=Percentiles.of(rollbacks),
+        mission_s=Percentiles.of([told.seconds for told in testimonies]),
+        fault_counts=dict(fault_counts),
+        seconds=seconds,
+        breaches=tuple(breaches),
+        reproduce=reproduce if breaches else None,
+        logs=logs,
+        ok=not breaches,
+    )
+
+
+def _statuses(testimonies: Sequence[Testimony]) -> dict[str, int]:
+    names = sorted({told.status for told in testimonies})
+    return {name: sum(told.status == name for told in testimonies) for name in names}

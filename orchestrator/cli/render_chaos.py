@@ -1,0 +1,63 @@
+"""The verdict of a chaos run, drawn with rich."""
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from orchestrator.chaos.report import ChaosReport, Percentiles
+from orchestrator.cli.render import colored
+
+_BREACHES_SHOWN = 20
+
+
+def report(console: Console, found: ChaosReport) -> None:
+    """Missions by status, what providers hold, faults, and each invariant that broke."""
+    console.print(_missions(found))
+    console.print(_faults(found))
+    for breach in found.breaches[:_BREACHES_SHOWN]:
+        console.print(
+            f"[bold red]{breach.invariant}[/] {breach.mission_id}: "
+            f"{escape(breach.what)} ({escape(breach.goal)})",
+            soft_wrap=True,
+        )
+    if len(found.breaches) > _BREACHES_SHOWN:
+        console.print(f"and {len(found.breaches) - _BREACHES_SHOWN} more")
+    if found.reproduce is not None:
+        console.print(f"again, the first of them: {found.reproduce}", soft_wrap=True)
+    if found.logs:
+        console.print(f"logs: {found.logs}", soft_wrap=True)
+    verdict = "[bold green]every invariant held[/]" if found.ok else "[bold red]BROKEN[/]"
+    console.print(
+        f"{verdict}: {found.missions} missions in {found.seconds:.1f} s, seed {found.seed}"
+    )
+
+
+def _missions(found: ChaosReport) -> Table:
+    table = Table(Column("missions"), Column(justify="right"), box=None, pad_edge=False)
+    for status, count in found.statuses.items():
+        table.add_row(colored(status), str(count))
+    table.add_row("effects at the providers", str(found.effects))
+    table.add_row("that still stand", str(found.live))
+    table.add_row("orphans", _must_be_zero(found.orphans))
+    table.add_row("duplicates", _must_be_zero(found.duplicates))
+    table.add_row("prompts during rollback", _must_be_zero(found.prompts_during_rollback))
+    table.add_row("parked for an operator", str(found.parked))
+    table.add_row("rollbacks", _seconds(found.rollback_s))
+    table.add_row("missions, with their rollback", _seconds(found.mission_s))
+    return table
+
+
+def _faults(found: ChaosReport) -> Table:
+    table = Table("fault", Column("planned", justify="right"), Column("fired", justify="right"))
+    table.box = None
+    for name, count in found.fault_counts.items():
+        table.add_row(name, str(count.planned or ""), str(count.fired))
+    return table
+
+
+def _must_be_zero(count: int) -> str:
+    return f"[green]{count}[/]" if count == 0 else f"[bold red]{count}[/]"
+
+
+def _seconds(took: Percentiles) -> str:
+    return f"{took.count}: p50 {took.p50:.1f} s, p95 {took.p95:.1f} s, max {took.max:.1f} s"
