@@ -16,7 +16,7 @@ from orchestrator.cards import (
     amounts_of,
     build_card,
     draft_obligation,
-    quoted_item,
+    quoted_items,
     quoted_price,
     title_of,
 )
@@ -74,7 +74,8 @@ class ToolActivities:
         missing = await self._missing_personal(needed_fields(catalog, tool, arguments))
         if missing:
             return PreparedCall(missing_personal=missing)
-        item = quoted_item(arguments, wanted.observations)
+        quoted = tuple(quoted_items(arguments, wanted.observations))
+        item = quoted[0] if quoted else None
         return PreparedCall(
             call=ToolCall(
                 call_id=wanted.call_id,
@@ -91,7 +92,7 @@ class ToolActivities:
             spends=tool.spends,
             repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
             price=quoted_price(arguments, item) if tool.spends else None,
-            card=_card(tool, arguments, item, wanted) if tool.needs_confirmation else None,
+            card=_card(tool, arguments, quoted, wanted) if tool.needs_confirmation else None,
             standing_approver=_standing_approver(tool, arguments, item, wanted),
             obligation=_obligation(tool, arguments, wanted)
             if tool.effect in (Effect.OBLIGATION, Effect.WRITE)
@@ -182,7 +183,7 @@ def with_undo_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> Too
 
 
 def _card(
-    tool: Tool, arguments: JsonObject, item: JsonObject | None, wanted: PrepareInput
+    tool: Tool, arguments: JsonObject, quoted: Sequence[JsonObject], wanted: PrepareInput
 ) -> ConfirmationCard:
     policy = wanted.policy
     return build_card(
@@ -192,7 +193,7 @@ def _card(
         mission_id=wanted.mission_id,
         leg_id=wanted.leg_id,
         catalog_digest=wanted.catalog_digest,
-        item=item,
+        quoted=quoted,
         expires_at=wanted.now + policy.confirmation_expiry,
         approvers=policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name),
         confirmation_id=contracts.confirmation_id(wanted.call_id, wanted.round),

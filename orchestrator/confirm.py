@@ -8,6 +8,7 @@ import rfc8785
 from pydantic import Field
 
 from orchestrator.budget import Money
+from orchestrator.card_content import CardLine, CardSection, Content, UndoTerms
 from orchestrator.record import JsonObject, Record
 
 
@@ -38,13 +39,6 @@ def call_digest(
     return hashlib.sha256(rfc8785.dumps(cast(Any, covered))).hexdigest()
 
 
-class CardLine(Record):
-    """One line of a card: what it is called, and its value as a person reads it."""
-
-    label: str
-    value: str
-
-
 class ConfirmationCard(Record):
     """What a person reads before a side effect happens. Personal fields appear masked."""
 
@@ -54,15 +48,20 @@ class ConfirmationCard(Record):
     mission_id: str
     leg_id: str
     card_type: str
+    heading: str = Field(default="", description="what its type is called")
     title: str
     tool: str
-    lines: tuple[CardLine, ...] = ()
+    content: Content | None = Field(
+        default=None, description="what its type shows; None: the type has no parts of its own"
+    )
+    lines: tuple[CardLine, ...] = Field(default=(), description="all that has no other place")
     arguments: JsonObject = Field(default_factory=dict)
     personal: tuple[str, ...] = Field(
         default=(), description="names of the arguments that may only hold handles"
     )
     price: Money | None = None
     undo: str = Field(default="", description="whether and how it can be undone")
+    undo_terms: UndoTerms | None = None
     digest: str
     expires_at: datetime | None = None
     approvers: tuple[str, ...] = Field(
@@ -70,6 +69,12 @@ class ConfirmationCard(Record):
     )
     round: int = Field(default=1, description="how often this call is asked about, this included")
     reminded: int = Field(default=0, description="how often it was reminded of so far")
+
+    def sections(self) -> tuple[CardSection, ...]:
+        """All there is to read, under its headings; the lines without one come last."""
+        parts = tuple(self.content.sections()) if self.content is not None else ()
+        rest = (CardSection(title="Details" if parts else "", lines=self.lines),)
+        return (*parts, *(rest if self.lines else ()))
 
 
 class Approve(Record):

@@ -23,7 +23,7 @@ from orchestrator.contracts import AcceptedMission, MissionInput
 from orchestrator.mission import MissionRequest, MissionStatus, request_digest
 from orchestrator.pii import handle_for, is_handle
 from orchestrator.record import JsonObject
-from orchestrator.settings import Settings
+from orchestrator.settings import Settings, load_policy
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 _MISSION_ID = SearchAttributeKey.for_keyword(contracts.MISSION_ID_ATTRIBUTE)
@@ -70,8 +70,11 @@ class Starter:
     async def _completed(self, request: MissionRequest) -> MissionRequest:
         """The request as it may enter history, with an id; a worker is there to run it."""
         await self._connection.await_poller()
+        is_own = "policy" in request.model_fields_set
+        policy = None if is_own else load_policy(self._settings.mission_policy)
         return request.model_copy(
             update={
+                "policy": policy or request.policy,
                 "inputs": self._without_personal(request.inputs),
                 "mission_id": request.mission_id or new_mission_id(request.goal),
             }

@@ -31,7 +31,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.pii import handle_for, is_handle
     from workflows.failures import refuse
-    from workflows.waiting import stop_timers, until
+    from workflows.waiting import until, wait_beside
 
 
 @dataclass
@@ -149,12 +149,10 @@ class Gate:
             shown = self._open
             timers = self._start_timers(shown, reminders)
             try:
-                await workflow.wait_condition(shown.is_over)
+                await wait_beside(timers, shown.is_over)
             except asyncio.CancelledError:
                 self._close("withdrawn: the leg was cancelled")
                 raise
-            finally:
-                await stop_timers(timers)
             if shown.end == "expired":
                 self._close("expired")
                 return None

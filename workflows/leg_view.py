@@ -3,6 +3,7 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.card_markdown import as_markdown
     from orchestrator.confirm import ConfirmationCard
     from orchestrator.contracts import LegState
     from orchestrator.mission import Question
@@ -18,12 +19,7 @@ def details(
         for s in state.steps
     ]
     if card is not None:
-        reminded = f" (reminded {card.reminded}x)" if card.reminded else ""
-        lines += [
-            "",
-            f"waits for a decision{reminded}: `orchestrator confirm show {card.confirmation_id}`",
-        ]
-        lines += [f"- {line.label}: {line.value}" for line in card.lines]
+        lines += ["", "waits for a decision:", "", as_markdown(card)]
     if question is not None:
         lines += ["", f"asks: {question.question}"]
     return "\n".join(lines)

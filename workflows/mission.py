@@ -86,7 +86,8 @@ class MissionWorkflow:
         except LOST as error:
             self._note_error(error)
             await finish_despite_cancel(self._undo())
-        await finish_despite_cancel(workflow.wait_condition(workflow.all_handlers_finished))
+        if not workflow.all_handlers_finished():
+            await finish_despite_cancel(workflow.wait_condition(workflow.all_handlers_finished))
         return self._conclude()
 
     # -- the story --------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.mission import Question
     from orchestrator.record import JsonObject
     from workflows.failures import refuse
-    from workflows.waiting import stop_timers, until
+    from workflows.waiting import until, wait_beside
 
 
 @dataclass
@@ -57,9 +57,8 @@ class Inquiry:
         expires_at = asked.question.expires_at
         timers = [] if expires_at is None else [asyncio.create_task(_expire(asked, expires_at))]
         try:
-            await workflow.wait_condition(asked.is_over)
+            await wait_beside(timers, asked.is_over)
         finally:
-            await stop_timers(timers)
             self._asked = None
         return asked.end == "answered"
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+import re
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from orchestrator import errors
 from orchestrator.client import MissionClient
+from orchestrator.confirm import ConfirmationCard
 from orchestrator.devserver import Stack
 from orchestrator.mission import MissionRequest, MissionStatus
-from orchestrator.testing import run_to_end
+from orchestrator.testing import eventually, run_to_end
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Witness
 
 WEATHER = "What is the weather in Oslo tomorrow?"
+ALERTS = "Subscribe to weather alerts for Oslo"
 
 
 def weather(mission_id: str, **more: object) -> MissionRequest:
@@ -85,6 +90,46 @@ async def test_what_cannot_be_planned_is_refused_in_one_sentence(client: Mission
 
     assert said[0] == said[1] == f"submit-refused: {result.error}"
     assert result.status is MissionStatus.FAILED
+
+
+async def test_the_snippet_of_the_docs_does_what_they_say(
+    stack: Stack, client: MissionClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that knows ids alone starts a mission, reads a card and approves it."""
+    for name, value in stack.environment.items():
+        monkeypatch.setenv(name, value)
+    request = MissionRequest(goal=ALERTS, mission_id="submit-docs")
+    await client.submit(request)
+
+    async def opened() -> list[ConfirmationCard]:
+        return await client.get("submit-docs").confirmations()
+
+    (card,) = await eventually(opened)
+    known = {
+        "goal": ALERTS,
+        "order_id": "submit-docs",
+        "confirmation_id": card.confirmation_id,
+        "digest_the_person_saw": card.digest,
+        "logged_in": "ann@example.com",
+    }
+    said = await _run_snippet(known)
+    result = await client.get("submit-docs").result()
+
+    assert said["legs"] == [leg.goal for leg in result.legs]
+    assert said["card"] == card
+    assert result.receipts[0].confirmed_by == "ann@example.com"
+
+
+async def _run_snippet(known: dict[str, str]) -> dict[str, Any]:
+    """Run the Python block of docs/confirmation.md; the names it has set."""
+    text = (Path(__file__).parents[2] / "docs" / "confirmation.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = dict(known)
+    arguments = ", ".join(known)
+    body = textwrap.indent(f"{snippet}\nreturn locals()", "    ")
+    exec(f"async def shown({arguments}):\n{body}", names)
+    found: dict[str, Any] = await names["shown"](**known)
+    return found
 
 
 async def test_without_a_worker_the_answer_is_a_clear_sentence(

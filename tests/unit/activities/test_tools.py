@@ -65,9 +65,8 @@ async def invoke(
     """Send a call."""
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, attempt=attempt)
-    outcome = await environment.run(
-        ToolActivities(store, client.as_client, MemoryGrants()).invoke_tool, call
-    )
+    activities = ToolActivities(store, client.as_client, MemoryGrants())
+    outcome = await environment.run(activities.invoke_tool, call)
     assert isinstance(outcome, ToolOutcome)
     return outcome
 
@@ -121,7 +120,8 @@ async def test_the_card_shows_the_offer_that_the_arguments_point_at(
     prepared = await prepare(store, scripted({}), shop(), {"book_id": "b7"}, observations=(search,))
 
     assert prepared.card is not None
-    assert ("Title", "Emma") in [(line.label, line.value) for line in prepared.card.lines]
+    (goods,) = prepared.card.sections()[:1]
+    assert ("Title", "Emma") in [(line.label, line.value) for line in goods.lines]
     assert str(prepared.card.price) == "12.50 EUR"
     assert str(prepared.price) == "12.50 EUR"
 
