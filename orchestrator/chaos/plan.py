@@ -188,7 +188,7 @@ def _latency(rng: Random) -> FaultRule:
     return FaultRule(kind="latency", delay_s=round(rng.uniform(0.1, longest_s), 2))
 
 
-_FAILURES = (1, 1, 2)
+_FAILURES = (1, 1, 1, 2)
 """A third failure of one cancel would make it wait for minutes."""
 _DRAWN: dict[Fault, tuple[Callable[[Random], FaultRule], tuple[int, ...]]] = {
     Fault.DROP_BEFORE: (lambda _: FaultRule(kind="drop_before"), _FAILURES),
