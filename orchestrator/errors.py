@@ -40,6 +40,7 @@ OrchestratorError
     ├── ServerUnreachable   no Temporal server at the address
     ├── NoWorker            nobody polls the task queue
     ├── ModelUnavailable    a model did not answer in time, or is overloaded
+    ├── EmbedderUnavailable no vectors now; the router goes on without them
     ├── MissionNotFound     no mission with that id
     └── QueryFailed         a workflow cannot be read: its worker does not replay it
 """
@@ -341,6 +342,15 @@ class ModelUnavailable(ServiceUnavailable):
         self.model = model
         self.reason = reason
         super().__init__(f"the model {model} does not answer: {reason}")
+
+
+class EmbedderUnavailable(ServiceUnavailable):
+    """An embedder that has no vectors for the router now; `reason` holds nothing of a request."""
+
+    def __init__(self, reason: str) -> None:
+        """Say what it did instead."""
+        self.reason = reason
+        super().__init__(f"the embedder gives no vectors: {reason}")
 
 
 class MissionNotFound(ServiceUnavailable):

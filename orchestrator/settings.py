@@ -33,6 +33,7 @@ class Settings(BaseSettings):
         ORCHESTRATOR_MISSION_POLICY=policy.yaml   for missions that bring no policy of their own
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    a model plans; its key as its provider reads it
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
+        ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   vectors as one more feature of the router
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
         ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   may be called though not public
         ORCHESTRATOR_SWEEP_INTERVAL=PT1M          or seconds; how often the sweep runs, 0 for never
@@ -71,6 +72,12 @@ class Settings(BaseSettings):
     )
     routing_profile: Path | None = Field(
         default=None, description="what `orchestrator route calibrate` wrote; None: the defaults"
+    )
+    embedder: str | None = Field(
+        default=None, description="local:MODEL or https://HOST/v1#MODEL; None: no vectors"
+    )
+    embedder_timeout_ms: float = Field(
+        default=30, gt=0, description="how long a routing waits for vectors, then goes on without"
     )
 
     @field_validator("specs", "overlays", mode="before")

@@ -21,6 +21,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
 from orchestrator.contracts import SEARCH_ATTRIBUTES
+from orchestrator.testing.server import running_temporal
 
 _TESTS: Final = Path(__file__).parent
 _BIN: Final = Path(sys.executable).parent
@@ -94,16 +95,12 @@ async def time_skipping_env() -> AsyncIterator[WorkflowEnvironment]:
 
 
 @pytest.fixture(scope="session")
-async def local_env() -> AsyncIterator[WorkflowEnvironment]:
+async def local_env(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[WorkflowEnvironment]:
     """The real dev server in memory, on a free port, without its Web UI."""
-    env = await WorkflowEnvironment.start_local(
-        data_converter=pydantic_data_converter,
-        dev_server_existing_path=str(_BIN / f"temporal{_SUFFIX}"),
-        dev_server_log_level="error",
-    )
-    async with env:
-        await _register_search_attributes(env.client)
-        yield env
+    async with running_temporal(tmp_path_factory.mktemp("temporal")) as client:
+        yield WorkflowEnvironment.from_client(client)
     await asyncio.sleep(_CORE_SETTLES_S)
 
 

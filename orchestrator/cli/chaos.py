@@ -19,9 +19,11 @@ from orchestrator.chaos.goals import GOALS
 from orchestrator.chaos.plan import MissionScript, write_script
 from orchestrator.chaos.report import ChaosReport
 from orchestrator.chaos.run import WORKER_VARIABLES, ChaosRun, RunOptions
-from orchestrator.cli import render_chaos
+from orchestrator.cli import chaos_pairs, render_chaos
 from orchestrator.cli.output import AsJson, console, print_json, progress, run
+from orchestrator.cli.values import Overlays, Specs
 from orchestrator.devserver import Ports, Stack
+from orchestrator.errors import UsageError
 from orchestrator.settings import bundled_specs
 
 app = typer.Typer(no_args_is_help=True)
@@ -61,16 +63,28 @@ def run_chaos(
     keep: Annotated[
         Path | None, typer.Option(help="Keep server, ledgers and logs in this folder.")
     ] = None,
+    specs: Specs = None,
+    overlays: Overlays = None,
     as_json: AsJson = False,
 ) -> None:
     """Run missions, make trouble, and hold what the providers hold against each mission's ledger.
 
     Exit 1 when an invariant broke. Logs are kept then, and where --keep says.
 
+    With --specs the documents are yours: each tool that leaves something behind is called, its
+    answer spoilt in every way, and undone; exit 1 when one could not be.
+
     Example: orchestrator chaos run --seed 7 --missions 100 --faults 5xx,drop-after,kill-worker
+
+    Example: orchestrator chaos run --specs crm.yaml --overlay crm-tools.yaml
     """
     chosen = parse_faults(faults)
     seed = secrets.randbelow(10**6) if seed is None else seed
+    if specs:
+        _check_pairs(specs, overlays or (), seed, keep, as_json=as_json)
+        return
+    if overlays:
+        raise UsageError("--overlay goes with --specs, the documents that it changes")
     options = RunOptions(seed=seed, faults=chosen, at_once=at_once, workers=workers)
     goals = tuple(goal or GOALS)
     about = "".join(f" --goal {shlex.quote(text)}" for text in goal or ())
@@ -81,6 +95,18 @@ def run_chaos(
         scripts = [write_script(seed, index, chosen, goals) for index in chosen_missions]
         report = run(_on_a_stack(options, keep, _seeded(options, scripts, about)))
     _conclude(report, as_json=as_json)
+
+
+def _check_pairs(
+    specs: Sequence[Path], overlays: Sequence[Path], seed: int, keep: Path | None, *, as_json: bool
+) -> None:
+    report = run(chaos_pairs.try_pairs(specs, overlays, seed=seed, keep=keep))
+    if as_json:
+        print_json(report)
+    else:
+        chaos_pairs.show_pairs(console, report)
+    if not report.ok:
+        raise typer.Exit(1)
 
 
 def _conclude(report: ChaosReport, *, as_json: bool) -> None:

@@ -352,6 +352,10 @@ def selection(console: Console, chosen: Selection) -> None:
         f"domain {frame.domain}, action {frame.action.value}, confidence {frame.confidence:.2f}, "
         f"side effect {'allowed' if frame.side_effect_allowed else 'not asked for'}"
     )
+    if frame.references:
+        console.print(escape(f"points back: {', '.join(frame.references)}"))
+    if chosen.embedder:
+        console.print(escape(f"embedder: {chosen.embedder}"))
     for slot in frame.slots:
         console.print(f"  {slot.kind}: {escape(str(slot.value))}  [dim]{escape(slot.hint)}[/]")
 

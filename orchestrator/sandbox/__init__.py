@@ -5,6 +5,7 @@ from orchestrator.sandbox.client import SandboxClient
 from orchestrator.sandbox.documents import DocumentError, load_documents
 from orchestrator.sandbox.faults import FaultPlan, FaultRule
 from orchestrator.sandbox.ledger import Duplicate, Effect, Ledger, RequestRecord
+from orchestrator.sandbox.loopback import redirected
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.providers import STANDARD
 from orchestrator.sandbox.server import RunningSandbox, run, running_sandbox, serve
@@ -24,6 +25,7 @@ __all__ = [
     "SandboxClient",
     "create_app",
     "load_documents",
+    "redirected",
     "run",
     "running_sandbox",
     "serve",

@@ -33,6 +33,7 @@ def create_app(
     seed: int = 0,
     tokens: Collection[str] = (),
     playbook: Playbook = STANDARD,
+    is_stocked: bool = False,
 ) -> Starlette:
     """An app that serves each document under its prefix, and itself under /_sandbox.
 
@@ -44,6 +45,7 @@ def create_app(
         seed: of everything made up; the same seed and request give the same offers.
         tokens: the credentials that secured operations accept; empty accepts any.
         playbook: hand-written behaviour beside the generic one.
+        is_stocked: whatever a request names by an id exists, though no list ever offered it.
 
     Raises:
         DocumentError: a document cannot be served, or two want the same prefix.
@@ -53,7 +55,7 @@ def create_app(
     _refuse_shared_prefixes(read)
     routes: list[BaseRoute] = [Mount("/_sandbox", routes=control_routes(ledger, plan))]
     for document in read:
-        provider = Provider(document, ledger, playbook=playbook, seed=seed)
+        provider = Provider(document, ledger, playbook=playbook, seed=seed, is_stocked=is_stocked)
         service = Service(
             document, provider, ledger=ledger, faults=plan, clock=clock, tokens=tokens
         )

@@ -20,10 +20,24 @@ class SandboxClient:
             assert await sandbox.live("m-7f3a") == []
     """
 
-    def __init__(self, base_url: str, *, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self, base_url: str, *, timeout_s: float = 10.0, keeps_connections: bool = True
+    ) -> None:
+        """Take where the sandbox is.
+
+        Args:
+            base_url: without the path of its control.
+            timeout_s: of each question, in seconds.
+            keeps_connections: False leaves nothing open between two questions, so that there is
+                nothing to close.
+        """
+        limits = httpx.Limits(max_keepalive_connections=None if keeps_connections else 0)
         # trust_env: a proxy of the environment must not stand between loopback and us.
         self._http = httpx.AsyncClient(
-            base_url=f"{base_url.rstrip('/')}/_sandbox", timeout=timeout_s, trust_env=False
+            base_url=f"{base_url.rstrip('/')}/_sandbox",
+            timeout=timeout_s,
+            limits=limits,
+            trust_env=False,
         )
 
     async def health(self) -> bool:

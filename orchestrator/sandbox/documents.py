@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from openapi_core import OpenAPI
 from openapi_core.exceptions import SpecError
 from referencing.exceptions import Unresolvable
 
+from orchestrator.sandbox.readings import Reading, read_expression
 from orchestrator.sandbox.schemas import Schema, SchemaBook
 
 JsonObject = dict[str, Any]
@@ -25,7 +26,8 @@ JsonObject = dict[str, Any]
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 SUFFIXES = (".yaml", ".yml", ".json")
 _PARAMETER = re.compile(r"\{([^{}]+)\}")
-_RESPONSE_BODY = re.compile(r"^\$response\.body#/([^/]+)$")
+_ID_NAME = re.compile(r"id|.*(?:_id|-id|[a-z0-9]I[dD])")
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class DocumentError(ValueError):
@@ -70,6 +72,8 @@ class Operation:
     raw: Mapping[str, Any]
     parameters: tuple[Parameter, ...]
     book: SchemaBook
+    undoes: bool = False
+    """Whether another operation names it as its cancel."""
 
     @cached_property
     def path_pattern(self) -> re.Pattern[str]:
@@ -91,16 +95,20 @@ class Operation:
     @cached_property
     def answer_schema(self) -> Schema | None:
         """The JSON schema of the success answer; None when it has no JSON body."""
-        for code, response in self.raw.get("responses", {}).items():
-            if str(code) in (str(self.success_status), "2XX", "default"):
-                return _json_schema(self.book, self.book.follow(response).get("content", {}))
+        responses = {str(code): said for code, said in self.raw.get("responses", {}).items()}
+        for code in (str(self.success_status), "2XX", "2xx", "default"):
+            if code in responses:
+                content = self.book.follow(responses[code]).get("content", {})
+                return _json_schema(self.book, content)
         return None
 
     @cached_property
     def body_schema(self) -> Schema | None:
-        """The JSON schema of the request body; None when it takes no JSON."""
-        body = self.book.follow(self.raw.get("requestBody", {}))
-        return _json_schema(self.book, body.get("content", {}))
+        """The schema of the request body, of JSON or of a form; None when it takes neither."""
+        content = self.book.follow(self.raw.get("requestBody", {})).get("content", {})
+        forms = (content[name] for name in _FORMS if name in content)
+        form = next((self.book.resolve(media.get("schema", {})) for media in forms), None)
+        return _json_schema(self.book, content) or form
 
     @cached_property
     def input_names(self) -> frozenset[str]:
@@ -110,13 +118,38 @@ class Operation:
 
     def refusal(self, *statuses: int) -> int:
         """The first of these statuses that the operation declares; the first when none is."""
-        declared = {str(code) for code in self.raw.get("responses", {})}
-        return next((status for status in statuses if str(status) in declared), statuses[0])
+        return next((status for status in statuses if self.declares(status)), statuses[0])
+
+    def declares(self, status: int) -> bool:
+        """Whether the document says that it may answer so."""
+        return str(status) in {str(code) for code in self.raw.get("responses", {})}
+
+    @cached_property
+    def chosen_name(self) -> str | None:
+        """The path parameter by which the caller names what this call makes: `PUT /orders/{id}`."""
+        if self.method != "put" or not self.path.endswith("}") or not self.path_names:
+            return None
+        return self.path_names[-1]
+
+    @property
+    def probe(self) -> tuple[str, Mapping[str, Any] | None] | None:
+        """The operation that tells whether this one took effect, with its args where declared."""
+        declared = self.raw.get("x-orchet-compensation-probe")
+        if isinstance(declared, str):
+            return declared, None
+        if isinstance(declared, Mapping) and "operationId" in declared:
+            return str(declared["operationId"]), declared.get("args")
+        return None
 
     @property
     def cancels(self) -> str | None:
         """The operation that undoes this one, when it declares one."""
         return self.raw.get("x-orchet-cancels")
+
+    @property
+    def compensation_args(self) -> Mapping[str, Any] | None:
+        """How its cancel is filled; None leaves that to the names."""
+        return self.raw.get("x-orchet-compensation-args")
 
     @property
     def cancel_for(self) -> str | None:
@@ -126,7 +159,7 @@ class Operation:
     @cached_property
     def kind(self) -> Kind:
         """What a call does; see `_kind_of_post` for the only judgement in it."""
-        if self.cancel_for or self.method == "delete":
+        if self.cancel_for or self.undoes or self.method == "delete":
             return Kind.CANCEL
         if self.cancels or (self.is_writing and self.success_status == 201):
             return Kind.CREATE
@@ -219,14 +252,19 @@ class Document:
     @cached_property
     def resource_ids(self) -> dict[str, str]:
         """For each creating operation, the property of its answer that names what it made."""
+        return {operation_id: path[-1] for operation_id, path in self.resource_paths.items()}
+
+    @cached_property
+    def resource_paths(self) -> dict[str, tuple[str, ...]]:
+        """The same with the way to it: ("booking", "id") in {"booking": {"id": ...}}."""
         # A POST that is not known to create may still turn out to.
         creates = [
             o
             for o in self.operations
             if o.kind is Kind.CREATE or (o.kind is Kind.UPDATE and o.method == "post")
         ]
-        named = {o.operation_id: self._resource_id(o) for o in creates}
-        return {operation_id: name for operation_id, name in named.items() if name}
+        named = {o.operation_id: self._resource_path(o) for o in creates}
+        return {operation_id: path for operation_id, path in named.items() if path}
 
     def listed_resource(self, operation: Operation) -> str | None:
         """The id property of the resources that this operation lists; None when it lists none."""
@@ -253,22 +291,73 @@ class Document:
         named = self.resource_ids.get(operation.operation_id)
         if named is None:
             return {}
-        mapped = operation.raw.get("x-orchet-compensation-args", {})
-        fed = {name: _RESPONSE_BODY.match(str(value)) for name, value in mapped.items()}
-        inputs = {name: named for name, found in fed.items() if found and found[1] == named}
+        whole = self.resource_paths[operation.operation_id]
+        fed = _readings(operation.compensation_args)
+        answered = {n: r.path for n, r in fed.items() if r.message == "response"}
+        inputs = {name: named for name, path in answered.items() if path == whole}
         return inputs or {named: named}
 
-    def _resource_id(self, operation: Operation) -> str | None:
-        answers = list(self.book.properties(operation.answer_schema or {}))
-        for expression in operation.raw.get("x-orchet-compensation-args", {}).values():
-            found = _RESPONSE_BODY.match(str(expression))
-            if found and found[1] in answers:
-                return found[1]
+    def asked_by_request(self, operation: Operation) -> list[tuple[Operation, dict[str, Reading]]]:
+        """What a cancel or a probe is told of the request whose thing it means.
+
+        Returns:
+            Each operation that it undoes or asks about, with those of its own inputs that repeat
+            something that was sent.
+        """
+        found = []
+        for maker in self.operations:
+            for called, args in ((maker.cancels, maker.compensation_args), maker.probe or ("", {})):
+                if called == operation.operation_id:
+                    sent = _sent(args, operation, maker)
+                    found.append((maker, sent))
+        return [(maker, sent) for maker, sent in found if sent]
+
+    def _resource_path(self, operation: Operation) -> tuple[str, ...] | None:
+        schema = operation.answer_schema or {}
+        fed = _readings(operation.compensation_args).values()
+        read = (r.path for r in fed if r.message == "response" and r.source == "body")
+        declared = next((path for path in read if self._has(schema, path)), None)
+        if declared:
+            return declared
+        answers = self.book.properties(schema)
         cancel = self.operation(operation.cancels or "")
         undone_by = cancel.input_names if cancel else frozenset[str]()
         own = [name for name in id_names(answers) if name not in operation.input_names]
         shared = [name for name in own if name in undone_by]
-        return next(iter([*shared, *own, *id_names(answers)]), None)
+        top = next(iter([*shared, *own, *id_names(answers)]), None)
+        return (top,) if top else self._enveloped_id(answers)
+
+    def wrapper(self, operation: Operation) -> tuple[str, ...]:
+        """The way to the thing that an answer is about; () when the answer is the thing itself."""
+        path = self.resource_paths.get(operation.operation_id)
+        if path is None:
+            answers = self.book.properties(operation.answer_schema or {})
+            path = None if id_names(answers) else self._enveloped_id(answers)
+        return path[:-1] if path else ()
+
+    def thing_schema(self, operation: Operation) -> Schema:
+        """The schema of the thing that an answer is about, out of its wrapping."""
+        schema = operation.answer_schema or {}
+        for step in self.wrapper(operation):
+            schema = self.book.resolve(self.book.properties(schema)[step])
+        return schema
+
+    def _enveloped_id(self, answers: Mapping[str, Schema]) -> tuple[str, ...] | None:
+        """The id in an answer that wraps what it is about: {"data": {"id": ...}}."""
+        for outer, inner in answers.items():
+            if self.book.type_of(self.book.resolve(inner)) == "object":
+                names = id_names(self.book.properties(inner))
+                if names:
+                    return outer, names[0]
+        return None
+
+    def _has(self, schema: Schema, path: tuple[str, ...]) -> bool:
+        for step in path:
+            properties = self.book.properties(schema)
+            if step not in properties:
+                return False
+            schema = properties[step]
+        return bool(path)
 
 
 def is_id(value: Any) -> bool:
@@ -316,12 +405,30 @@ def read_document(name: str, raw: Mapping[str, Any]) -> Document:
     return document
 
 
+def _readings(args: Mapping[str, Any] | None) -> dict[str, Reading]:
+    read = {name: read_expression(value) for name, value in (args or {}).items()}
+    return {name: reading for name, reading in read.items() if reading}
+
+
+def _sent(args: Mapping[str, Any] | None, asked: Operation, maker: Operation) -> dict[str, Reading]:
+    """Inputs that repeat the request, as the contract says, else those of the same name."""
+    if args is not None:
+        read = _readings(args)
+        return {name: reading for name, reading in read.items() if reading.message == "request"}
+    shared = sorted(asked.input_names & maker.input_names)
+    return {name: Reading("request", "body", (name,)) for name in shared}
+
+
 def _operations(book: SchemaBook, raw: Mapping[str, Any]) -> Iterator[Operation]:
-    for path, unread in raw["paths"].items():
-        item = book.follow(unread)
-        for method in METHODS:
-            if method in item:
-                yield _operation(book, path, method, item)
+    found = [
+        _operation(book, path, method, item)
+        for path, item in ((path, book.follow(unread)) for path, unread in raw["paths"].items())
+        for method in METHODS
+        if method in item
+    ]
+    undone_by = {operation.cancels for operation in found if operation.cancels}
+    for operation in found:
+        yield replace(operation, undoes=operation.operation_id in undone_by)
 
 
 def _operation(book: SchemaBook, path: str, method: str, item: Mapping[str, Any]) -> Operation:
@@ -349,8 +456,8 @@ def _json_schema(book: SchemaBook, content: Mapping[str, Any]) -> Schema | None:
 
 
 def id_names(names: Iterable[str]) -> list[str]:
-    """Those of the names that usually hold an id."""
-    return [name for name in names if name == "id" or name.endswith("_id")]
+    """Those of the names that usually hold an id: id, order_id, orderId."""
+    return [name for name in names if _ID_NAME.fullmatch(name)]
 
 
 def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:

@@ -26,7 +26,10 @@ JsonObject = dict[str, Any]
 
 _DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
 # Facts of a thing that are not facts of what is made from it.
-_OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at")
+_SENT = "$request"
+"""Among the facts of a thing the request that made it, which a cancel or a probe may repeat."""
+_KEY = "$key"
+_OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at", _SENT)
 _TROUBLE = ("cancel", "refund", "void", "reject", "fail", "error")
 _COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
 
@@ -35,9 +38,16 @@ class Provider:
     """Answers the calls of one document; the caller holds the transaction."""
 
     def __init__(
-        self, document: Document, ledger: Ledger, *, playbook: Playbook, seed: int = 0
+        self,
+        document: Document,
+        ledger: Ledger,
+        *,
+        playbook: Playbook,
+        seed: int = 0,
+        is_stocked: bool = False,
     ) -> None:
         self._document = document
+        self._is_stocked = is_stocked
         self._ledger = ledger
         self._store = Store(ledger.database, document.name)
         self._playbook = playbook
@@ -84,11 +94,12 @@ class Provider:
         again = self._again(call, named)
         if again is None:
             self._refuse_known_reference(call, named)
-        identity = call.arguments[named] if again else self._fresh_id(call, named)
+        identity = self._identity(call, named, is_known=again is not None)
         resource_id = str(identity)
         body = self._new_body(call, named, identity, parents)
         inherited = {k: v for k, v in parents.items() if k not in _OWN_FACTS}
-        facts = {**inherited, **call.arguments, named: identity, **body}
+        facts = {**inherited, **call.arguments, named: identity, **self._told(operation, body)}
+        facts[_SENT] = {**call.arguments, _KEY: call.cause.idempotency_key}
         reference = again.client_reference if again else call.cause.client_reference
         self._store.keep(
             Resource(named, resource_id, operation.operation_id, reference, facts),
@@ -107,25 +118,46 @@ class Provider:
         if schema is None:
             return {}
         hints = {**call.arguments, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
-        hints |= self._due(schema, hints, parents)
-        hints |= {named: identity, **self._state(schema, is_undone=False)}
+        thing = self._document.thing_schema(call.operation)
+        hints |= self._due(thing, hints, parents)
+        hints |= {named: identity, **self._state(thing, is_undone=False)}
         hints |= self._verb_state(call.operation)
         if call.cause.client_reference:
             hints["client_reference"] = call.cause.client_reference
-        inputs = self._document.input_names
+        inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
 
         def omit(name: str) -> bool:
-            unsaid = name in inputs and name not in hints
-            return unsaid or name.startswith(_TROUBLE)
+            if name in hints or name in wrapper:
+                return False
+            return name in inputs or name.startswith(_TROUBLE)
 
         draft = self._draft(call, parents)
         draft.body = self._make.object(schema, replace(self._scene(call, hints), omit=omit))
         self._behave(draft)
         return draft.body
 
+    def _told(self, operation: Operation, body: JsonObject) -> JsonObject:
+        """What an answer says of the thing it is about."""
+        for step in self._document.wrapper(operation):
+            inner = body.get(step)
+            body = inner if isinstance(inner, dict) else {}
+        return body
+
+    def _identity(self, call: Call, named: str, *, is_known: bool) -> str | int:
+        """The id of what a call makes: the caller's choice, what it names already, or a new one."""
+        chosen = call.operation.chosen_name
+        if chosen is not None:
+            identity: str | int = call.arguments[chosen]
+            return identity
+        # Of a stocked provider's things nobody knows which exist: what the path names does.
+        if is_known or (self._is_stocked and named in call.operation.path_names):
+            identity = call.arguments[named]
+            return identity
+        return self._fresh_id(call, named)
+
     def _again(self, call: Call, named: str) -> Resource | None:
         """The thing this call changes into something binding, when it names one of its own."""
-        value = call.arguments.get(named)
+        value = call.arguments.get(call.operation.chosen_name or named)
         return self._store.resource(named, str(value)) if is_id(value) else None
 
     def _refuse_known_reference(self, call: Call, named: str) -> None:
@@ -136,7 +168,8 @@ class Provider:
             raise Problem(call.operation.refusal(409, 422), detail)
 
     def _fresh_id(self, call: Call, named: str) -> str | int:
-        schema = self._document.book.properties(call.operation.answer_schema or {}).get(named, {})
+        thing = self._document.thing_schema(call.operation)
+        schema = self._document.book.properties(thing).get(named, {})
         number = self._store.count()
         while True:
             rng = Random(f"{self._seed}:{call.operation.operation_id}:{number}")
@@ -188,7 +221,7 @@ class Provider:
     def _verb_state(self, operation: Operation) -> JsonObject:
         """The state an operation is named for: expense_approve_report gives "approved"."""
         states = self._document.book.resolve(
-            self._document.book.properties(operation.answer_schema or {}).get("status", {})
+            self._document.book.properties(self._document.thing_schema(operation)).get("status", {})
         ).get("enum", [])
         stems = [word[:5] for word in operation.operation_id.split("_") if len(word) > 3]
         reached = (state for stem in stems for state in states if str(state).startswith(stem))
@@ -202,6 +235,7 @@ class Provider:
         resource = self._to_cancel(call)
         earlier = self._store.cancellation(operation.operation_id, resource.resource_id)
         if earlier is not None:
+            self._refuse_second_delete(call)
             answered: JsonObject = earlier
             return answered
         draft = self._draft(call, resource.facts)
@@ -209,6 +243,13 @@ class Provider:
         self._behave(draft)
         self._close(call, resource, draft.body)
         return draft.body
+
+    def _refuse_second_delete(self, call: Call) -> None:
+        """Without a key a second DELETE finds nothing, at the many providers that say so."""
+        operation = call.operation
+        gone = next((status for status in (404, 410) if operation.declares(status)), None)
+        if operation.method == "delete" and call.cause.idempotency_key is None and gone:
+            raise Problem(gone, f"{operation.path} is deleted already.")
 
     def _close(self, call: Call, resource: Resource, body: JsonObject) -> None:
         resource_id, named = resource.resource_id, resource.named
@@ -230,7 +271,7 @@ class Provider:
         """Undone, unless the cancel takes back only what was later done to the thing."""
         makers = [operation.operation_id for operation in self._makers(call.operation)]
         is_whole = not makers or resource.operation in makers
-        return self._state(said_by.answer_schema or {}, is_undone=is_whole)
+        return self._state(self._document.thing_schema(said_by), is_undone=is_whole)
 
     def _cancelled_body(self, call: Call, resource: Resource) -> JsonObject:
         schema = call.operation.answer_schema
@@ -256,7 +297,30 @@ class Provider:
                 if found is None:
                     raise self._unknown(call, name, call.arguments[name])
                 return found
-        return self._by_reference(call, next(iter(ids.values()), None))
+        sent = self._by_what_was_sent(call)
+        return sent or self._by_reference(call, next(iter(ids.values()), None))
+
+    def _by_what_was_sent(self, call: Call) -> Resource | None:
+        """The newest thing whose request said what this call repeats; None when it repeats nothing.
+
+        Raises:
+            Problem: it repeats something, and no request said so.
+        """
+        # That one has an index of its own.
+        if "client_reference" in call.arguments:
+            return None
+        repeated = None
+        for maker, inputs in self._document.asked_by_request(call.operation):
+            wanted = {n: reading for n, reading in inputs.items() if n in call.arguments}
+            for resource in self._store.resources_of(maker.operation_id) if wanted else ():
+                sent = resource.facts.get(_SENT, {})
+                said = {n: sent.get(_KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
+                if all(call.arguments[name] == value for name, value in said.items()):
+                    return resource
+            repeated = next(iter(wanted), repeated)
+        if repeated is not None:
+            raise self._unknown(call, repeated, call.arguments[repeated])
+        return None
 
     def _makers(self, cancel: Operation) -> list[Operation]:
         """The operations that this one undoes, by either end of the pair."""
@@ -280,6 +344,9 @@ class Provider:
         return draft.body
 
     def _found(self, call: Call) -> Mapping[str, Any]:
+        sent = self._by_what_was_sent(call)
+        if sent is not None:
+            return sent.facts
         if "client_reference" in call.arguments:
             answered = self._document.book.properties(call.operation.answer_schema or {})
             made = self._document.resource_ids.values()
@@ -308,6 +375,12 @@ class Provider:
 
     def _stored(self, call: Call, named: str) -> list[JsonObject]:
         newest_first = reversed(self._store.resources(named))
+        try:
+            sent = self._by_what_was_sent(call)
+        except Problem:
+            return []
+        if sent is not None:
+            newest_first = iter([sent])
         schema = call.operation.item_schema or {}
         items = [self._projected(call, schema, resource.facts) for resource in newest_first]
         return filters.match(items, call.arguments, is_span=_asks_for_span(call.operation))
@@ -368,8 +441,13 @@ class Provider:
         """The facts of everything that the arguments name by an id of this document."""
         facts: JsonObject = {}
         for name, value in call.arguments.items():
-            if name in self._document.known_ids and is_id(value):
+            if name == call.operation.chosen_name or not is_id(value):
+                continue
+            if name in self._document.known_ids:
                 facts |= self._facts(call, name, str(value))
+            elif name in call.operation.path_names:
+                found = self._store.resource_of_id(str(value))
+                facts |= found.facts if found else {}
         return facts
 
     def _facts(self, call: Call, name: str, value: str) -> JsonObject:
@@ -377,6 +455,8 @@ class Provider:
         if resource:
             return resource.facts
         known = self._store.offer(name, value) or self._playbook.standing_thing(name, value)
+        if known is None and self._is_stocked:
+            return {name: call.arguments[name]}
         if known is None:
             raise self._unknown(call, name, value)
         return known
@@ -401,10 +481,12 @@ class Provider:
         """What is known, in the shape of a schema; an optional property nobody set stays out."""
         if schema is None:
             return {}
-        inputs = self._document.input_names
+        inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
         made = self._document.known_ids & set(facts)
 
         def omit(name: str) -> bool:
+            if name in wrapper:
+                return False
             unsaid = bool(made) and name in inputs
             return name not in facts and (unsaid or name.startswith(_TROUBLE))
 
@@ -425,7 +507,10 @@ class Provider:
             behaviour(draft)
 
     def _scene(self, call: Call, hints: Mapping[str, Any]) -> Scene:
-        return Scene(self._rng(call), call.now, _day(hints, call.now), hints)
+        wrappers = self._document.wrapper(call.operation)
+        return Scene(
+            self._rng(call), call.now, _day(hints, call.now), hints, wrappers=frozenset(wrappers)
+        )
 
     def _rng(self, call: Call) -> Random:
         """Chance that depends on what is asked for, not on how its answer is narrowed."""

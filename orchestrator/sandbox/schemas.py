@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from jsonschema.protocols import Validator
 from openapi_schema_validator import (
@@ -96,7 +97,7 @@ class SchemaBook:
             raise LookupError(f"reference {reference!r} leaves the document; inline what it names")
         node: Any = self._document
         for part in reference[2:].split("/"):
-            name = part.replace("~1", "/").replace("~0", "~")
+            name = unquote(part).replace("~1", "/").replace("~0", "~")
             if not isinstance(node, Mapping) or name not in node:
                 raise LookupError(f"reference {reference!r} finds nothing")
             node = node[name]

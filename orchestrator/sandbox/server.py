@@ -89,6 +89,7 @@ async def running_sandbox(
     seed: int = 0,
     tokens: Collection[str] = (),
     playbook: Playbook = STANDARD,
+    is_stocked: bool = False,
     host: str = DEFAULT_HOST,
     port: int = 0,
 ) -> AsyncIterator[RunningSandbox]:
@@ -102,6 +103,7 @@ async def running_sandbox(
         seed: of everything made up.
         tokens: accepted credentials; empty accepts any.
         playbook: hand-written behaviour beside the generic one.
+        is_stocked: whatever a request names by an id exists.
         host: address to listen on.
         port: 0 takes a free one.
 
@@ -120,6 +122,7 @@ async def running_sandbox(
             seed=seed,
             tokens=tokens,
             playbook=playbook,
+            is_stocked=is_stocked,
         )
         listener = stack.enter_context(_listen(host, port))
         server = _GuestServer(app)

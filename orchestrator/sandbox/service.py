@@ -202,7 +202,7 @@ def cause_of(headers: Headers, arguments: dict[str, Any]) -> Cause:
     """Who asks, from the headers and from the reference among the arguments."""
     reference = arguments.get("client_reference")
     return Cause(
-        idempotency_key=headers.get("idempotency-key") or None,
+        idempotency_key=headers.get("idempotency-key") or headers.get("x-idempotency-key") or None,
         request_id=headers.get("x-request-id") or None,
         client_reference=reference if isinstance(reference, str) else None,
     )

@@ -62,6 +62,22 @@ class Store:
         )
         return _resource(row) if row else None
 
+    def resource_of_id(self, resource_id: str) -> Resource | None:
+        """The resource of that id, whatever the property is called; None when there is none."""
+        row = self._database.row(
+            "SELECT * FROM resources WHERE provider = ? AND resource_id = ? ORDER BY seq DESC",
+            *(self._provider, resource_id),
+        )
+        return _resource(row) if row else None
+
+    def resources_of(self, operation: str) -> list[Resource]:
+        """All that one operation made, newest first."""
+        rows = self._database.rows(
+            "SELECT * FROM resources WHERE provider = ? AND operation = ? ORDER BY seq DESC",
+            *(self._provider, operation),
+        )
+        return [_resource(row) for row in rows]
+
     def resources(self, property_name: str) -> list[Resource]:
         """All resources that this property names, oldest first."""
         rows = self._database.rows(

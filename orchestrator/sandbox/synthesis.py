@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -42,6 +42,9 @@ class Scene:
         day: the day the request is about; dates are near it.
         hints: values by property name, taken over where they fit the schema.
         omit: names of optional properties to leave out.
+        wrappers: properties that hold the thing itself, so that the hints speak of what is inside.
+        is_request: what is made are arguments: examples come first, and at every depth only what
+            is required.
     """
 
     rng: Random
@@ -49,11 +52,14 @@ class Scene:
     day: datetime
     hints: Mapping[str, Any] = field(default_factory=dict)
     omit: Callable[[str], bool] = lambda name: False
+    wrappers: Collection[str] = ()
+    is_request: bool = False
 
     def inside(self) -> Scene:
         """The scene of a nested object: of the hints only the currency still means the same."""
         kept = {key: value for key, value in self.hints.items() if key == "currency"}
-        return Scene(self.rng, self.now, self.day, kept)
+        inside = Scene(self.rng, self.now, self.day, kept)
+        return replace(inside, omit=self.omit, is_request=True) if self.is_request else inside
 
 
 class Synthesizer:
@@ -123,6 +129,8 @@ class Synthesizer:
         raise UnsupportedSchema(f"no value found for {name or 'the answer'!r}: give it an example")
 
     def _candidates(self, schema: Schema, scene: Scene, name: str, depth: int) -> Iterator[Any]:
+        if scene.is_request:
+            yield from _examples(schema)
         if "const" in schema:
             yield schema["const"]
         if "enum" in schema:
@@ -136,7 +144,7 @@ class Synthesizer:
     def _typed(self, schema: Schema, scene: Scene, name: str, depth: int) -> Iterator[Any]:
         match self._book.type_of(schema):
             case "object":
-                yield self.object(schema, scene, depth=depth)
+                yield self.object(schema, scene, depth=0 if name in scene.wrappers else depth)
             case "array":
                 yield self._array(schema, scene, name, depth)
             case "string":

@@ -14,12 +14,15 @@ from jsonschema_path import SchemaPath
 from openapi_core import V30RequestUnmarshaller, V31RequestUnmarshaller
 from openapi_core.datatypes import RequestParameters
 from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
+from openapi_core.templating.paths.finders import APICallPathFinder
+from openapi_core.templating.paths.iterators import SimpleServersIterator
 from openapi_core.validation.request.exceptions import MissingRequiredRequestBody
 from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
 from starlette.datastructures import Headers, QueryParams
 
 from orchestrator.sandbox.documents import Document, Operation
 from orchestrator.sandbox.problems import Problem, Violation
+from orchestrator.sandbox.readings import is_key
 
 
 @dataclass
@@ -34,6 +37,12 @@ class IncomingRequest:
     host_url: str = "http://sandbox"
 
 
+class _PathFinder(APICallPathFinder):
+    """Looks for no server: the prefix is cut off, and names such as {order.id} stop the search."""
+
+    servers_iterator = SimpleServersIterator()
+
+
 class RequestValidator:
     """Validates requests of one document."""
 
@@ -46,7 +55,9 @@ class RequestValidator:
         dialects: dict[str, Callable[[bytes], Any]]
         dialects = {name: json.loads for name in _media_types(document) if name.endswith("+json")}
         self._unmarshaller = kind(
-            SchemaPath.from_dict(_without_security(raw)), extra_media_type_deserializers=dialects
+            SchemaPath.from_dict(_without_security(raw)),
+            path_finder_cls=_PathFinder,
+            extra_media_type_deserializers=dialects,
         )
 
     def arguments(self, operation: Operation, request: IncomingRequest) -> dict[str, Any]:
@@ -60,7 +71,9 @@ class RequestValidator:
             raise _problem(operation, list(result.errors))
         query = {k: _plain(v) for k, v in result.parameters.query.items()}
         path = {k: _plain(v) for k, v in result.parameters.path.items()}
-        return {**_body_defaults(operation), **query, **path, **_body(request, result.body)}
+        header = {k: _plain(v) for k, v in result.parameters.header.items() if not is_key(k)}
+        given = {**header, **query, **path, **_body(request, result.body)}
+        return {**_body_defaults(operation), **given}
 
 
 def incoming(

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 import pytest
 
 from orchestrator.devserver import Ports, Stack
-from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
 
 
@@ -24,9 +23,7 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
         await installation.stop()
 
 
-@pytest.fixture
-async def sandbox(stack: Stack) -> AsyncIterator[SandboxClient]:
-    """The witness; it forgets planned trouble when the test is over."""
-    async with SandboxClient(stack.sandbox_url) as witness:
-        yield witness
-        await witness.clear_faults()
+@pytest.fixture(scope="session")
+def orchestrator_stack(stack: Stack) -> Stack:
+    """What the plugin's fixtures speak to: this one, with processes that can be killed."""
+    return stack

@@ -1,11 +1,10 @@
-"""Doubles that ship with the product, for its own tests and for those of its users."""
+"""A world without router, planner or provider: the activities of missions, played from a script."""
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import httpx
 from temporalio import activity
@@ -22,9 +21,7 @@ from orchestrator.adapters.pii import PiiVault
 from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.money import price_of
-from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
-from orchestrator.client import MissionHandle
-from orchestrator.confirm import ConfirmationCard
+from orchestrator.catalog.tool import Tool
 from orchestrator.contracts import (
     CatalogPin,
     DiscoverInput,
@@ -38,20 +35,10 @@ from orchestrator.contracts import (
     ToolCall,
     UndoInput,
 )
-from orchestrator.errors import (
-    CatalogNotFound,
-    ConfirmationError,
-    NoWorker,
-    PiiMissing,
-    SecretMissing,
-    ServerUnreachable,
-)
+from orchestrator.errors import CatalogNotFound
 from orchestrator.intent import IntentFrame
-from orchestrator.mission import MissionResult
 from orchestrator.outcome import ToolOutcome
-from orchestrator.pii import check_entry
 from orchestrator.planning.decision import (
-    AgentProfile,
     Finish,
     GoalBrief,
     LegPlan,
@@ -59,130 +46,10 @@ from orchestrator.planning.decision import (
     StepContext,
     StepDecision,
 )
-from orchestrator.record import JsonObject, Record
+from orchestrator.record import Record
 from orchestrator.routing.selection import Selection
-from orchestrator.saga import Ledger, Obligation, UndoOutcome
-
-T = TypeVar("T")
-Decide = Callable[[MissionHandle, ConfirmationCard], Awaitable[None]]
-
-
-async def approve(mission: MissionHandle, card: ConfirmationCard) -> None:
-    """Say yes to a card, as `tester@example.com`."""
-    await mission.approve(card, approver="tester@example.com")
-
-
-async def run_to_end(
-    mission: MissionHandle, decide: Decide = approve, *, patience_s: float = 60.0
-) -> MissionResult:
-    """The result of a mission whose cards are decided on as they come up.
-
-    It is as patient as a person: while no server or no worker answers, and when a decision comes
-    too late, it looks again.
-
-    Args:
-        mission: a mission that was started.
-        decide: called with each open card, again until it is closed; it may leave it open.
-        patience_s: time in seconds for the whole mission.
-
-    Raises:
-        AssertionError: the mission asks a question, which nobody here can answer.
-        TimeoutError: the mission did not end in time.
-    """
-    async with asyncio.timeout(patience_s):
-        while True:
-            with contextlib.suppress(NoWorker, ServerUnreachable, ConfirmationError):
-                for card in await mission.confirmations():
-                    await decide(mission, card)
-                for question in await mission.questions():
-                    raise AssertionError(f"{question.question_id} asks: {question.question}")
-                if (await mission.snapshot()).finished_at is not None:
-                    return await mission.result()
-            await asyncio.sleep(0.1)
-
-
-async def eventually(ask: Callable[[], Awaitable[T]], *, patience_s: float = 30.0) -> T:
-    """The first answer that is true.
-
-    Example: `cards = await eventually(mission.confirmations)`
-
-    Raises:
-        TimeoutError: there was none in time.
-    """
-    async with asyncio.timeout(patience_s):
-        while True:
-            if answer := await ask():
-                return answer
-            await asyncio.sleep(0.05)
-
-
-class MemorySecrets:
-    """Secrets from a mapping: `MemorySecrets({"payments_token": "t0ken"})`."""
-
-    def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        self._values = dict(values or {})
-
-    def get(self, name: str) -> str:
-        """The value of a secret.
-
-        Raises:
-            SecretMissing: it was not given.
-        """
-        try:
-            return self._values[name]
-        except KeyError:
-            raise SecretMissing(name, "it in MemorySecrets") from None
-
-
-class MemoryPii:
-    """A vault in memory: `MemoryPii({"traveler_id": "T-1009"})`."""
-
-    def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        self._values: dict[str, str] = {}
-        for field, value in (values or {}).items():
-            self.put(field, value)
-
-    def get(self, field: str) -> str:
-        """The value of a field.
-
-        Raises:
-            PiiMissing: the vault does not hold it.
-        """
-        try:
-            return self._values[field]
-        except KeyError:
-            raise PiiMissing((field,)) from None
-
-    def put(self, field: str, value: str) -> None:
-        """Store a value.
-
-        Raises:
-            UsageError: the name cannot be a field's, or the value is empty.
-        """
-        check_entry(field, value)
-        self._values[field] = value
-
-    def fields(self) -> tuple[str, ...]:
-        """The names of the fields it holds, sorted."""
-        return tuple(sorted(self._values))
-
-    def forget(self, field: str) -> None:
-        """Remove a value; nothing happens when there is none."""
-        self._values.pop(field, None)
-
-
-class MemoryGrants:
-    """Used grants in memory: for one process, and gone with it."""
-
-    def __init__(self) -> None:
-        self._users: dict[str, str] = {}
-
-    def claim(self, digest: str, user: str) -> str | None:
-        """Who used this grant before; None when nobody had, and `user` does now."""
-        before = self._users.get(digest)
-        self._users.setdefault(digest, user)
-        return before
-
+from orchestrator.saga import Obligation, UndoOutcome
+from orchestrator.testing.memory import MemoryGrants, MemoryPii, MemorySecrets
 
 DecideStep = StepDecision | Callable[[StepContext], StepDecision]
 """A decision, or what makes one from all that the planner of the step was told."""
@@ -191,70 +58,6 @@ PlayCall = ToolOutcome | Exception | Callable[[ToolCall], Awaitable[ToolOutcome]
 PlayUndo = UndoOutcome | Exception | Callable[[Obligation], Awaitable[UndoOutcome]]
 """What undoing comes to; an exception as above."""
 _T = TypeVar("_T")
-
-
-def fake_tool(
-    name: str,
-    *,
-    undo: str | None = None,
-    undo_with: JsonObject | None = None,
-    cancels: str | None = None,
-    card_type: str | None = None,
-    effect: Effect | None = None,
-    idempotent: bool = True,
-    max_attempts: int = 3,
-    on_failure: Literal["park", "continue"] = "park",
-    input_schema: JsonObject | None = None,
-    personal: Iterable[str] = (),
-) -> Tool:
-    """A tool as a document would declare it, for a `FakeWorld`.
-
-    ```python
-    fake_tool("find_flights")                                      # reads
-    fake_tool("book_flight", undo="cancel_flight")                 # leaves an obligation
-    fake_tool("pay", undo="refund", card_type="structured-payment")  # the same, confirmed first
-    fake_tool("post_note", effect=Effect.WRITE)                    # nothing undoes it
-    ```
-
-    Args:
-        name: the operationId.
-        undo: the operationId of the cancel tool; it need not be in the world.
-        undo_with: how the cancel tool's inputs are filled, by runtime expressions.
-        cancels: the operationId of the tool that this one undoes.
-        card_type: of the card that must be approved; None when nothing is asked.
-        effect: by default an obligation when `undo` is given, a cancel with `cancels`, else a read.
-        idempotent: whether it takes an idempotency key, and so may be called again.
-        max_attempts: of its cancel, before it is parked.
-        on_failure: what becomes of it then.
-        input_schema: by default any object.
-        personal: inputs whose values come from the vault.
-    """
-    compensation = None
-    if undo is not None:
-        compensation = Compensation(
-            cancel=ToolCallTemplate(tool=undo, arguments=undo_with or {}),
-            max_attempts=max_attempts,
-            on_failure=on_failure,
-        )
-    return Tool(
-        name=name,
-        document="fake",
-        domain="fake",
-        summary=name.replace("_", " ").capitalize(),
-        input_schema=input_schema or {"type": "object", "additionalProperties": True},
-        effect=effect or _effect(undo, cancels),
-        cancel_for=cancels,
-        card_type=card_type,
-        compensation=compensation,
-        pii_fields=tuple(personal),
-        idempotency_header="Idempotency-Key" if idempotent else None,
-    )
-
-
-def _effect(undo: str | None, cancels: str | None) -> Effect:
-    if undo is not None:
-        return Effect.OBLIGATION
-    return Effect.CANCEL if cancels is not None else Effect.READ
 
 
 @dataclass(frozen=True)
@@ -509,23 +312,6 @@ class FakeWorld:
         hold = self._holds.get((activity_name, subject))
         if hold is not None:
             await hold.passed()
-
-
-def fake_leg(
-    leg_id: str, *, after: Iterable[str] = (), agent: AgentProfile | None = None
-) -> LegPlan:
-    """A leg of a plan, by default for an agent of the leg's name."""
-    return LegPlan(
-        leg_id=leg_id,
-        goal=f"do {leg_id}",
-        agent=agent or AgentProfile(name=leg_id),
-        depends_on=tuple(after),
-    )
-
-
-def states_of(ledger: Ledger) -> dict[str, str]:
-    """Tool to the state of its obligation, in the order written: what a test asserts on."""
-    return {o.tool: o.state.value for o in ledger.obligations}
 
 
 class _OneCatalog(CatalogStore):

@@ -1,0 +1,220 @@
+"""Tries the rollback pairs of any documents: each tool called, its outcome spoilt, and undone.
+
+Every trial is a mission on a real Temporal server: the mission, leg and rollback workflows and
+their activities are the product's own, and only the planner reads a script (call this tool, then
+give up). So what passes here is what will run, the ledger written ahead, the wait until an unclear
+call can no longer arrive, and the retries included. The judge is the sandbox's ledger.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator import contracts
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.chaos.pairs_cases import Case, faults_of
+from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
+from orchestrator.chaos.pairs_verdict import Trial, flaws_of_contract, flaws_of_trial, no_arguments
+from orchestrator.client import MissionHandle
+from orchestrator.connection import patiently
+from orchestrator.errors import ArgumentsInvalid
+from orchestrator.mission import MissionResult
+from orchestrator.planning.decision import CallTool, GiveUp
+from orchestrator.record import JsonObject
+from orchestrator.sandbox import SandboxClient
+from orchestrator.testing.arguments import make_arguments
+from orchestrator.testing.installation import Installation, installed
+from orchestrator.testing.leftovers import find_leftovers
+from orchestrator.testing.script import LEG
+
+APPROVER = "pairs@example.com"
+_THINKING_AT_ONCE = 6
+"""Missions between their start and their approval: they keep this process busy; the rest wait."""
+_PATIENCE_S = 90.0
+_LOOK_S = 0.2
+_LOOKS = 150
+
+OnCheck = Callable[[PairCheck], None]
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One tool to be tried in one way."""
+
+    tool: Tool
+    case: Case
+    mission_id: str
+    arguments: JsonObject
+
+
+async def check_pairs(
+    documents: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    *,
+    seed: int = 0,
+    cases: Sequence[Case] = tuple(Case),
+    on_start: Callable[[int], None] = lambda total: None,
+    on_check: OnCheck = lambda check: None,
+) -> PairsReport:
+    """Try every tool of these documents that leaves something behind, in every way.
+
+    Args:
+        documents: OpenAPI documents by name, overlays applied; no server they name is called.
+        folder: for what the installation keeps.
+        seed: of arguments and answers.
+        cases: the ways.
+        on_start: told how many checks there will be.
+        on_check: told of each check when it is done.
+
+    Raises:
+        DocumentInvalid: a document cannot be compiled.
+        DocumentError: a document cannot be served.
+    """
+    began = time.monotonic()
+    async with installed(documents, folder, seed=seed) as installation:
+        pairs = _Pairs(installation, seed)
+        found, attempts = pairs.read(cases)
+        on_start(len(found) + len(attempts))
+        for check in found:
+            on_check(check)
+        found += await pairs.run(attempts, on_check)
+    order = ["contract", *Case]
+    found.sort(key=lambda check: (check.document, check.tool, order.index(check.case)))
+    return PairsReport(
+        seed=seed,
+        pairs=len({check.tool for check in found}),
+        checks=tuple(found),
+        seconds=round(time.monotonic() - began, 1),
+        ok=all(check.ok for check in found),
+    )
+
+
+class _Pairs:
+    def __init__(self, installation: Installation, seed: int) -> None:
+        self._installation = installation
+        self._catalog = installation.catalog
+        self._seed = seed
+        self._thinking = asyncio.Semaphore(_THINKING_AT_ONCE)
+
+    def read(self, cases: Sequence[Case]) -> tuple[list[PairCheck], list[_Attempt]]:
+        """What is found by reading alone, and what is to be tried."""
+        checks: list[PairCheck] = []
+        attempts: list[_Attempt] = []
+        for tool in self._catalog.tools.values():
+            if tool.effect not in (Effect.OBLIGATION, Effect.WRITE):
+                continue
+            flaws = list(flaws_of_contract(tool, self._cancel(tool)))
+            if tool.effect is Effect.OBLIGATION:
+                try:
+                    attempts += [self._attempt(tool, case, len(attempts)) for case in cases]
+                except ArgumentsInvalid as error:
+                    flaws.append(no_arguments(error))
+            if flaws:
+                checks.append(_check(tool, "contract", flaws))
+        return checks, attempts
+
+    def _cancel(self, tool: Tool) -> Tool | None:
+        undo = tool.compensation
+        return self._catalog.tool(undo.cancel.tool) if undo is not None else None
+
+    def _attempt(self, tool: Tool, case: Case, number: int) -> _Attempt:
+        arguments = make_arguments(self._catalog, tool, seed=f"{self._seed}:{tool.name}:{case}")
+        mission_id = f"pair-{number}-{list(Case).index(case)}-{tool.name}"[:72].rstrip("-_")
+        return _Attempt(tool, case, mission_id, arguments)
+
+    async def run(self, attempts: Sequence[_Attempt], on_check: OnCheck) -> list[PairCheck]:
+        """Every attempt, many at once: most of the time of each is waiting."""
+        rules = [
+            rule
+            for a in attempts
+            for rule in faults_of(
+                a.case, a.tool, _cancel_name(a.tool) or "", mission_id=a.mission_id
+            )
+        ]
+        self._installation.sandbox.faults.replace(rules, seed=self._seed)
+        async with SandboxClient(self._installation.sandbox_url) as sandbox:
+            trying = [self._try(attempt, sandbox) for attempt in attempts]
+            checks = []
+            for ended in asyncio.as_completed(trying):
+                check = await ended
+                on_check(check)
+                checks.append(check)
+            return checks
+
+    async def _try(self, attempt: _Attempt, sandbox: SandboxClient) -> PairCheck:
+        async with self._thinking:
+            began = time.monotonic()
+            mission = await self._installation.start_script(
+                CallTool(tool=attempt.tool.name, arguments=attempt.arguments),
+                GiveUp(reason="what was done is to be undone"),
+                mission_id=attempt.mission_id,
+            )
+            if attempt.tool.needs_confirmation:
+                await self._approve(mission)
+        result, prompts = await _ended(mission)
+        effects = await sandbox.ledger(attempt.mission_id)
+        left_behind = await find_leftovers(sandbox, attempt.mission_id)
+        kinds = [effect["kind"] for effect in effects]
+        trial = Trial(
+            tool=attempt.tool,
+            case=attempt.case,
+            result=result,
+            leftovers=frozenset(left.kind for left in left_behind),
+            made=kinds.count("create"),
+            cancelled=kinds.count("cancel"),
+            prompts=prompts,
+        )
+        return _check(
+            attempt.tool,
+            attempt.case.value,
+            list(flaws_of_trial(trial)),
+            mission_id=attempt.mission_id,
+            made=trial.made,
+            cancelled=trial.cancelled,
+            prompts=prompts,
+            seconds=round(time.monotonic() - began, 2),
+        )
+
+    async def _approve(self, mission: MissionHandle) -> None:
+        """Say yes to its call, unless it ends before it asks."""
+        leg = contracts.leg_workflow_id(mission.mission_id, LEG)
+        client = self._installation.mission_client
+        for _ in range(_LOOKS):
+            waiting = await patiently(lambda: client.waiting(leg))
+            if waiting is not None and waiting.card is not None:
+                await mission.approve(waiting.card, approver=APPROVER)
+                return
+            if not await client.connection.is_running(mission.mission_id):
+                return
+            await asyncio.sleep(_LOOK_S)
+
+
+async def _ended(mission: MissionHandle) -> tuple[MissionResult | None, int]:
+    """How a mission ended, and how many confirmations still wait when it does not end.
+
+    Its one call is approved by now: whatever asks again while it is undone blocks it for ever.
+    """
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            return await mission.result(), 0
+    except TimeoutError:
+        return None, len(await mission.confirmations())
+
+
+def _cancel_name(tool: Tool) -> str | None:
+    return tool.compensation.cancel.tool if tool.compensation is not None else None
+
+
+def _check(tool: Tool, case: str, flaws: list[Flaw], **more: Any) -> PairCheck:
+    return PairCheck(
+        document=tool.document,
+        tool=tool.name,
+        cancel=_cancel_name(tool),
+        case=case,
+        ok=not flaws,
+        flaws=tuple(flaws),
+        **more,
+    )

@@ -1,0 +1,142 @@
+"""Judges one trial of a pair: what the ledgers say, in words that tell how to mend the contract."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestrator.catalog.expressions import reads_only_response
+from orchestrator.catalog.tool import Compensation, Effect, Tool
+from orchestrator.chaos.pairs_cases import Case
+from orchestrator.chaos.pairs_report import Flaw
+from orchestrator.errors import ArgumentsInvalid
+from orchestrator.mission import MissionResult
+from orchestrator.saga import Obligation, ObligationState
+
+_LEFT = {
+    "stands": "what {} made still stands",
+    "cancelled again": "what {} made was cancelled more than once",
+    "made again": "{} took effect more than once",
+}
+_EXAMPLES = "give the inputs examples that the provider would take"
+_FILL = (
+    "fill every required input of the cancel by x-orchet-compensation-args, from $request where "
+    "the answer may be missing"
+)
+_NAMES_IT = (
+    "feed the cancel by x-orchet-compensation-args with what names this very thing: its id from "
+    "$response, or a reference of the call's own from $request"
+)
+_REPEATABLE = (
+    "let the cancel be repeatable: give it an Idempotency-Key header, and answer a second cancel "
+    "like the first"
+)
+_SURVIVE = (
+    "let the caller send a client reference and cancel by it, or add x-orchet-compensation-probe "
+    "that finds the resource by what was sent, or an Idempotency-Key header"
+)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What one trial came to."""
+
+    tool: Tool
+    case: Case
+    result: MissionResult | None
+    """None: it did not end in time."""
+    leftovers: frozenset[str]
+    """The kinds of what was left behind."""
+    made: int
+    cancelled: int
+    prompts: int
+
+
+def flaws_of_contract(tool: Tool, cancel: Tool | None) -> Iterator[Flaw]:
+    """What is wrong before anything is tried."""
+    if tool.effect is Effect.WRITE:
+        yield Flaw(
+            why=f"{tool.name} changes something and names no tool that undoes it",
+            mend="add x-orchet-cancels with the operationId of its cancel counterpart, "
+            "or x-orchet-requires-confirmation: false if it changes nothing",
+        )
+    if cancel is not None and cancel.needs_confirmation:
+        yield Flaw(
+            why=f"{cancel.name} undoes {tool.name} and asks for a confirmation",
+            mend=f"set x-orchet-requires-confirmation: false on {cancel.name}",
+        )
+
+
+def no_arguments(error: ArgumentsInvalid) -> Flaw:
+    """That no arguments could be made for a tool."""
+    return Flaw(why=f"no call could be made: {error}", mend=_EXAMPLES)
+
+
+def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
+    """What is wrong with the outcome of a trial; nothing when all of it was undone."""
+    if trial.result is None:
+        yield Flaw(
+            why=f"the rollback of {trial.tool.name} did not end in time",
+            mend="shorten x-orchet-compensation-timeout, or lower -max-attempts",
+        )
+        return
+    obligation = _obligation(trial.result, trial.tool)
+    if obligation is None or not _was_tried(trial, obligation):
+        yield Flaw(why=f"no call could be made: {_refusal(trial.result)}", mend=_EXAMPLES)
+        return
+    if obligation.is_live:
+        yield _why_parked(trial, obligation)
+    if trial.prompts:
+        yield Flaw(
+            why=f"undoing {trial.tool.name} asked {trial.prompts} times for a confirmation",
+            mend="set x-orchet-requires-confirmation: false on the cancel",
+        )
+    for left in () if obligation.is_live else sorted(trial.leftovers):
+        yield Flaw(
+            why=f"{_LEFT[left].format(trial.tool.name)}, while the mission's ledger says it is "
+            f"{obligation.state.value}",
+            mend=_mend_of_leftover(obligation),
+        )
+
+
+def _obligation(result: MissionResult, tool: Tool) -> Obligation | None:
+    return next((o for o in result.ledger.obligations if o.tool == tool.name), None)
+
+
+def _was_tried(trial: Trial, obligation: Obligation) -> bool:
+    """Whether the call got where its case wants it: most cases need one that took effect."""
+    return trial.made > 0 or trial.case is Case.REQUEST_LOST or obligation.is_live
+
+
+def _refusal(result: MissionResult) -> str:
+    errors = [step.error for leg in result.legs for step in leg.steps if step.error]
+    return errors[0] if errors else result.error or "nobody says why"
+
+
+def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
+    undo = trial.tool.compensation
+    assert undo is not None
+    if trial.case.is_ambiguous and _is_blind(undo) and trial.tool.idempotency_header is None:
+        return Flaw(
+            why=f"when the answer never comes, {undo.cancel.tool} cannot be called: it is fed from "
+            "the answer alone, and no probe finds what was made",
+            mend=_SURVIVE,
+        )
+    if trial.case is Case.CANCEL_ANSWER_LOST and trial.cancelled:
+        return Flaw(why=f"the cancel was sent twice: {obligation.note}", mend=_REPEATABLE)
+    if "was refused" in obligation.note or "attempts are spent" in obligation.note:
+        return Flaw(why=obligation.note, mend=_NAMES_IT)
+    return Flaw(why=obligation.note, mend=_FILL)
+
+
+def _is_blind(undo: Compensation) -> bool:
+    return undo.probe is None and reads_only_response(undo.cancel)
+
+
+def _mend_of_leftover(obligation: Obligation) -> str:
+    if obligation.state is ObligationState.ACCEPTED:
+        return "its contract says to continue: set x-orchet-compensation-on-failure: park"
+    if obligation.state is ObligationState.VOID:
+        return (
+            "the probe or the cancel must find what was made by what was sent, and nothing else: "
+            "read a client reference of the call's own"
+        )
+    return "the cancel must undo what the call made, by the id or the reference of this very call"

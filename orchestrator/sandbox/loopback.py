@@ -1,0 +1,63 @@
+"""Documents turned towards the sandbox: their servers become its own, and no real host is left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from orchestrator.sandbox.schemas import SchemaBook
+
+JsonObject = dict[str, Any]
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
+
+
+def redirected(documents: Mapping[str, Mapping[str, Any]], base_url: str) -> dict[str, JsonObject]:
+    """The same documents, each under a path of its own at one server.
+
+    The servers of paths and operations are dropped with those of the document, so that nothing is
+    left that could be called elsewhere.
+
+    Args:
+        documents: by name; they stay as they are.
+        base_url: of the sandbox, e.g. "http://127.0.0.1:8700".
+    """
+    prefixes = _prefixes(documents)
+    return {
+        name: _redirected(raw, f"{base_url.rstrip('/')}{prefixes[name]}")
+        for name, raw in documents.items()
+    }
+
+
+def _prefixes(names: Iterable[str]) -> dict[str, str]:
+    prefixes: dict[str, str] = {}
+    for name in names:
+        readable = _UNSAFE.sub("-", name).strip("-.") or "document"
+        taken = set(prefixes.values())
+        numbers = ("", *(f"-{number}" for number in range(2, len(taken) + 3)))
+        prefixes[name] = next(p for n in numbers if (p := f"/{readable}{n}") not in taken)
+    return prefixes
+
+
+def _redirected(raw: Mapping[str, Any], url: str) -> JsonObject:
+    paths = raw.get("paths")
+    book = SchemaBook(raw)
+    turned: JsonObject = {**raw, "servers": [{"url": url}]}
+    if isinstance(paths, Mapping):
+        turned["paths"] = {path: _path(book, item) for path, item in paths.items()}
+    return turned
+
+
+def _path(book: SchemaBook, item: Any) -> Any:
+    """A path without servers; one that is a reference is written out, for its target has them."""
+    if not isinstance(item, Mapping):
+        return item
+    found = {**book.follow(item), **{k: v for k, v in item.items() if k != "$ref"}}
+    return {name: _without_servers(part) for name, part in found.items() if name != "servers"}
+
+
+def _without_servers(part: Any) -> Any:
+    if not isinstance(part, Mapping):
+        return part
+    return {key: value for key, value in part.items() if key != "servers"}

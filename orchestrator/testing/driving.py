@@ -1,0 +1,63 @@
+"""Driving a mission from a test: deciding on its cards, and waiting for what becomes of it."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from orchestrator.client import MissionHandle
+from orchestrator.confirm import ConfirmationCard
+from orchestrator.errors import ConfirmationError, NoWorker, ServerUnreachable
+from orchestrator.mission import MissionResult
+
+T = TypeVar("T")
+Decide = Callable[[MissionHandle, ConfirmationCard], Awaitable[None]]
+
+
+async def approve(mission: MissionHandle, card: ConfirmationCard) -> None:
+    """Say yes to a card, as `tester@example.com`."""
+    await mission.approve(card, approver="tester@example.com")
+
+
+async def run_to_end(
+    mission: MissionHandle, decide: Decide = approve, *, patience_s: float = 60.0
+) -> MissionResult:
+    """The result of a mission whose cards are decided on as they come up.
+
+    It is as patient as a person: while no server or no worker answers, and when a decision comes
+    too late, it looks again.
+
+    Args:
+        mission: a mission that was started.
+        decide: called with each open card, again until it is closed; it may leave it open.
+        patience_s: time in seconds for the whole mission.
+
+    Raises:
+        AssertionError: the mission asks a question, which nobody here can answer.
+        TimeoutError: the mission did not end in time.
+    """
+    async with asyncio.timeout(patience_s):
+        while True:
+            with contextlib.suppress(NoWorker, ServerUnreachable, ConfirmationError):
+                for card in await mission.confirmations():
+                    await decide(mission, card)
+                for question in await mission.questions():
+                    raise AssertionError(f"{question.question_id} asks: {question.question}")
+                if (await mission.snapshot()).finished_at is not None:
+                    return await mission.result()
+            await asyncio.sleep(0.1)
+
+
+async def eventually(ask: Callable[[], Awaitable[T]], *, patience_s: float = 30.0) -> T:
+    """The first answer that is true.
+
+    Example: `cards = await eventually(mission.confirmations)`
+
+    Raises:
+        TimeoutError: there was none in time.
+    """
+    async with asyncio.timeout(patience_s):
+        while True:
+            if answer := await ask():
+                return answer
+            await asyncio.sleep(0.05)

@@ -1,0 +1,90 @@
+"""Tools and legs as a test makes them up, and what it reads from a ledger."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.planning.decision import AgentProfile, LegPlan
+from orchestrator.record import JsonObject
+from orchestrator.saga import Ledger
+
+
+def fake_tool(
+    name: str,
+    *,
+    undo: str | None = None,
+    undo_with: JsonObject | None = None,
+    cancels: str | None = None,
+    card_type: str | None = None,
+    effect: Effect | None = None,
+    idempotent: bool = True,
+    max_attempts: int = 3,
+    on_failure: Literal["park", "continue"] = "park",
+    input_schema: JsonObject | None = None,
+    personal: Iterable[str] = (),
+) -> Tool:
+    """A tool as a document would declare it, for a `FakeWorld`.
+
+    ```python
+    fake_tool("find_flights")                                      # reads
+    fake_tool("book_flight", undo="cancel_flight")                 # leaves an obligation
+    fake_tool("pay", undo="refund", card_type="structured-payment")  # the same, confirmed first
+    fake_tool("post_note", effect=Effect.WRITE)                    # nothing undoes it
+    ```
+
+    Args:
+        name: the operationId.
+        undo: the operationId of the cancel tool; it need not be in the world.
+        undo_with: how the cancel tool's inputs are filled, by runtime expressions.
+        cancels: the operationId of the tool that this one undoes.
+        card_type: of the card that must be approved; None when nothing is asked.
+        effect: by default an obligation when `undo` is given, a cancel with `cancels`, else a read.
+        idempotent: whether it takes an idempotency key, and so may be called again.
+        max_attempts: of its cancel, before it is parked.
+        on_failure: what becomes of it then.
+        input_schema: by default any object.
+        personal: inputs whose values come from the vault.
+    """
+    compensation = None
+    if undo is not None:
+        compensation = Compensation(
+            cancel=ToolCallTemplate(tool=undo, arguments=undo_with or {}),
+            max_attempts=max_attempts,
+            on_failure=on_failure,
+        )
+    return Tool(
+        name=name,
+        document="fake",
+        domain="fake",
+        summary=name.replace("_", " ").capitalize(),
+        input_schema=input_schema or {"type": "object", "additionalProperties": True},
+        effect=effect or _effect(undo, cancels),
+        cancel_for=cancels,
+        card_type=card_type,
+        compensation=compensation,
+        pii_fields=tuple(personal),
+        idempotency_header="Idempotency-Key" if idempotent else None,
+    )
+
+
+def _effect(undo: str | None, cancels: str | None) -> Effect:
+    if undo is not None:
+        return Effect.OBLIGATION
+    return Effect.CANCEL if cancels is not None else Effect.READ
+
+
+def fake_leg(
+    leg_id: str, *, after: Iterable[str] = (), agent: AgentProfile | None = None
+) -> LegPlan:
+    """A leg of a plan, by default for an agent of the leg's name."""
+    return LegPlan(
+        leg_id=leg_id,
+        goal=f"do {leg_id}",
+        agent=agent or AgentProfile(name=leg_id),
+        depends_on=tuple(after),
+    )
+
+
+def states_of(ledger: Ledger) -> dict[str, str]:
+    """Tool to the state of its obligation, in the order written: what a test asserts on."""
+    return {o.tool: o.state.value for o in ledger.obligations}

@@ -1,0 +1,195 @@
+"""One whole installation in this process: Temporal, the sandbox and a worker, over any documents.
+
+The documents are turned towards the sandbox, credentials and personal values are made up, and the
+worker connects to this machine alone: whatever servers a document names, no real host is called.
+"""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+from temporalio.client import Client
+from temporalio.plugin import SimplePlugin
+from temporalio.worker import UnsandboxedWorkflowRunner
+
+from orchestrator.adapters.addresses import AddressPolicy, AddressRefused
+from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.pii import FilePiiVault
+from orchestrator.adapters.transport import CheckedTransport
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.client import MissionClient, MissionHandle
+from orchestrator.mission import MissionPolicy, MissionRequest
+from orchestrator.planning.chaining import ChainingPlanner
+from orchestrator.planning.decision import StepDecision
+from orchestrator.sandbox import Playbook, RunningSandbox, redirected, running_sandbox
+from orchestrator.settings import Settings
+from orchestrator.starting import new_mission_id
+from orchestrator.testing.arguments import make_up_person
+from orchestrator.testing.memory import MadeUpSecrets
+from orchestrator.testing.script import ScriptedPlanner, ScriptedRouter
+from orchestrator.testing.server import running_temporal
+from orchestrator.worker import build
+
+QUICK = MissionPolicy(call_timeout=timedelta(seconds=2), call_attempts=1)
+"""Of scripted missions: an unclear call can no longer arrive after eleven seconds."""
+
+_LOOPBACK = "127.0.0.1"
+_SDK_SETTLES_S = 0.1
+"""A thread of the SDK that still finishes a call while its loop ends can abort the process."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What runs, and how to speak to it; usable from any event loop and any thread."""
+
+    temporal: Client
+    sandbox: RunningSandbox
+    catalog: Catalog
+    settings: Settings
+    planner: ScriptedPlanner
+
+    @property
+    def sandbox_url(self) -> str:
+        """The sandbox's base URL."""
+        return self.sandbox.base_url
+
+    @property
+    def mission_client(self) -> MissionClient:
+        """The door for users."""
+        return MissionClient(self.temporal, self.settings)
+
+    async def start_script(
+        self, *script: StepDecision, mission_id: str = "", policy: MissionPolicy = QUICK
+    ) -> MissionHandle:
+        """Start a mission that takes these steps, one after the other, and then is done.
+
+        Example: `await installation.start_script(CallTool(tool="pay", arguments={...}),
+        GiveUp(reason="the test wants it undone"))`
+        """
+        mission_id = mission_id or new_mission_id("script")
+        self.planner.write(mission_id, script)
+        request = MissionRequest(goal="a script", mission_id=mission_id, policy=policy)
+        return await self.mission_client.start(request)
+
+
+@asynccontextmanager
+async def installed(
+    documents: Mapping[str, Mapping[str, Any]],
+    folder: Path,
+    *,
+    seed: int = 0,
+    playbook: Playbook | None = None,
+) -> AsyncIterator[Installation]:
+    """Run an installation in this event loop until the block ends.
+
+    Args:
+        documents: OpenAPI documents by name, overlays applied.
+        folder: where catalogs and the PII vault are kept.
+        seed: of everything that the sandbox makes up, and of its faults.
+        playbook: behaviour of the sandbox beside the generic one; none by default.
+
+    Raises:
+        DocumentInvalid: a document cannot be compiled.
+        DocumentError: a document cannot be served.
+    """
+    async with AsyncExitStack() as stack:
+        sandbox = await stack.enter_async_context(
+            running_sandbox(
+                redirected(documents, f"http://{_LOOPBACK}"),
+                seed=seed,
+                playbook=playbook or Playbook(),
+                is_stocked=True,
+            )
+        )
+        turned = redirected(documents, sandbox.base_url)
+        catalog = Catalog.from_documents(turned)
+        settings = _settings(turned, folder)
+        temporal = await stack.enter_async_context(running_temporal(folder))
+        tools = await stack.enter_async_context(_tools(catalog, settings))
+        planner = ScriptedPlanner(ChainingPlanner(ScriptedRouter))
+        for worker in build(
+            temporal,
+            settings,
+            catalog=catalog,
+            routers=ScriptedRouter,
+            planner=planner,
+            agents=(),
+            tools=tools,
+            # The SDK's sandbox reads the workflow's modules anew for each one, and finds mistakes
+            # of theirs, which our own tests look for: here it would only double the time.
+            plugins=[SimplePlugin("bare", workflow_runner=UnsandboxedWorkflowRunner())],
+        ):
+            await stack.enter_async_context(worker)
+        yield Installation(temporal, sandbox, catalog, settings, planner)
+
+
+@contextmanager
+def installed_in_background(
+    documents: Mapping[str, Mapping[str, Any]], folder: Path, *, seed: int = 0
+) -> Iterator[Installation]:
+    """The same in a thread and an event loop of its own, for tests with or without a loop."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="installation", daemon=True)
+    thread.start()
+    try:
+        held = installed(documents, folder, seed=seed)
+        running = asyncio.run_coroutine_threadsafe(held.__aenter__(), loop).result()
+        try:
+            yield running
+        finally:
+            asyncio.run_coroutine_threadsafe(_leave(held), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _leave(held: Any) -> None:
+    await held.__aexit__(None, None, None)
+    await asyncio.sleep(_SDK_SETTLES_S)
+
+
+class _OnlyThisMachine(AddressPolicy):
+    """Refuses every host but loopback, public ones too."""
+
+    def permitted(self, host: str, addresses: Any) -> list[str]:
+        if host != _LOOPBACK:
+            raise AddressRefused(host, ", ".join(addresses), "not this machine")
+        return list(addresses)
+
+
+def _tools(catalog: Catalog, settings: Settings) -> ToolClient:
+    vault = FilePiiVault(settings.state_dir / "pii")
+    for field, value in make_up_person(catalog).items():
+        vault.put(field, value)
+    transport = CheckedTransport(_OnlyThisMachine())
+    http = httpx.AsyncClient(transport=transport, trust_env=False)
+    return ToolClient(secrets=MadeUpSecrets(), pii=vault, http=http)
+
+
+def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
+    specs = folder / "specs"
+    specs.mkdir(parents=True, exist_ok=True)
+    for number, (name, document) in enumerate(documents.items()):
+        safe = name if name.replace("-", "").replace("_", "").isalnum() else f"document-{number}"
+        (specs / f"{safe}.json").write_text(json.dumps(document), encoding="utf-8")
+    # Each is given: what the environment says is about another installation.
+    return Settings(
+        specs=(specs,),
+        overlays=(),
+        state_dir=folder,
+        task_queue="installation",
+        server_variables={},
+        agents=None,
+        planner_model=None,
+        allowed_private_hosts=(_LOOPBACK,),
+        proxy=None,
+        routing_profile=None,
+    )

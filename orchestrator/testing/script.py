@@ -1,0 +1,95 @@
+"""Missions whose steps a test writes down, on real parts: a planner that reads a script."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.intent import IntentFrame
+from orchestrator.planning.decision import (
+    AgentProfile,
+    CallTool,
+    Finish,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import Planner
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext, Selection
+
+LEG = "1-script"
+"""The id of a script's one leg."""
+_GOAL = "call: "
+
+Script = tuple[StepDecision, ...]
+"""What the one leg of a mission decides, step by step; after the last one it finishes."""
+
+
+class ScriptedPlanner:
+    """Plans the missions that have a script by it, and all others as the usual planner does."""
+
+    def __init__(self, usual: Planner) -> None:
+        """Take the planner of missions without a script."""
+        self._usual = usual
+        self._scripts: dict[str, Script] = {}
+
+    def write(self, mission_id: str, script: Script) -> None:
+        """Give a mission its script, before it is started."""
+        self._scripts[mission_id] = script
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """One leg for a script, whose goal names the tools it calls."""
+        script = self._scripts.get(brief.mission_id)
+        if script is None:
+            return await self._usual.split_goal(brief, catalog, agents)
+        called = dict.fromkeys(step.tool for step in script if isinstance(step, CallTool))
+        goal = _GOAL + ", ".join(called)
+        agent = AgentProfile(name="script", max_steps=len(script) + 1)
+        return MissionPlan(legs=(LegPlan(leg_id=LEG, goal=goal, agent=agent),))
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        """The step that the script has for this number."""
+        script = self._scripts.get(context.mission_id)
+        if script is None:
+            return await self._usual.plan_step(context, selection, catalog)
+        if context.step > len(script):
+            return Finish(summary="the script is done")
+        return script[context.step - 1]
+
+
+class ScriptedRouter(Router):
+    """Forwards the tools that the leg of a script names; routes all other legs as usual.
+
+    The indexes of the usual router are made when a leg first needs them.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._whole = catalog
+        self._usual: Router | None = None
+
+    def route(
+        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
+    ) -> Selection:
+        """The tools for a request."""
+        if text.startswith(_GOAL):
+            return self._named(text.removeprefix(_GOAL).split(", "))
+        if self._usual is None:
+            self._usual = Router(self._whole)
+        return self._usual.route(text, context, now=now)
+
+    def _named(self, names: list[str]) -> Selection:
+        tools = tuple(name for name in names if name in self._whole.tools)
+        return Selection(
+            tools=tools,
+            k=len(tools),
+            band="crisp",
+            reason="a script names them",
+            frame=IntentFrame(),
+            catalog_size=len(self._whole),
+        )

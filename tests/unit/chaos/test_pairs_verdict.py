@@ -1,0 +1,133 @@
+"""What a trial of a pair is told: why it does not hold, and how to mend it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.chaos.pairs_cases import Case, faults_of
+from orchestrator.chaos.pairs_verdict import Trial, flaws_of_contract, flaws_of_trial
+from orchestrator.mission import MissionResult, MissionStatus
+from orchestrator.saga import Ledger, Obligation, ObligationState
+from orchestrator.testing import fake_tool
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+BLIND = Compensation(cancel=ToolCallTemplate(tool="drop", arguments={"id": "$response.body#/id"}))
+
+
+def trial(state: ObligationState, *, tool: Tool | None = None, **changes: object) -> Trial:
+    """A trial after which the one obligation of its mission stands so."""
+    tool = tool or fake_tool("book", undo="drop")
+    obligation = Obligation(
+        obligation_id="m.1-script.1",
+        mission_id="m",
+        leg_id="1-script",
+        tool=tool.name,
+        cancel_tool="drop",
+        catalog_digest="d",
+        arguments={},
+        idempotency_key=None,
+        written_at=NOW,
+        deadline=NOW,
+        state=state,
+        note=str(changes.pop("note", "")),
+    )
+    result = MissionResult(
+        mission_id="m",
+        goal="a script",
+        status=MissionStatus.ROLLED_BACK,
+        ledger=Ledger(obligations=(obligation,)),
+    )
+    facts: dict[str, object] = {
+        "case": Case.CLEAN,
+        "leftovers": frozenset(),
+        "made": 1,
+        "cancelled": 1,
+        "prompts": 0,
+        **changes,
+    }
+    return Trial(tool=tool, result=result, **facts)  # type: ignore[arg-type]  # by name
+
+
+def test_what_was_undone_has_no_flaw() -> None:
+    """A cancelled obligation, and nothing left: the pair holds."""
+    assert list(flaws_of_trial(trial(ObligationState.CANCELLED))) == []
+
+
+def test_a_cancel_fed_from_a_lost_answer_is_told() -> None:
+    """Parked, since the answer never came and nothing else names what was made."""
+    blind = fake_tool("book", undo="drop", idempotent=False).model_copy(
+        update={"compensation": BLIND}
+    )
+
+    (flaw,) = flaws_of_trial(trial(ObligationState.PARKED, tool=blind, case=Case.ANSWER_LOST))
+
+    assert "fed from the answer alone, and no probe" in flaw.why
+    assert "client reference" in flaw.mend
+    assert "probe" in flaw.mend
+
+
+def test_a_cancel_that_is_not_repeatable_is_told_so() -> None:
+    """It took effect once, and its second sending was refused."""
+    lost = trial(
+        ObligationState.PARKED, case=Case.CANCEL_ANSWER_LOST, note="drop was refused: HTTP 404"
+    )
+
+    (flaw,) = flaws_of_trial(lost)
+
+    assert flaw.why == "the cancel was sent twice: drop was refused: HTTP 404"
+    assert "repeatable" in flaw.mend
+
+
+@pytest.mark.parametrize(
+    ("note", "mend"),
+    [("drop was refused: HTTP 409", "names this very thing"), ("reason is missing", "fill every")],
+)
+def test_a_parked_obligation_gives_its_own_reason(note: str, mend: str) -> None:
+    """The words of the rollback, and what they ask for."""
+    (flaw,) = flaws_of_trial(trial(ObligationState.PARKED, note=note))
+
+    assert flaw.why == note
+    assert mend in flaw.mend
+
+
+def test_the_sandbox_is_believed_over_the_mission() -> None:
+    """What still stands is a flaw, whatever the mission's own ledger says."""
+    found = trial(ObligationState.VOID, leftovers=frozenset({"stands"}))
+
+    (flaw,) = flaws_of_trial(found)
+
+    assert flaw.why == "what book made still stands, while the mission's ledger says it is void"
+
+
+def test_a_prompt_during_rollback_is_a_flaw() -> None:
+    """A rollback that asks has a flaw even when it ends well."""
+    (flaw,) = flaws_of_trial(trial(ObligationState.CANCELLED, prompts=1))
+
+    assert "asked 1 times for a confirmation" in flaw.why
+
+
+def test_a_call_that_was_never_made_is_no_success() -> None:
+    """A clean case in which nothing was made has shown nothing."""
+    (flaw,) = flaws_of_trial(trial(ObligationState.VOID, made=0))
+
+    assert flaw.why.startswith("no call could be made")
+
+
+def test_contracts_are_read_first() -> None:
+    """A tool that nothing undoes, and a cancel that asks, are told without a trial."""
+    loose = fake_tool("post_note", effect=Effect.WRITE)
+    asking = fake_tool("drop", effect=Effect.CANCEL, card_type="structured-order")
+
+    assert "names no tool that undoes it" in next(flaws_of_contract(loose, None)).why
+    assert "asks for a confirmation" in next(flaws_of_contract(fake_tool("book"), asking)).why
+
+
+@pytest.mark.parametrize("case", list(Case))
+def test_each_case_strikes_its_own_mission_once(case: Case) -> None:
+    """Trouble is for one mission, once; a clean case has none."""
+    rules = faults_of(case, fake_tool("book", undo="drop"), "drop", mission_id="m1")
+
+    assert len(rules) == (0 if case is Case.CLEAN else 1)
+    assert all(rule.request_prefix == "m1." and rule.times == 1 for rule in rules)
+    assert case.story

@@ -1,0 +1,152 @@
+"""The generic provider on documents of other shapes than ours, over HTTP in this process."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestrator.sandbox import Ledger, Playbook, create_app, load_documents, redirected
+
+FOREIGN = Path(__file__).parents[2] / "documents" / "foreign"
+TOKEN = {"Authorization": "Bearer t0ken"}
+Opens = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Opens:
+    """Serves one of the foreign documents under its own name."""
+
+    @asynccontextmanager
+    async def serve(name: str, ledger: Ledger, **changes: Any) -> AsyncIterator[httpx.AsyncClient]:
+        documents = load_documents([FOREIGN / f"{name}.yaml"])
+        for path, change in changes.items():
+            documents[name]["paths"]["/" + path] = change
+        app = create_app(
+            redirected(documents, "http://127.0.0.1"),
+            ledger=ledger,
+            playbook=Playbook(),
+            is_stocked=True,
+        )
+        transport = httpx.ASGITransport(app=app)
+        url = f"http://127.0.0.1/{name}"
+        async with httpx.AsyncClient(transport=transport, base_url=url, headers=TOKEN) as http:
+            yield http
+
+    return serve
+
+
+LOAN = {"isbn": "9781234567897", "memberNumber": "M-1009", "weeks": 2, "externalRef": "ours-1"}
+
+
+async def test_an_id_inside_of_an_answer_names_the_thing(opened: Opens) -> None:
+    """What {"loan": {"id": ...}} says is what the DELETE takes back."""
+    with Ledger() as ledger:
+        async with opened("library", ledger) as http:
+            lent = (await http.post("/loans", json=LOAN)).json()
+            returned = await http.delete(f"/loans/{lent['loan']['id']}")
+
+        assert returned.status_code == 204
+        assert [e.kind for e in ledger.effects()] == ["create", "cancel"]
+        assert ledger.live() == []
+
+
+async def test_a_probe_finds_a_thing_by_what_its_request_said(opened: Opens) -> None:
+    """A reference of any name leads to the thing, and an unknown one to none."""
+    with Ledger() as ledger:
+        async with opened("library", ledger) as http:
+            lent = (await http.post("/loans", json=LOAN)).json()
+            found = await http.get("/loans/by-ref/ours-1")
+            missed = await http.get("/loans/by-ref/ours-2")
+
+    assert found.json()["loan"]["id"] == lent["loan"]["id"]
+    assert missed.status_code == 404
+
+
+async def test_a_second_delete_finds_nothing_where_the_document_says_so(opened: Opens) -> None:
+    """Without a key a repeated DELETE is answered with the 404 that is declared."""
+    with Ledger() as ledger:
+        async with opened("library", ledger) as http:
+            lent = (await http.post("/loans", json=LOAN)).json()
+            answers = [await http.delete(f"/loans/{lent['loan']['id']}") for _ in range(2)]
+
+        assert [a.status_code for a in answers] == [204, 404]
+        assert [e.kind for e in ledger.effects()] == ["create", "cancel"]
+
+
+async def test_the_caller_names_what_a_put_makes(opened: Opens) -> None:
+    """PUT /memberships/{id} makes that very one, and the PATCH that undoes it finds it."""
+    place = "/clubs/east/memberships/3f2b6f0e-57a3-4a5e-9d0e-0c9fb1b1b1a1"
+    with Ledger() as ledger:
+        async with opened("gym", ledger) as http:
+            joined = await http.put(place, json={"plan": "full", "starts": "2027-01-01"})
+            left = await http.patch(
+                place,
+                content='{"status": "ended"}',
+                headers={"Content-Type": "application/merge-patch+json"},
+            )
+
+        assert joined.json()["id"] == place.rpartition("/")[2]
+        assert left.status_code == 200
+        assert ledger.live() == []
+
+
+async def test_a_key_of_another_name_is_honoured(opened: Opens) -> None:
+    """The same X-Idempotency-Key gives the same answer and no second effect."""
+    parcel = {"to": "7 Harbour Road", "grams": "900"}
+    key = {"X-Idempotency-Key": "m.leg.1"}
+    with Ledger() as ledger:
+        async with opened("parcels", ledger) as http:
+            answers = [
+                await http.post("/parcels", params={"api_key": "k"}, data=parcel, headers=key)
+                for _ in range(2)
+            ]
+
+        assert answers[0].status_code == 202
+        assert answers[0].json() == answers[1].json()
+        assert len(ledger.effects()) == 1
+
+
+async def test_a_default_answer_is_no_success(opened: Opens) -> None:
+    """An error schema that is listed before the success is not taken for it."""
+    with Ledger() as ledger:
+        async with opened("library", ledger) as http:
+            answered = (await http.post("/loans", json=LOAN)).json()
+
+    assert "loan" in answered
+
+
+async def test_a_parameter_with_a_dot_in_its_name_is_read(opened: Opens) -> None:
+    """A path such as /orders/{order.id} is served like any other."""
+    parameter = {"name": "order.id", "in": "path", "required": True, "schema": {"type": "string"}}
+    operation = {"operationId": "odd", "responses": {"204": {"description": "done"}}}
+    change = {"get": {**operation, "parameters": [parameter]}}
+    with Ledger() as ledger:
+        async with opened("gym", ledger, **{"orders/{order.id}": change}) as http:
+            answered = await http.get("/orders/7")
+
+    assert answered.status_code == 204
+
+
+def test_redirected_documents_name_no_other_server() -> None:
+    """Servers of the document, of a path and of an operation are all gone, behind a $ref too."""
+    server = [{"url": "https://real.example/v1"}]
+    answer = {"responses": {"200": {"description": "done"}}}
+    document = {
+        "openapi": "3.1.0",
+        "servers": server,
+        "paths": {
+            "/a": {"servers": server, "get": {"servers": server, **answer}},
+            "/b": {"$ref": "#/components/pathItems/b"},
+        },
+        "components": {"pathItems": {"b": {"servers": server, "get": answer}}},
+    }
+
+    turned = redirected({"my api": document, "my-api": document}, "http://127.0.0.1:9")
+
+    assert turned["my api"]["servers"] == [{"url": "http://127.0.0.1:9/my-api"}]
+    assert turned["my-api"]["servers"] == [{"url": "http://127.0.0.1:9/my-api-2"}]
+    assert "real.example" not in str(turned["my api"]["paths"])
+    assert "get" in turned["my api"]["paths"]["/b"]
