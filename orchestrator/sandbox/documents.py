@@ -30,6 +30,10 @@ _ID_NAME = re.compile(r"id|.*(?:_id|-id|[a-z0-9]I[dD])")
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
+UNNAMED = "id"
+"""What the id of a thing is called when no answer names it."""
+
+
 class DocumentError(ValueError):
     """A document that cannot be served: what is wrong, and in which one."""
 
@@ -288,14 +292,21 @@ class Document:
 
     def cancel_inputs(self, operation: Operation) -> dict[str, str]:
         """Inputs of a create's cancel that take the id of what it made, and the id's property."""
-        named = self.resource_ids.get(operation.operation_id)
-        if named is None:
-            return {}
-        whole = self.resource_paths[operation.operation_id]
+        whole = self.resource_paths.get(operation.operation_id)
+        named = whole[-1] if whole else UNNAMED
         fed = _readings(operation.compensation_args)
-        answered = {n: r.path for n, r in fed.items() if r.message == "response"}
-        inputs = {name: named for name, path in answered.items() if path == whole}
-        return inputs or {named: named}
+        inputs = {
+            name: named
+            for name, reading in fed.items()
+            if reading.message == "response"
+            and (reading.source == "header" or reading.path == whole)
+        }
+        return inputs or ({named: named} if whole else {})
+
+    def answered_headers(self, operation: Operation) -> list[str]:
+        """The headers of an answer by which its cancel names what was made."""
+        fed = _readings(operation.compensation_args).values()
+        return [r.path[0] for r in fed if r.message == "response" and r.source == "header"]
 
     def asked_by_request(self, operation: Operation) -> list[tuple[Operation, dict[str, Reading]]]:
         """What a cancel or a probe is told of the request whose thing it means.

@@ -13,7 +13,7 @@ from typing import Any
 
 from orchestrator.sandbox import filters
 from orchestrator.sandbox.calls import Answer, Call
-from orchestrator.sandbox.documents import Document, Kind, Operation, is_id
+from orchestrator.sandbox.documents import UNNAMED, Document, Kind, Operation, is_id
 from orchestrator.sandbox.ledger import Cause, EffectKind, EffectStatus, Ledger
 from orchestrator.sandbox.money import MONEY_NAMES, Money, find_money
 from orchestrator.sandbox.playbook import Draft, Playbook
@@ -62,17 +62,30 @@ class Provider:
         """
         operation, key = call.operation, call.cause.idempotency_key
         if key is None or operation.kind is Kind.READ:
-            return Answer(operation.success_status, self._perform(call))
+            body = self._perform(call)
+            return Answer(operation.success_status, body, headers=self._headers(call))
         given = self._store.answer(operation.operation_id, key)
         if given is None:
             body = self._perform(call)
             given = GivenAnswer(call.fingerprint, operation.success_status, body)
             self._store.keep_answer(operation.operation_id, key, given)
-            return Answer(given.status, body)
+            return Answer(given.status, body, headers=self._headers(call))
         if given.fingerprint != call.fingerprint:
             detail = f"Idempotency-Key {key!r} came before with another request."
             raise Problem(operation.refusal(422, 409), detail)
-        return Answer(given.status, given.body, replayed=True)
+        return Answer(given.status, given.body, replayed=True, headers=self._headers(call))
+
+    def _headers(self, call: Call) -> dict[str, str]:
+        """The headers that name what the call made, where the contract reads one."""
+        wanted = self._document.answered_headers(call.operation)
+        if not wanted:
+            return {}
+        key = call.cause.idempotency_key
+        # Newest first: without a key the newest is what was made just now.
+        made = self._store.resources_of(call.operation.operation_id)
+        own = (r for r in made if key is None or r.facts.get(_SENT, {}).get(_KEY) == key)
+        found = next(own, None)
+        return dict.fromkeys(wanted, found.resource_id) if found else {}
 
     def _perform(self, call: Call) -> Any:
         match call.operation.kind:
@@ -89,7 +102,7 @@ class Provider:
 
     def _create(self, call: Call) -> JsonObject:
         operation = call.operation
-        named = self._document.resource_ids.get(operation.operation_id, "id")
+        named = self._document.resource_ids.get(operation.operation_id, UNNAMED)
         parents = self._parents(call)
         again = self._again(call, named)
         if again is None:

@@ -236,7 +236,8 @@ def _status_seen(rule: FaultRule | None, status: int) -> int | None:
 
 
 def _response(answer: Answer) -> Response:
-    headers = {"Idempotent-Replayed": "true"} if answer.replayed else None
+    replayed = {"Idempotent-Replayed": "true"} if answer.replayed else {}
+    headers = {**answer.headers, **replayed}
     if answer.status == 204:
         return Response(status_code=204, headers=headers)
     return JSONResponse(answer.body, status_code=answer.status, headers=headers)
