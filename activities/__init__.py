@@ -11,6 +11,7 @@ from activities.rollback import RollbackActivities
 from activities.sweep import SweepActivities
 from activities.tools import ToolActivities
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.grants import GrantBook
 from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.route_traces import RouteMetrics, RouteTraces
 from orchestrator.catalog.catalog import Catalog
@@ -27,6 +28,7 @@ def all_activities(
     planner: Planner,
     agents: Sequence[AgentProfile],
     tools: ToolClient,
+    grants: GrantBook,
     traces: RouteTraces,
     client: Client,
 ) -> list[Callable[..., Any]]:
@@ -39,12 +41,13 @@ def all_activities(
         planner: decides legs and steps.
         agents: profiles that legs are given to.
         tools: calls providers.
+        grants: remembers which grants have been used.
         traces: keeps a record of each selection.
         client: the Temporal server that the missions run on, for reading their legs.
     """
     opened = CatalogActivities(catalog, catalogs)
     thought = PlanningActivities(catalogs, routers, planner, agents, traces, RouteMetrics())
-    called = ToolActivities(catalogs, tools)
+    called = ToolActivities(catalogs, tools, grants)
     undone = RollbackActivities(catalogs, tools, client)
     swept = SweepActivities(client)
     return [

@@ -126,9 +126,16 @@ def _route_context(context: StepContext) -> RouteContext:
     return RouteContext(
         goal=context.mission_goal,
         known=tuple(sorted(known)),
+        earlier=_earlier(context),
         last_error=context.last_error,
         domains=context.agent.domains,
     )
+
+
+def _earlier(context: StepContext) -> tuple[str, ...]:
+    """The tools that were called before this step, the last first."""
+    own = (seen.tool for seen in reversed(context.observations))
+    return tuple(dict.fromkeys((*own, *(fact.tool for fact in reversed(context.facts)))))
 
 
 def _with_discovered(selection: Selection, context: StepContext, catalog: Catalog) -> Selection:

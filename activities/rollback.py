@@ -9,16 +9,23 @@ from activities.legs import LegReader, LegsRunning
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
-from orchestrator.adapters.rollbacks import describe_rollback, query_or_none
+from orchestrator.adapters.rollbacks import describe_rollback, query_or_none, started_with
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import fill_template
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
-from orchestrator.contracts import CollectLegsInput, CollectLegsOutput, UndoInput
+from orchestrator.contracts import (
+    CollectLegsInput,
+    CollectLegsOutput,
+    RollbackInput,
+    UndoInput,
+)
 from orchestrator.errors import OrchestratorError, TransportFailed
-from orchestrator.outcome import ToolOutcome
+from orchestrator.outcome import ToolOutcome, settles_earlier_attempts
+from orchestrator.patience import UndoFailure
 from orchestrator.record import JsonObject
 from orchestrator.saga import (
+    CancelCall,
     Ledger,
     Obligation,
     ObligationState,
@@ -27,6 +34,10 @@ from orchestrator.saga import (
 )
 
 _GONE = frozenset({404, 410})
+_REFUSED_FOR_NOW = frozenset({425, 429})
+"""Answers to a request that was not worked on."""
+_PUT_OFF = _REFUSED_FOR_NOW | {503}
+"""Answers of a provider that asks to come back: they use up no attempt."""
 
 
 class RollbackActivities:
@@ -65,11 +76,9 @@ class RollbackActivities:
         while run_id is not None:
             handle = self._client.get_workflow_handle(rollback, run_id=run_id)
             report = await query_or_none(handle, contracts.REPORT_QUERY, RollbackReport)
-            if report is None:
-                break
-            if report.ledger.obligations:
+            if report is not None and report.ledger.obligations:
                 return report.ledger
-            run_id = report.took_over
+            run_id = (await started_with(self._client, handle, RollbackInput)).take_over
         return Ledger()
 
     @activity.defn(name=contracts.UNDO_OBLIGATION)
@@ -77,7 +86,7 @@ class RollbackActivities:
         """Take back one obligation; repeating it after a crash is safe, for the cancel has a key.
 
         Raises:
-            ApplicationError: the provider did not give a clear answer; retried.
+            ApplicationError: ProviderBusy with an UndoFailure; the rollback decides how to go on.
         """
         obligation = undo.obligation
         async with heartbeats():
@@ -86,8 +95,6 @@ class RollbackActivities:
                 tool = catalog.tool(obligation.tool)
             try:
                 return await _Undo(self._tools, catalog, tool, obligation).run()
-            except TransportFailed as error:
-                raise ApplicationError(str(error), type=type(error).__name__) from error
             except OrchestratorError as error:
                 # A credential or a contract at fault: trying again in a second mends nothing.
                 return UndoOutcome(state="parked", note=str(error))
@@ -108,9 +115,27 @@ class _Undo:
         contract = self._tool.compensation
         if contract is None:
             return _parked(f"no tool is declared that undoes {self._tool.name}")
+        repeated = await self._repeat_cancel(self._obligation.cancel_call)
+        if repeated is not None:
+            return repeated
         if self._obligation.state is ObligationState.COMMITTED:
             return await self._cancel(contract, self._obligation)
         return await self._clear_up(contract)
+
+    async def _repeat_cancel(self, sent: CancelCall | None) -> UndoOutcome | None:
+        """What a leg's own unclear cancel comes to under its own key; None when it settles nothing.
+
+        A cancel with another key beside it would be a second one.
+        """
+        if sent is None:
+            return None
+        tool = self._catalog.tool(sent.tool)
+        outcome = await self._call(
+            tool, sent.arguments, key=sent.idempotency_key, call_id=sent.call_id, cancels=True
+        )
+        if outcome.kind == "succeeded" or outcome.status in _GONE:
+            return UndoOutcome(state="cancelled", note=f"cancelled by {sent.call_id}")
+        return None
 
     async def _clear_up(self, contract: Compensation) -> UndoOutcome:
         """Undo a call whose outcome is unknown and that can no longer arrive.
@@ -123,7 +148,7 @@ class _Undo:
             if found is not None:
                 return await self._undo_if_found(contract, found)
         cancel = self._catalog.tool(contract.cancel.tool)
-        if not check_arguments(self._catalog, cancel, self._filled(contract)):
+        if not check_arguments(self._catalog, cancel, self._filled(contract, self._obligation)):
             return await self._cancel(contract, self._obligation)
         if self._obligation.idempotency_key is not None:
             return await self._undo_if_found(contract, await self._repeat())
@@ -131,6 +156,8 @@ class _Undo:
 
     async def _undo_if_found(self, contract: Compensation, found: ToolOutcome) -> UndoOutcome:
         if found.kind == "rejected":
+            if not settles_earlier_attempts(found.status or 0):
+                return _parked(f"whether it took effect is unknown: {found.reason}")
             return UndoOutcome(state="void", note="the provider does not hold it")
         known = self._obligation.model_copy(
             update={
@@ -163,33 +190,50 @@ class _Undo:
     async def _cancel(self, contract: Compensation, obligation: Obligation) -> UndoOutcome:
         key = contracts.cancel_key(obligation.obligation_id)
         tool = self._catalog.tool(contract.cancel.tool)
-        arguments = self._filled_template(contract.cancel, obligation)
-        outcome = await self._call(tool, arguments, key=key, call_id=key)
+        arguments = self._filled(contract, obligation)
+        outcome = await self._call(tool, arguments, key=key, call_id=key, cancels=True)
         if outcome.kind == "succeeded":
             return UndoOutcome(state="cancelled", note=_refund_note(outcome), refund=outcome.price)
         if outcome.status in _GONE and obligation.state is not ObligationState.COMMITTED:
             return UndoOutcome(state="void", note="the provider does not hold it")
+        if outcome.status in _GONE and self._obligation.cancel_sent:
+            return UndoOutcome(state="cancelled", note="gone after a cancel that was not answered")
         return _parked(f"{tool.name} was refused: {outcome.reason or outcome.status}")
 
     async def _call(
-        self, tool: Tool, arguments: JsonObject, *, key: str | None, call_id: str
+        self,
+        tool: Tool,
+        arguments: JsonObject,
+        *,
+        key: str | None,
+        call_id: str,
+        cancels: bool = False,
     ) -> ToolOutcome:
-        outcome = await self._tools.call(
-            self._catalog,
-            tool,
-            arguments,
-            call_id=call_id,
-            idempotency_key=key if tool.idempotency_header else None,
-            timeout_s=self._obligation.cancel_timeout.total_seconds(),
-        )
-        if outcome.kind == "unknown":
-            raise ApplicationError(
-                outcome.reason or f"HTTP {outcome.status}", type=contracts.PROVIDER_BUSY
+        try:
+            outcome = await self._tools.call(
+                self._catalog,
+                tool,
+                arguments,
+                call_id=call_id,
+                idempotency_key=key if tool.idempotency_header else None,
+                timeout_s=self._obligation.cancel_timeout.total_seconds(),
             )
+        except TransportFailed as error:
+            raise _busy(
+                UndoFailure(
+                    reason=str(error),
+                    counts=error.may_have_arrived,
+                    arrived=cancels and error.may_have_arrived,
+                )
+            ) from error
+        if outcome.kind == "unknown":
+            raise _busy(_unclear(outcome, cancels=cancels))
         return outcome
 
-    def _filled(self, contract: Compensation) -> JsonObject:
-        return self._filled_template(contract.cancel, self._obligation)
+    def _filled(self, contract: Compensation, obligation: Obligation) -> JsonObject:
+        """The inputs of the cancel; what was read of the answer before it was cut comes first."""
+        filled = self._filled_template(contract.cancel, obligation)
+        return {**filled, **obligation.undo_arguments}
 
     def _filled_template(self, template: ToolCallTemplate, obligation: Obligation) -> JsonObject:
         return fill_template(
@@ -203,6 +247,19 @@ class _Undo:
 
     def _call_id(self, suffix: str) -> str:
         return f"{self._obligation.obligation_id}.{suffix}"
+
+
+def _unclear(outcome: ToolOutcome, *, cancels: bool) -> UndoFailure:
+    return UndoFailure(
+        reason=outcome.reason or f"HTTP {outcome.status}",
+        counts=outcome.status not in _PUT_OFF,
+        arrived=cancels and outcome.status not in _REFUSED_FOR_NOW,
+        retry_after_s=outcome.retry_after_s,
+    )
+
+
+def _busy(failure: UndoFailure) -> ApplicationError:
+    return ApplicationError(failure.reason, failure, type=contracts.PROVIDER_BUSY)
 
 
 def _parked(note: str) -> UndoOutcome:

@@ -1,5 +1,6 @@
 """Calling tools: check and complete a call, and send it once it is allowed."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -9,24 +10,37 @@ from temporalio.exceptions import ApplicationError
 from activities.boundary import heartbeats, translated_errors
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.grants import GrantBook
 from orchestrator.adapters.http import ToolClient
-from orchestrator.cards import build_card, draft_obligation, quoted_item, quoted_price, title_of
+from orchestrator.cards import (
+    amounts_of,
+    build_card,
+    draft_obligation,
+    quoted_items,
+    quoted_price,
+    title_of,
+)
 from orchestrator.catalog.arguments import check_arguments, needed_fields
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.confirm import call_digest
+from orchestrator.confirm import ConfirmationCard, call_digest
 from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
+from orchestrator.counterpart import names_in, undo_arguments
 from orchestrator.errors import (
     ArgumentsInvalid,
     EgressRefused,
     GrantMissing,
+    GrantUsed,
     OrchestratorError,
     PiiMissing,
     SecretMissing,
     TokenRefused,
     TransportFailed,
 )
-from orchestrator.outcome import ToolOutcome
+from orchestrator.outcome import ToolOutcome, settles_earlier_attempts
 from orchestrator.planning.observation import trim_body
+from orchestrator.record import JsonObject
+from orchestrator.saga import CancelCall, Obligation
 
 NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, TokenRefused)
 """Errors of an attempt that ended before the wire."""
@@ -35,10 +49,11 @@ NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, Toke
 class ToolActivities:
     """A tool client over stored catalogs."""
 
-    def __init__(self, catalogs: CatalogStore, tools: ToolClient) -> None:
-        """Take where catalogs are kept and what calls providers."""
+    def __init__(self, catalogs: CatalogStore, tools: ToolClient, grants: GrantBook) -> None:
+        """Take where catalogs are kept, what calls providers, and where used grants are noted."""
         self._catalogs = catalogs
         self._tools = tools
+        self._grants = grants
 
     @activity.defn(name=contracts.PREPARE_CALL)
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
@@ -59,7 +74,8 @@ class ToolActivities:
         missing = await self._missing_personal(needed_fields(catalog, tool, arguments))
         if missing:
             return PreparedCall(missing_personal=missing)
-        item = quoted_item(arguments, wanted.observations)
+        quoted = tuple(quoted_items(arguments, wanted.observations))
+        item = quoted[0] if quoted else None
         return PreparedCall(
             call=ToolCall(
                 call_id=wanted.call_id,
@@ -76,28 +92,13 @@ class ToolActivities:
             spends=tool.spends,
             repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
             price=quoted_price(arguments, item) if tool.spends else None,
-            card=build_card(
-                tool,
-                arguments,
-                call_id=wanted.call_id,
-                mission_id=wanted.mission_id,
-                leg_id=wanted.leg_id,
-                catalog_digest=wanted.catalog_digest,
-                item=item,
-                expires_at=wanted.now + wanted.policy.confirmation_expiry,
-            )
-            if tool.needs_confirmation
-            else None,
-            obligation=draft_obligation(
-                tool,
-                arguments,
-                call_id=wanted.call_id,
-                mission_id=wanted.mission_id,
-                leg_id=wanted.leg_id,
-                catalog_digest=wanted.catalog_digest,
-                now=wanted.now,
-            )
+            card=_card(tool, arguments, quoted, wanted) if tool.needs_confirmation else None,
+            standing_approver=_standing_approver(tool, arguments, item, wanted),
+            obligation=_obligation(tool, arguments, wanted)
             if tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+            else None,
+            cancel=_cancel(catalog, tool, arguments, wanted)
+            if tool.effect is Effect.CANCEL
             else None,
         )
 
@@ -118,12 +119,16 @@ class ToolActivities:
 
         Raises:
             ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
-                when the call is not exactly the one that was approved.
+                when the call is not exactly the one that was approved, and GrantUsed when another
+                execution has used its grant.
         """
         with translated_errors():
             catalog = self._catalogs.get(call.catalog_digest)
             tool = catalog.tool(call.tool)
             check_grant(tool, call)
+            left = _time_left(call)
+            if tool.needs_confirmation:
+                await self._use_grant(call)
         async with heartbeats():
             try:
                 outcome = await self._tools.call(
@@ -132,7 +137,7 @@ class ToolActivities:
                     call.arguments,
                     call_id=call.call_id,
                     idempotency_key=call.call_id if tool.idempotency_header else None,
-                    timeout_s=_time_left(call),
+                    timeout_s=left,
                 )
             except NOTHING_SENT as error:
                 return _not_sent(error, earlier_attempts=activity.info().attempt > 1)
@@ -140,7 +145,74 @@ class ToolActivities:
                 if not error.may_have_arrived and _is_the_only_attempt():
                     return ToolOutcome(kind="rejected", reason=str(error))
                 raise ApplicationError(str(error), type=type(error).__name__) from error
-        return _settled(outcome)
+        if tool.is_side_effect and activity.info().attempt > 1:
+            outcome = _of_this_attempt(outcome)
+        return _settled(with_undo_arguments(tool, call, outcome))
+
+    async def _use_grant(self, call: ToolCall) -> None:
+        """Use the grant of a call, which only one execution of an activity ever may.
+
+        A later attempt of that execution is the same call: its digest covers the call's id, and so
+        the idempotency key by which the provider knows it again. A tool that takes no key is never
+        attempted twice. Whatever else comes with the same grant is another call that nobody
+        approved: a second execution, a leg that was reset, a copied input.
+
+        Raises:
+            GrantUsed: something else has used it.
+        """
+        assert call.grant is not None
+        info = activity.info()
+        user = f"{info.workflow_id} {info.workflow_run_id} {info.activity_id}"
+        before = await asyncio.to_thread(self._grants.claim, call.grant.digest, user)
+        if before is not None and (before != user or info.attempt == 1):
+            raise GrantUsed(call.call_id, f"the grant for {call.tool} has been used for a call")
+
+
+def with_undo_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome with what it tells of how to undo it, read before a long answer is cut."""
+    if outcome.kind != "succeeded":
+        return outcome
+    known = undo_arguments(
+        tool,
+        call.arguments,
+        idempotency_key=call.call_id if tool.idempotency_header else None,
+        response_body=outcome.body,
+        response_headers=outcome.headers,
+    )
+    return outcome.model_copy(update={"undo_arguments": known})
+
+
+def _card(
+    tool: Tool, arguments: JsonObject, quoted: Sequence[JsonObject], wanted: PrepareInput
+) -> ConfirmationCard:
+    policy = wanted.policy
+    return build_card(
+        tool,
+        arguments,
+        call_id=wanted.call_id,
+        mission_id=wanted.mission_id,
+        leg_id=wanted.leg_id,
+        catalog_digest=wanted.catalog_digest,
+        quoted=quoted,
+        expires_at=wanted.now + policy.confirmation_expiry,
+        approvers=policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name),
+        confirmation_id=contracts.confirmation_id(wanted.call_id, wanted.round),
+        asked=wanted.round,
+    )
+
+
+def _standing_approver(
+    tool: Tool, arguments: JsonObject, item: JsonObject | None, wanted: PrepareInput
+) -> str | None:
+    """Evaluated here and not in the workflow, so that history holds what came of it."""
+    if tool.card_type is None:
+        return None
+    price = quoted_price(arguments, item)
+    return wanted.policy.confirmation.standing_approver(
+        card_type=tool.card_type,
+        tool=tool.name,
+        amounts=None if price is None else amounts_of(arguments, item),
+    )
 
 
 def check_grant(tool: Tool, call: ToolCall) -> None:
@@ -151,15 +223,16 @@ def check_grant(tool: Tool, call: ToolCall) -> None:
     """
     if not tool.needs_confirmation:
         return
+    if call.grant is None:
+        raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
     digest = call_digest(
         tool=tool.name,
         catalog_digest=call.catalog_digest,
         arguments=call.arguments,
         card_type=tool.card_type or "",
         call_id=call.call_id,
+        confirmation_id=call.grant.confirmation_id,
     )
-    if call.grant is None:
-        raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
     if call.grant.digest != digest:
         raise GrantMissing(
             call.call_id, f"the grant for {tool.name} is for another call or other arguments"
@@ -181,6 +254,47 @@ def _time_left(call: ToolCall) -> float:
             non_retryable=True,
         )
     return min(call.timeout_s, left.total_seconds())
+
+
+def _obligation(tool: Tool, arguments: JsonObject, wanted: PrepareInput) -> Obligation:
+    """The ledger's entry of a call, with what the request alone tells of how to undo it."""
+    drafted = draft_obligation(
+        tool,
+        arguments,
+        call_id=wanted.call_id,
+        mission_id=wanted.mission_id,
+        leg_id=wanted.leg_id,
+        catalog_digest=wanted.catalog_digest,
+        now=wanted.now,
+    )
+    known = undo_arguments(tool, arguments, idempotency_key=drafted.idempotency_key)
+    return drafted.model_copy(update={"undo_arguments": known})
+
+
+def _cancel(
+    catalog: Catalog, tool: Tool, arguments: JsonObject, wanted: PrepareInput
+) -> CancelCall:
+    """The ledger's note of a call that undoes something, maybe of this mission."""
+    return CancelCall(
+        call_id=wanted.call_id,
+        tool=tool.name,
+        arguments=arguments,
+        names=names_in(catalog, tool, arguments),
+        idempotency_key=wanted.call_id if tool.idempotency_header else None,
+        written_at=wanted.now,
+    )
+
+
+def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
+    """A later attempt's outcome: turned away at the door, the first one stays as unclear as it was.
+
+    It is not tried again: nothing opens the door within the seconds that are left.
+    """
+    status = outcome.status
+    if outcome.kind != "rejected" or status is None or settles_earlier_attempts(status):
+        return outcome
+    reason = f"{outcome.reason or f'HTTP {status}'}; an earlier attempt may have succeeded"
+    raise ApplicationError(reason, type=contracts.PROVIDER_BUSY, non_retryable=True)
 
 
 def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:

@@ -1,21 +1,23 @@
 """What a call would do, made readable: the card, the quoted price, and the entry in the ledger."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from pydantic import JsonValue
 
 from orchestrator.budget import Money
+from orchestrator.card_content import CardLine
+from orchestrator.card_fields import Fact, facts
+from orchestrator.card_slots import content_of, undo_terms
 from orchestrator.catalog.money import price_of
-from orchestrator.catalog.tool import Compensation, Tool
-from orchestrator.confirm import CardLine, ConfirmationCard, call_digest
-from orchestrator.pii import field_of, is_handle
+from orchestrator.catalog.tool import Tool
+from orchestrator.confirm import ConfirmationCard, call_digest
+from orchestrator.pii import is_handle
 from orchestrator.planning.decision import Observation
 from orchestrator.record import JsonObject
 from orchestrator.saga import Obligation
 
 _MOST_LINES = 24
-_LONGEST_VALUE = 240
 
 
 def quoted_item(arguments: JsonObject, observations: Sequence[Observation]) -> JsonObject | None:
@@ -24,6 +26,13 @@ def quoted_item(arguments: JsonObject, observations: Sequence[Observation]) -> J
     An offer is booked by its id alone; what a person wants to read on the card (the times, the
     price) is in the answer in which that id was found.
     """
+    return next(quoted_items(arguments, observations), None)
+
+
+def quoted_items(
+    arguments: JsonObject, observations: Sequence[Observation]
+) -> Iterator[JsonObject]:
+    """All that was seen of that thing, newest first: an offer, its rules, an older offer."""
     wanted = {
         (name, value)
         for name, value in arguments.items()
@@ -32,13 +41,18 @@ def quoted_item(arguments: JsonObject, observations: Sequence[Observation]) -> J
     for observation in reversed(observations):
         for item in _objects(observation.body):
             if any((name, item.get(name)) in wanted for name, _ in wanted):
-                return item
-    return None
+                yield item
 
 
 def quoted_price(arguments: JsonObject, item: JsonObject | None) -> Money | None:
     """What the call will cost: as its arguments say, else as the quoted item says."""
     return price_of(arguments) or (price_of(item) if item is not None else None)
+
+
+def amounts_of(arguments: JsonObject, item: JsonObject | None) -> tuple[Money, ...]:
+    """Every amount of money that the arguments and the quoted item state, the price among them."""
+    found = [price_of(part) for whole in (arguments, item) for part in _objects(whole)]
+    return tuple(money for money in found if money is not None)
 
 
 def build_card(
@@ -49,32 +63,79 @@ def build_card(
     mission_id: str,
     leg_id: str,
     catalog_digest: str,
-    item: JsonObject | None,
+    quoted: Sequence[JsonObject],
     expires_at: datetime | None,
+    approvers: tuple[str, ...] = (),
+    confirmation_id: str = "",
+    asked: int = 1,
 ) -> ConfirmationCard:
-    """The card for one exact call; `item` is what `quoted_item` found."""
+    """The card for one exact call.
+
+    Of `quoted`, which `quoted_items` finds, the first is shown; `confirmation_id` is the call's own
+    when it is left out; `asked` counts how often the call is asked about, this time included.
+    """
     card_type = tool.card_type or "structured-confirmation"
+    item = quoted[0] if quoted else None
+    content, rest = content_of(card_type, _shown(tool, arguments, item), tool.card_layout)
+    undo = undo_terms(tool.compensation, quoted)
     return ConfirmationCard(
-        confirmation_id=call_id,
+        confirmation_id=confirmation_id or call_id,
         mission_id=mission_id,
         leg_id=leg_id,
         card_type=card_type,
+        heading=_heading(tool, card_type),
         title=title_of(tool),
         tool=tool.name,
-        lines=tuple(_lines(arguments, item))[:_MOST_LINES],
+        content=content,
+        lines=_lines(rest),
         arguments=arguments,
         personal=tool.pii_fields,
         price=quoted_price(arguments, item),
-        undo=_undo_sentence(tool.compensation),
+        undo=undo.sentence(),
+        undo_terms=undo,
         digest=call_digest(
             tool=tool.name,
             catalog_digest=catalog_digest,
             arguments=arguments,
             card_type=card_type,
             call_id=call_id,
+            confirmation_id=confirmation_id,
         ),
         expires_at=expires_at,
+        approvers=approvers,
+        round=asked,
     )
+
+
+def _heading(tool: Tool, card_type: str) -> str:
+    if tool.card_layout is not None and tool.card_layout.title:
+        return tool.card_layout.title
+    return card_type.removeprefix("structured-").replace("-", " ").capitalize()
+
+
+def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[Fact]:
+    """The arguments, then what the quoted item adds; its price has a place of its own."""
+    labels = {
+        name: title
+        for name, schema in tool.properties.items()
+        if isinstance(title := schema.get("title"), str)
+    }
+    price = quoted_price(arguments, item)
+    sent = list(facts(arguments, labels))
+    names = {fact.name for fact in sent} | set(arguments)
+    added = [f for f in facts(item or {}) if not {f.name, f.name.split(".")[0]} & names]
+    if tool.card_layout is not None:
+        return [*sent, *added]
+    return [*sent, *(f for f in added if f.money is None or f.money != price)]
+
+
+def _lines(rest: Sequence[Fact]) -> tuple[CardLine, ...]:
+    lines = [fact.line() for fact in rest]
+    if len(lines) <= _MOST_LINES:
+        return tuple(lines)
+    left = len(lines) - _MOST_LINES + 1
+    more = CardLine(label="More", value=f"{left} others; see: orchestrator confirm show --json")
+    return (*lines[: _MOST_LINES - 1], more)
 
 
 def draft_obligation(
@@ -128,54 +189,3 @@ def _objects(value: JsonValue) -> Iterator[JsonObject]:
     elif isinstance(value, list):
         for inner in value:
             yield from _objects(inner)
-
-
-def _lines(arguments: JsonObject, item: JsonObject | None) -> Iterator[CardLine]:
-    for name, value in arguments.items():
-        yield CardLine(label=_label(name), value=_readable(value))
-    for name, value in (item or {}).items():
-        is_shown_already = name in arguments or _is_money(value)
-        if not is_shown_already and value not in (None, [], {}):
-            yield CardLine(label=_label(name), value=_readable(value))
-
-
-def _is_money(value: JsonValue) -> bool:
-    """Whether this is a price: a card says that once, in its own field."""
-    return isinstance(value, dict) and set(value) == {"amount", "currency"}
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").replace("-", " ").strip().capitalize()
-
-
-def _readable(value: JsonValue) -> str:
-    if isinstance(value, dict):
-        money = price_of({"price": value}) if "amount" in value else None
-        text = (
-            str(money)
-            if money is not None
-            else ", ".join(f"{_label(n).lower()} {_readable(v)}" for n, v in value.items())
-        )
-    elif isinstance(value, list):
-        text = "; ".join(_readable(v) for v in value)
-    elif isinstance(value, bool):
-        text = "yes" if value else "no"
-    elif is_handle(value):
-        text = f"•••••• ({field_of(value)} from the vault)"
-    else:
-        text = str(value)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
-
-
-def _undo_sentence(undo: Compensation | None) -> str:
-    if undo is None:
-        return "cannot be undone by any declared tool"
-    window = f" within {_span(undo.window)}" if undo.window is not None else ""
-    return f"undone by {undo.cancel.tool}{window}"
-
-
-def _span(length: timedelta) -> str:
-    if length.days:
-        return f"{length.days} day{'s' if length.days > 1 else ''}"
-    hours, rest = divmod(int(length.total_seconds()), 3600)
-    return f"{hours} h" if hours and not rest else f"{int(length.total_seconds()) // 60} min"

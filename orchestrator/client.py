@@ -1,26 +1,22 @@
 """MissionClient: start missions, watch them, decide on their confirmations, roll them back."""
 
 import asyncio
-import re
 import secrets
 from collections.abc import AsyncIterator
 from datetime import datetime
 
-from temporalio.client import Client, WorkflowExecutionStatus, WorkflowFailureError
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+)
 from temporalio.common import (
     SearchAttributeKey,
-    SearchAttributePair,
-    TypedSearchAttributes,
-    WorkflowIDConflictPolicy,
-    WorkflowIDReusePolicy,
 )
-from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from orchestrator import contracts, errors
-from orchestrator.adapters.pii import FilePiiVault
 from orchestrator.adapters.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirm import (
     Amend,
     Approve,
@@ -32,9 +28,9 @@ from orchestrator.confirm import (
 )
 from orchestrator.connection import Connection, connect_temporal, patiently
 from orchestrator.contracts import (
+    AcceptedMission,
     AnswerInput,
     LegWaiting,
-    MissionInput,
     ResolveInput,
     SweepInput,
     SweepReport,
@@ -44,18 +40,16 @@ from orchestrator.mission import (
     LegStatus,
     MissionRequest,
     MissionResult,
-    MissionStatus,
     Question,
     receipts_of,
     spend_of,
 )
-from orchestrator.pii import handle_for, is_handle
 from orchestrator.record import JsonObject, Record
 from orchestrator.saga import Ledger, Resolution, RollbackReport
 from orchestrator.settings import Settings, load_settings
+from orchestrator.starting import Starter
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
-_MISSION_ID = SearchAttributeKey.for_keyword(contracts.MISSION_ID_ATTRIBUTE)
 
 
 class MissionSummary(Record):
@@ -218,6 +212,7 @@ class MissionClient:
         self.temporal = client
         self.connection = Connection(client, settings.task_queue)
         self._settings = settings
+        self._starter = Starter(self.connection, settings)
 
     @classmethod
     async def connect(cls, settings: Settings | None = None) -> "MissionClient":
@@ -229,36 +224,29 @@ class MissionClient:
         return cls(await connect_temporal(), settings or load_settings())
 
     async def start(self, request: MissionRequest) -> MissionHandle:
-        """Start a mission; the same mission id twice is the same mission.
+        """Start a mission, and return once a worker has taken it up.
+
+        The same mission id with the same request is the same mission, however often it is sent.
 
         Raises:
+            MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
             NoWorker: nobody would run it. It is not started, or stays queued when the last worker
                 has just died.
         """
-        request = request.model_copy(update={"inputs": self._without_personal(request.inputs)})
-        await self.connection.await_poller()
-        mission_id = request.mission_id or new_mission_id(request.goal)
-        try:
-            handle = await self.temporal.start_workflow(
-                contracts.MISSION_WORKFLOW,
-                MissionInput(request=request.model_copy(update={"mission_id": mission_id})),
-                id=mission_id,
-                task_queue=self._settings.task_queue,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                search_attributes=TypedSearchAttributes(
-                    [
-                        SearchAttributePair(_MISSION_ID, mission_id),
-                        SearchAttributePair(_STATUS, MissionStatus.PLANNING.value),
-                    ]
-                ),
-                memo={"goal": request.goal},
-                static_summary=request.goal[:200],
-            )
-        except WorkflowAlreadyStartedError:
-            return MissionHandle(self, mission_id)  # it ran, and is over
-        await self.connection.await_pick_up(handle)
-        return MissionHandle(self, mission_id)
+        return MissionHandle(self, await self._starter.start(request))
+
+    async def submit(self, request: MissionRequest) -> AcceptedMission:
+        """Start a mission and hear in the same round trip what it will do, or why it will not.
+
+        For a process that keeps nothing: give a mission id, and after a crash, or for a caller who
+        asks twice, send the same request again; it gets the same answer, and one mission runs.
+
+        Raises:
+            MissionRefused: it cannot be planned; nothing was done.
+            MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
+            NoWorker: as for `start`.
+        """
+        return await self._starter.submit(request)
 
     def get(self, mission_id: str) -> MissionHandle:
         """A mission that was started before, maybe by another process."""
@@ -454,20 +442,6 @@ class MissionClient:
                 return report
             await asyncio.sleep(0.3)
 
-    def _without_personal(self, inputs: JsonObject) -> JsonObject:
-        """The inputs with personal fields moved to the vault: only their handles enter history."""
-        if not inputs:
-            return inputs
-        catalog = Catalog.load(*self._settings.specs, overlays=self._settings.overlays)
-        personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
-        vault = FilePiiVault(self._settings.state_dir / "pii")
-        kept = dict(inputs)
-        for name in personal & set(inputs):
-            if not is_handle(inputs[name]):
-                vault.put(name, str(inputs[name]))
-                kept[name] = handle_for(name)
-        return kept
-
 
 def leg_of(confirmation_id: str) -> str:
     """The workflow id of the leg that a confirmation or a question belongs to.
@@ -479,9 +453,3 @@ def leg_of(confirmation_id: str) -> str:
     if not leg:
         raise errors.CardUnknown(confirmation_id, "this is no id of a confirmation or a question")
     return leg
-
-
-def new_mission_id(goal: str) -> str:
-    """A readable id: the goal's first words and something random."""
-    words = re.findall(r"[a-z0-9]+", goal.lower())[:4]
-    return "-".join([*words, secrets.token_hex(3)])[:80]

@@ -2,19 +2,30 @@
 
 import hashlib
 from datetime import datetime
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 import rfc8785
 from pydantic import Field
 
 from orchestrator.budget import Money
+from orchestrator.card_content import CardLine, CardSection, Content, UndoTerms
 from orchestrator.record import JsonObject, Record
 
 
 def call_digest(
-    *, tool: str, catalog_digest: str, arguments: JsonObject, card_type: str, call_id: str
+    *,
+    tool: str,
+    catalog_digest: str,
+    arguments: JsonObject,
+    card_type: str,
+    call_id: str,
+    confirmation_id: str = "",
 ) -> str:
-    """What an approval is bound to: SHA-256 of the canonical JSON (RFC 8785) of one exact call."""
+    """What an approval is bound to: SHA-256 of the canonical JSON (RFC 8785) of one exact call.
+
+    `confirmation_id` tells apart the cards of a call that is asked about again; the first has the
+    call's own id, or none.
+    """
     covered: JsonObject = {
         "tool": tool,
         "catalog_digest": catalog_digest,
@@ -22,35 +33,48 @@ def call_digest(
         "card_type": card_type,
         "call_id": call_id,
     }
+    if confirmation_id not in ("", call_id):
+        covered["confirmation_id"] = confirmation_id
     # JSON values are what canonical JSON is defined on; the library's own type is not exported.
     return hashlib.sha256(rfc8785.dumps(cast(Any, covered))).hexdigest()
-
-
-class CardLine(Record):
-    """One line of a card: what it is called, and its value as a person reads it."""
-
-    label: str
-    value: str
 
 
 class ConfirmationCard(Record):
     """What a person reads before a side effect happens. Personal fields appear masked."""
 
-    confirmation_id: str = Field(description="the call's id: mission, leg and step")
+    confirmation_id: str = Field(
+        description="the call's id (mission, leg and step), and the round where it is asked again"
+    )
     mission_id: str
     leg_id: str
     card_type: str
+    heading: str = Field(default="", description="what its type is called")
     title: str
     tool: str
-    lines: tuple[CardLine, ...] = ()
+    content: Content | None = Field(
+        default=None, description="what its type shows; None: the type has no parts of its own"
+    )
+    lines: tuple[CardLine, ...] = Field(default=(), description="all that has no other place")
     arguments: JsonObject = Field(default_factory=dict)
     personal: tuple[str, ...] = Field(
         default=(), description="names of the arguments that may only hold handles"
     )
     price: Money | None = None
     undo: str = Field(default="", description="whether and how it can be undone")
+    undo_terms: UndoTerms | None = None
     digest: str
     expires_at: datetime | None = None
+    approvers: tuple[str, ...] = Field(
+        default=(), description="patterns of those who may decide; none: anybody"
+    )
+    round: int = Field(default=1, description="how often this call is asked about, this included")
+    reminded: int = Field(default=0, description="how often it was reminded of so far")
+
+    def sections(self) -> tuple[CardSection, ...]:
+        """All there is to read, under its headings; the lines without one come last."""
+        parts = tuple(self.content.sections()) if self.content is not None else ()
+        rest = (CardSection(title="Details" if parts else "", lines=self.lines),)
+        return (*parts, *(rest if self.lines else ()))
 
 
 class Approve(Record):
@@ -109,6 +133,26 @@ class DecisionRecord(Record):
     at: datetime
     digest: str
     reason: str = ""
+
+
+PAST: Final[dict[str, Literal["approved", "amended", "rejected"]]] = {
+    "approve": "approved",
+    "amend": "amended",
+    "reject": "rejected",
+}
+"""What a decision is called once it was taken."""
+
+
+def record_of(decision: Decision, card: ConfirmationCard, at: datetime) -> DecisionRecord:
+    """What is kept of a decision on a card."""
+    return DecisionRecord(
+        confirmation_id=decision.confirmation_id,
+        kind=PAST[decision.kind],
+        approver=decision.approver,
+        at=at,
+        digest=card.digest,
+        reason=decision.reason if isinstance(decision, Reject) else "",
+    )
 
 
 class Grant(Record):

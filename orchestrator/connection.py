@@ -6,17 +6,19 @@ What the server refuses comes out as our own errors, each saying what to do abou
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import (
     Client,
+    WithStartWorkflowOperation,
     WorkflowExecutionStatus,
-    WorkflowHandle,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+    WorkflowUpdateStage,
 )
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
@@ -30,7 +32,8 @@ T = TypeVar("T")
 _POLLER_GONE = timedelta(seconds=75)
 """A poll lasts a minute, so a poller not seen for longer than this is dead."""
 _POLLER_PATIENCE_S = 3.0
-_PICK_UP_S = 6.0
+PICK_UP = timedelta(seconds=6)
+"""How long a worker may take to begin with a workflow before we say that there is none."""
 _ABSENCE_S = 120.0
 
 
@@ -83,6 +86,8 @@ class Connection:
 
     def explained(self, error: Exception, workflow_id: str) -> Exception:
         """Our own error for what the server said, where there is one."""
+        if isinstance(error, WorkflowQueryFailedError):
+            return errors.QueryFailed(workflow_id, str(error))
         status = getattr(error, "status", None)
         if status is RPCStatusCode.NOT_FOUND:
             return errors.MissionNotFound(workflow_id)
@@ -116,16 +121,56 @@ class Connection:
         newest = [p.last_access_time.ToDatetime(tzinfo=UTC) for p in answer.pollers]
         return any(datetime.now(UTC) - seen < _POLLER_GONE for seen in newest)
 
-    async def await_pick_up(self, handle: "WorkflowHandle[object, object]") -> None:
-        """Wait until a worker has begun with it: the server remembers dead pollers for minutes."""
-        waited = 0.0
-        while waited < _PICK_UP_S:
-            async for event in handle.fetch_history_events():
-                if event.HasField("workflow_task_started_event_attributes"):
-                    return
-            await asyncio.sleep(0.1)
-            waited += 0.1
-        raise errors.NoWorker(self._task_queue)
+    async def start_with(
+        self,
+        start: "WithStartWorkflowOperation[Any, Any]",
+        name: str,
+        message: Record,
+        kind: type[T],
+        *,
+        update_id: str,
+        within: timedelta | None = PICK_UP,
+    ) -> T:
+        """Start a workflow, unless it runs already, and send it an update in the same request.
+
+        The same update id again is the same update, whoever sends it. Its answer is the proof that
+        there is a worker: the server remembers dead pollers for minutes.
+
+        Raises:
+            OrchestratorError: the update was refused.
+            WorkflowAlreadyStartedError: it ran, and is over.
+            NoWorker: no answer came in time; the workflow stays queued.
+        """
+        heard = asyncio.create_task(start.workflow_handle())
+        try:
+            update = await self.temporal.start_update_with_start_workflow(
+                name,
+                message,
+                start_workflow_operation=start,
+                wait_for_stage=WorkflowUpdateStage.COMPLETED,
+                id=update_id,
+                result_type=kind,
+                rpc_timeout=within,
+            )
+            answer: T = await update.result()
+            return answer
+        except WorkflowUpdateFailedError as error:
+            raise _refusal(error) from error
+        except WorkflowUpdateRPCTimeoutOrCancelledError as error:
+            raise errors.NoWorker(self._task_queue) from error
+        except RPCError as error:
+            raise self.explained(error, "") from error
+        finally:
+            await _look_at(heard)
+
+
+async def _look_at(task: "asyncio.Task[Any]") -> None:
+    """Wait for a task whose error is known already: asyncio reports those nobody looked at."""
+    await asyncio.wait([task], timeout=1)
+    if not task.done():
+        task.cancel()
+    elif not task.cancelled():
+        task.exception()
 
 
 async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
@@ -163,6 +208,11 @@ _REFUSALS: dict[str, Callable[[str, str], errors.OrchestratorError]] = {
     "CardDecided": errors.CardDecided,
     "CardExpired": errors.CardExpired,
     "DigestMismatch": errors.DigestMismatch,
+    "ApproverRefused": errors.ApproverRefused,
+    "AmendmentInvalid": errors.AmendmentInvalid,
+    "PersonalValueSent": errors.PersonalValueSent,
+    "QuestionUnknown": errors.QuestionUnknown,
+    "AnswerInvalid": errors.AnswerInvalid,
 }
 
 
@@ -171,6 +221,8 @@ def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return errors.UsageError(str(cause))
+    if cause.type == errors.MissionIdTaken.__name__:
+        return errors.MissionIdTaken(cause.message.split("'")[1])
     made = _REFUSALS.get(cause.type or "")
     if made is None:
         return errors.UsageError(cause.message)

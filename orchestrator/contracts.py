@@ -18,13 +18,14 @@ from orchestrator.mission import (
 from orchestrator.planning.decision import (
     Fact,
     LegPlan,
+    MissionPlan,
     Observation,
     StepContext,
     StepDecision,
 )
 from orchestrator.record import JsonObject, Record
 from orchestrator.routing.selection import Selection
-from orchestrator.saga import Ledger, Obligation, Resolution
+from orchestrator.saga import CancelCall, Ledger, Obligation, Resolution
 
 MISSION_WORKFLOW: Final = "MissionWorkflow"
 LEG_WORKFLOW: Final = "LegWorkflow"
@@ -59,9 +60,12 @@ ACTIVITIES: Final = (
 
 DECIDE_UPDATE: Final = "decide"
 ANSWER_UPDATE: Final = "answer"
+TAKE_ON_UPDATE: Final = "take_on"
+PLAN_UPDATE: Final = "plan"
 RESOLVE_UPDATE: Final = "resolve"
 RESULT_QUERY: Final = "result"
 LEGS_QUERY: Final = "legs"
+ACCEPTED_QUERY: Final = "accepted"
 WAITING_QUERY: Final = "waiting"
 REPORT_QUERY: Final = "report"
 ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
@@ -72,6 +76,8 @@ MISSION_ID_ATTRIBUTE: Final = "OrchetMissionId"
 STATUS_ATTRIBUTE: Final = "OrchetStatus"
 SEARCH_ATTRIBUTES: Final = (MISSION_ID_ATTRIBUTE, STATUS_ATTRIBUTE)
 """Keyword search attributes. They are not encrypted: ids and statuses only."""
+
+REMINDERS_METRIC: Final = "orchestrator_confirmation_reminders"
 
 MISSION_FAILED: Final = "MissionFailed"
 LEG_FAILED: Final = "LegFailed"
@@ -104,6 +110,11 @@ def call_id(mission_id: str, leg_id: str, step: int) -> str:
     return f"{leg_workflow_id(mission_id, leg_id)}.{step}"
 
 
+def confirmation_id(call_id: str, asked: int) -> str:
+    """The id of the card on which a call is asked about for the nth time."""
+    return call_id if asked == 1 else f"{call_id}-{asked}"
+
+
 def leg_of_confirmation(confirmation_id: str) -> str:
     """The workflow id of the leg that a confirmation belongs to."""
     return confirmation_id.rpartition(".")[0]
@@ -125,6 +136,16 @@ class MissionInput(Record):
     """What starts a mission."""
 
     request: MissionRequest
+
+
+class AcceptedMission(Record):
+    """A mission that was taken on, and what it is going to do."""
+
+    mission_id: str
+    plan: MissionPlan = Field(description="its legs; none when it was refused")
+    catalog: CatalogPin
+    request_digest: str = Field(description="tells another request under the same id apart")
+    refusal: str | None = Field(default=None, description="why it could not be planned")
 
 
 class LegState(Record):
@@ -217,6 +238,7 @@ class PrepareInput(Record):
     observations: tuple[Observation, ...] = ()
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     now: datetime
+    round: int = Field(default=1, description="how often it is asked about, this time included")
 
 
 class PreparedCall(Record):
@@ -238,7 +260,13 @@ class PreparedCall(Record):
     )
     price: Money | None = None
     card: ConfirmationCard | None = None
+    standing_approver: str | None = Field(
+        default=None, description="the standing approval that makes asking unnecessary"
+    )
     obligation: Obligation | None = None
+    cancel: CancelCall | None = Field(
+        default=None, description="set for a tool that undoes: what it may undo of this mission"
+    )
 
 
 class CollectLegsInput(Record):

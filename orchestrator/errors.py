@@ -2,6 +2,7 @@
 
 OrchestratorError
 ├── UsageError              the caller asked for something that cannot be: a bad flag, amount or id
+│   └── MissionIdTaken      a mission with that id was started with another goal
 ├── SpecError               a document or catalog is at fault
 │   ├── DocumentUnreadable  no such file, or not JSON or YAML
 │   ├── DocumentInvalid     read, but not an OpenAPI document we can compile
@@ -12,6 +13,7 @@ OrchestratorError
 │   ├── NothingFits         no tool can do what the goal asks
 │   ├── PlanInvalid         legs that repeat, depend on nobody, or run in a circle
 │   ├── DecisionInvalid     a step that names a tool it was not shown, or cannot be
+│   ├── MissionRefused      a mission could not be planned, or was over before it was
 │   └── ModelRefused        the provider of a model does not serve the request
 ├── ToolError               a tool call is at fault
 │   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
@@ -24,14 +26,23 @@ OrchestratorError
 │   ├── CardDecided         it was already decided
 │   ├── CardExpired         it was not decided in time
 │   ├── DigestMismatch      the decision was made on other arguments than the card's
-│   └── GrantMissing        a call that needs a grant came without one that matches
+│   ├── ApproverRefused     this person may not decide on this card
+│   ├── AmendmentInvalid    the changed arguments break the contract of the tool
+│   ├── PersonalValueSent   an amendment carries a personal value in the open
+│   ├── GrantMissing        a call that needs a grant came without one that matches
+│   └── GrantUsed           its grant was used for a call before
+├── QuestionError           an answer is at fault
+│   ├── QuestionUnknown     no such question is open
+│   └── AnswerInvalid       it is not what was asked for
 ├── SecretMissing           a credential is declared and not configured
 ├── PiiMissing              a personal field is needed and the vault does not hold it
 └── ServiceUnavailable      something we need does not answer
     ├── ServerUnreachable   no Temporal server at the address
     ├── NoWorker            nobody polls the task queue
     ├── ModelUnavailable    a model did not answer in time, or is overloaded
-    └── MissionNotFound     no mission with that id
+    ├── EmbedderUnavailable no vectors now; the router goes on without them
+    ├── MissionNotFound     no mission with that id
+    └── QueryFailed         a workflow cannot be read: its worker does not replay it
 """
 
 from collections.abc import Sequence
@@ -43,6 +54,18 @@ class OrchestratorError(Exception):
 
 class UsageError(OrchestratorError):
     """The caller asked for something that cannot be."""
+
+
+class MissionIdTaken(UsageError):
+    """A mission with that id exists, and was asked for something else."""
+
+    def __init__(self, mission_id: str) -> None:
+        """Name the id."""
+        self.mission_id = mission_id
+        super().__init__(
+            f"a mission {mission_id!r} exists, with another goal, other inputs or another budget; "
+            "choose another id"
+        )
 
 
 class SpecError(OrchestratorError):
@@ -127,6 +150,16 @@ class PlanInvalid(PlanError):
 
 class DecisionInvalid(PlanError):
     """A planner's step that cannot be carried out."""
+
+
+class MissionRefused(PlanError):
+    """A mission that could not be planned; nothing was done."""
+
+    def __init__(self, mission_id: str, reason: str) -> None:
+        """Name the mission and say why."""
+        self.mission_id = mission_id
+        self.reason = reason
+        super().__init__(f"{mission_id}: {reason}")
 
 
 class ModelRefused(PlanError):
@@ -218,8 +251,41 @@ class DigestMismatch(ConfirmationError):
     """The decision was made on other arguments than the card now shows."""
 
 
+class ApproverRefused(ConfirmationError):
+    """The person who decided may not decide on this card."""
+
+
+class AmendmentInvalid(ConfirmationError):
+    """The amended arguments break the tool's contract; the card stays as it was."""
+
+
+class PersonalValueSent(ConfirmationError):
+    """An amendment carried a personal value where only its handle may stand."""
+
+
 class GrantMissing(ConfirmationError):
     """A call that needs a grant came without one that matches what it is about to send."""
+
+
+class GrantUsed(ConfirmationError):
+    """A call came with a grant that was used for a call before."""
+
+
+class QuestionError(OrchestratorError):
+    """An answer to a leg's question is at fault."""
+
+    def __init__(self, question_id: str, message: str) -> None:
+        """Name the question and say what is wrong with the answer."""
+        self.question_id = question_id
+        super().__init__(f"{question_id}: {message}")
+
+
+class QuestionUnknown(QuestionError):
+    """No such question is open."""
+
+
+class AnswerInvalid(QuestionError):
+    """The answer is not what was asked for; the question stays open."""
 
 
 class SecretMissing(OrchestratorError):
@@ -278,6 +344,15 @@ class ModelUnavailable(ServiceUnavailable):
         super().__init__(f"the model {model} does not answer: {reason}")
 
 
+class EmbedderUnavailable(ServiceUnavailable):
+    """An embedder that has no vectors for the router now; `reason` holds nothing of a request."""
+
+    def __init__(self, reason: str) -> None:
+        """Say what it did instead."""
+        self.reason = reason
+        super().__init__(f"the embedder gives no vectors: {reason}")
+
+
 class MissionNotFound(ServiceUnavailable):
     """The server knows no mission with that id."""
 
@@ -285,6 +360,18 @@ class MissionNotFound(ServiceUnavailable):
         """Name the mission that was asked for."""
         self.mission_id = mission_id
         super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
+
+
+class QueryFailed(ServiceUnavailable):
+    """A workflow that cannot be read: its worker failed to replay it."""
+
+    def __init__(self, workflow_id: str, reason: str) -> None:
+        """Name the workflow and keep the worker's words, on one line."""
+        self.workflow_id = workflow_id
+        super().__init__(
+            f"{workflow_id} cannot be read ({' '.join(reason.split())}); it goes on or waits in "
+            "Temporal: run the workers with the code that it was started with, and ask again"
+        )
 
 
 class OverlayWarning(UserWarning):

@@ -49,6 +49,9 @@ class IntentFrame(Record):
     action: Action = Action.UNKNOWN
     verb: str = ""
     objects: tuple[str, ...] = Field(default=(), description="nouns acted on, as written")
+    references: tuple[str, ...] = Field(
+        default=(), description="words that point at what came before: it, that one, the second one"
+    )
     slots: tuple[Slot, ...] = ()
     side_effect_allowed: bool = False
     previous_tool_error: bool = False

@@ -1,10 +1,13 @@
 """A mission: what is asked for, what becomes of it, and its legs' results."""
 
+import hashlib
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+import rfc8785
 from pydantic import Field
 
+from orchestrator.approval import ConfirmationPolicy
 from orchestrator.budget import Money, Spend, Usage
 from orchestrator.confirm import DecisionRecord
 from orchestrator.planning.decision import Fact
@@ -24,6 +27,7 @@ class MissionPolicy(Record):
         default=timedelta(seconds=20), description="hard limit of one attempt of one tool call"
     )
     call_attempts: int = Field(default=6, ge=1)
+    confirmation: ConfirmationPolicy = Field(default_factory=ConfirmationPolicy)
 
 
 class MissionRequest(Record):
@@ -34,6 +38,12 @@ class MissionRequest(Record):
     budget: Money | None = None
     mission_id: str | None = Field(default=None, pattern=MISSION_ID_PATTERN)
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
+
+
+def request_digest(request: MissionRequest) -> str:
+    """SHA-256 of what is asked for: goal, inputs and budget; not how long to wait for whom."""
+    asked = request.model_dump(mode="json", include={"goal", "inputs", "budget"})
+    return hashlib.sha256(rfc8785.dumps(asked)).hexdigest()
 
 
 class MissionStatus(StrEnum):

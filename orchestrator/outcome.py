@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from orchestrator.budget import Money
-from orchestrator.record import Record
+from orchestrator.record import JsonObject, Record
 
 OutcomeKind = Literal["succeeded", "rejected", "unknown"]
 
@@ -29,6 +29,8 @@ class ToolOutcome(Record):
     """What the answer says it cost."""
     headers: dict[str, str] = Field(default_factory=dict)
     """The answer's headers that the tool's compensation expressions read, names in lower case."""
+    undo_arguments: JsonObject = Field(default_factory=dict)
+    """What this call and its answer fill of the inputs of the tool that undoes it."""
     answered_at: datetime | None = None
     """When the answer arrived, by the clock of the worker that received it."""
     retry_after_s: float | None = None
@@ -72,6 +74,10 @@ _NEVER_LEFT = frozenset(
 )
 """Faults before the first byte of a request is sent: the provider cannot have acted."""
 
+_OF_THIS_ATTEMPT = frozenset({401, 403, 407, 421, 451})
+"""Refusals that a provider, or what stands before it, gives without looking at the request: they
+say nothing about an earlier attempt, whatever key it carried."""
+
 _DONE_ELSEWHERE = frozenset({302, 303})
 """Redirects that providers also use to say "done, look there" after a request that they carried
 out; the others say that the request itself should have gone somewhere else."""
@@ -112,3 +118,12 @@ def classify_status(
     if (status == 409 and in_progress) or (status in _DONE_ELSEWHERE and changes):
         return "unknown"
     return "rejected"
+
+
+def settles_earlier_attempts(status: int) -> bool:
+    """Whether a refusal with this status speaks for the attempts before it, under the same key.
+
+    A provider that knows the key answers what it answered before; but who is turned away at the
+    door learns nothing of what went through it earlier.
+    """
+    return status not in _OF_THIS_ATTEMPT

@@ -19,7 +19,8 @@ from pydantic import Field, JsonValue
 
 from orchestrator.budget import Money
 from orchestrator.errors import OrchestratorError
-from orchestrator.outcome import ToolOutcome
+from orchestrator.outcome import OutcomeKind, ToolOutcome
+from orchestrator.patience import UndoFailure
 from orchestrator.record import JsonObject, Record
 
 
@@ -55,6 +56,39 @@ class IllegalTransition(OrchestratorError):
     """An obligation was asked to move where it cannot go: a defect of ours, never of the input."""
 
 
+class CancelCall(Record):
+    """A call of a cancel tool that a leg made of its own accord, outside of any rollback."""
+
+    call_id: str
+    tool: str
+    arguments: JsonObject = Field(description="as sent, personal fields as handles")
+    names: JsonObject = Field(
+        description="those that say which obligation is meant; empty when they say it of none"
+    )
+    idempotency_key: str | None = None
+    written_at: datetime
+    outcome: OutcomeKind = Field(default="unknown", description="unknown until it is answered")
+    settled_at: datetime | None = None
+
+    def answered(self, outcome: ToolOutcome, *, at: datetime) -> "CancelCall":
+        """This call after it came to `outcome`."""
+        return self.model_copy(update={"outcome": outcome.kind, "settled_at": at})
+
+    def means(self, obligation: "Obligation") -> bool:
+        """Whether this call was made to undo that obligation, and not one before or after it."""
+        if self.tool != obligation.cancel_tool or obligation.written_at > self.written_at:
+            return False
+        if obligation.cancelled_by == self.call_id:
+            return True
+        over = None if obligation.is_live else obligation.settled_at
+        if over is not None and over <= self.written_at:
+            return False
+        known = obligation.undo_arguments
+        return bool(self.names) and all(
+            name in known and known[name] == value for name, value in self.names.items()
+        )
+
+
 class Obligation(Record):
     """A consequence that one side-effect call may have left, with all that is needed to undo it."""
 
@@ -74,6 +108,20 @@ class Obligation(Record):
     written_at: datetime
     deadline: datetime = Field(description="after this the call can no longer arrive")
     settled_at: datetime | None = None
+    committed_at: datetime | None = Field(
+        default=None, description="when it was known to be; kept when it is parked"
+    )
+    undo_arguments: JsonObject = Field(
+        default_factory=dict,
+        description="inputs of its cancel tool, as far as the call and its answer fill them",
+    )
+    cancel_call: CancelCall | None = Field(
+        default=None, description="a leg's own call to undo it, whose outcome is unknown"
+    )
+    cancelled_by: str | None = Field(default=None, description="the leg's own call that undid it")
+    cancel_sent: bool = Field(
+        default=False, description="a cancel of it was sent whose outcome is unknown"
+    )
     response: JsonValue = None
     response_headers: dict[str, str] = Field(default_factory=dict)
     price: Money | None = None
@@ -101,6 +149,8 @@ class Obligation(Record):
         committed = self.moved(ObligationState.COMMITTED, at=at)
         return committed.model_copy(
             update={
+                "committed_at": at,
+                "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},
                 "response": outcome.body,
                 "response_headers": outcome.headers,
                 "price": outcome.price,
@@ -116,6 +166,51 @@ class Obligation(Record):
             ObligationState.ACCEPTED, at=at, note=f"{note}; its contract says to continue"
         )
 
+    def undone(self, outcome: "UndoOutcome", *, at: datetime) -> "Obligation":
+        """This obligation after an attempt to undo it that was answered clearly."""
+        if outcome.state == "parked":
+            return self.given_up(at=at, note=outcome.note)
+        state = ObligationState(outcome.state)
+        if self.state is ObligationState.COMMITTED and state is ObligationState.VOID:
+            state = ObligationState.CANCELLED
+        return self.moved(state, at=at, note=outcome.note)
+
+    def failed_undo(self, failure: UndoFailure) -> "Obligation":
+        """This obligation after an attempt to undo it that settled nothing."""
+        sent = self.cancel_sent or failure.arrived
+        return self.model_copy(update={"cancel_sent": sent, "note": failure.reason})
+
+    def resolved(self, resolution: "Resolution", *, at: datetime, note: str) -> "Obligation":
+        """This parked obligation after an operator's decision.
+
+        Raises:
+            IllegalTransition: it is not parked.
+        """
+        if resolution == "cancelled":
+            return self.moved(ObligationState.CANCELLED, at=at, note=note)
+        if resolution == "accept":
+            return self.moved(ObligationState.ACCEPTED, at=at, note=note)
+        known = self.committed_at is not None
+        state = ObligationState.COMMITTED if known else ObligationState.INTENDED
+        return self.moved(state, at=at, note=note)
+
+    def met(self, cancel: CancelCall) -> "Obligation":
+        """This obligation after a leg's own call to undo it, which means it."""
+        if not self.is_live:
+            return self
+        if cancel.outcome == "succeeded":
+            undone = self.moved(
+                ObligationState.CANCELLED,
+                at=cancel.settled_at or cancel.written_at,
+                note=f"cancelled by {cancel.call_id}",
+            )
+            return undone.model_copy(update={"cancel_call": None, "cancelled_by": cancel.call_id})
+        if cancel.outcome == "unknown":
+            return self.model_copy(update={"cancel_call": cancel})
+        if self.cancel_call is not None and self.cancel_call.call_id == cancel.call_id:
+            return self.model_copy(update={"cancel_call": None})
+        return self
+
     @property
     def is_live(self) -> bool:
         """Whether the provider may still hold it."""
@@ -123,9 +218,10 @@ class Obligation(Record):
 
 
 class Ledger(Record):
-    """The ordered obligations of a mission or of one leg."""
+    """The ordered obligations of a mission or a leg, and what its legs cancelled by themselves."""
 
     obligations: tuple[Obligation, ...] = ()
+    cancels: tuple[CancelCall, ...] = ()
 
     def written(self, obligation: Obligation) -> "Ledger":
         """With one more obligation, or with its newer state when the id is already there."""
@@ -134,8 +230,40 @@ class Ledger(Record):
                 obligation if o.obligation_id == obligation.obligation_id else o
                 for o in self.obligations
             )
-            return Ledger(obligations=kept)
-        return Ledger(obligations=(*self.obligations, obligation))
+            return self.model_copy(update={"obligations": kept})
+        return self.model_copy(update={"obligations": (*self.obligations, obligation)})
+
+    def cancelling(self, cancel: CancelCall) -> "Ledger":
+        """With a call that undoes something, or what it came to, and with what follows from it.
+
+        An obligation follows it when it is the only one that the call can mean.
+        """
+        others = tuple(c for c in self.cancels if c.call_id != cancel.call_id)
+        noted = self.model_copy(update={"cancels": (*others, cancel)})
+        meant = [o for o in self.obligations if cancel.means(o)]
+        return noted.written(meant[0].met(cancel)) if len(meant) == 1 else noted
+
+    def obligation(self, obligation_id: str) -> Obligation:
+        """The one with this id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for obligation in self.obligations:
+            if obligation.obligation_id == obligation_id:
+                return obligation
+        raise KeyError(obligation_id)
+
+    def cancel(self, call_id: str) -> CancelCall:
+        """A leg's own call to undo something, by its id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for cancel in self.cancels:
+            if cancel.call_id == call_id:
+                return cancel
+        raise KeyError(call_id)
 
     def live(self) -> tuple[Obligation, ...]:
         """Those the providers may still hold, in the order written."""
@@ -154,7 +282,7 @@ class Ledger(Record):
         return tuple(
             sorted(
                 self.live(),
-                key=lambda o: (o.settled_at or o.written_at, o.obligation_id),
+                key=lambda o: (o.committed_at or o.written_at, o.obligation_id),
                 reverse=True,
             )
         )
@@ -168,11 +296,19 @@ class Ledger(Record):
 
     @staticmethod
     def merged(ledgers: Iterable["Ledger"]) -> "Ledger":
-        """All obligations of several ledgers, by the time they were written."""
-        every = [o for ledger in ledgers for o in ledger.obligations]
-        return Ledger(
-            obligations=tuple(sorted(every, key=lambda o: (o.written_at, o.obligation_id)))
+        """All obligations of several ledgers, by the time they were written.
+
+        What one leg cancelled of another is seen here, where both are known.
+        """
+        every = tuple(ledgers)
+        obligations = [o for ledger in every for o in ledger.obligations]
+        merged = Ledger(
+            obligations=tuple(sorted(obligations, key=lambda o: (o.written_at, o.obligation_id)))
         )
+        cancels = [c for ledger in every for c in ledger.cancels]
+        for cancel in sorted(cancels, key=lambda c: (c.written_at, c.call_id)):
+            merged = merged.cancelling(cancel)
+        return merged
 
 
 class UndoOutcome(Record):

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 import orchestrator
 from orchestrator.errors import DocumentUnreadable, UsageError
+from orchestrator.mission import MissionPolicy
 from orchestrator.planning.decision import AgentProfile
 from orchestrator.routing.profile import RoutingProfile
 
@@ -29,8 +30,10 @@ class Settings(BaseSettings):
         ORCHESTRATOR_OVERLAYS=crm-tools.yaml      overlays over them, applied in this order
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
+        ORCHESTRATOR_MISSION_POLICY=policy.yaml   for missions that bring no policy of their own
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    a model plans; its key as its provider reads it
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
+        ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   vectors as one more feature of the router
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
         ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   may be called though not public
         ORCHESTRATOR_SWEEP_INTERVAL=PT1M          or seconds; how often the sweep runs, 0 for never
@@ -48,6 +51,9 @@ class Settings(BaseSettings):
     task_queue: str = "orchestrator"
     server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     agents: Path | None = None
+    mission_policy: Path | None = Field(
+        default=None, description="of missions that bring none: who decides, how long, how often"
+    )
     planner_model: str | None = Field(
         default=None,
         description="provider:model for agents that name none; unset, they plan without a model",
@@ -66,6 +72,12 @@ class Settings(BaseSettings):
     )
     routing_profile: Path | None = Field(
         default=None, description="what `orchestrator route calibrate` wrote; None: the defaults"
+    )
+    embedder: str | None = Field(
+        default=None, description="local:MODEL or https://HOST/v1#MODEL; None: no vectors"
+    )
+    embedder_timeout_ms: float = Field(
+        default=30, gt=0, description="how long a routing waits for vectors, then goes on without"
     )
 
     @field_validator("specs", "overlays", mode="before")
@@ -119,6 +131,34 @@ def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
     except (OSError, yaml.YAMLError, ValidationError) as error:
         reason = str(error).splitlines()[0]
         raise DocumentUnreadable(str(path), f"{reason}; it should list agent profiles") from error
+
+
+def load_policy(path: Path | None) -> MissionPolicy | None:
+    """The mission policy of a YAML or JSON file; None when there is no file to read.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or not a policy. A key that is not known is
+            refused too: mistyped, a rule on who may decide would silently hold for nobody.
+    """
+    if path is None:
+        return None
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return MissionPolicy.model_validate(content, extra="forbid")
+    except ValidationError as error:
+        raise DocumentUnreadable(str(path), _first_fault(error)) from error
+    except (OSError, yaml.YAMLError) as error:
+        reason = str(error).splitlines()[0]
+        raise DocumentUnreadable(str(path), f"{reason}; it should be a mission policy") from error
+
+
+def _first_fault(error: ValidationError) -> str:
+    """Where it is and what is wrong there, in one line."""
+    fault = error.errors()[0]
+    place = ".".join(str(part) for part in fault["loc"]) or "the policy"
+    if fault["type"] == "extra_forbidden":
+        return f"{place} is no part of a mission policy"
+    return f"{place}: {fault['msg'].removeprefix('Value error, ')}"
 
 
 def load_routing_profile(path: Path | None) -> RoutingProfile | None:

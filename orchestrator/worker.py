@@ -30,10 +30,14 @@ from temporalio.worker import Plugin, Worker
 from activities import all_activities
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.grants import FileGrantBook, GrantBook
 from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import FilePiiVault
 from orchestrator.adapters.route_traces import FILE_NAME, RouteTraces
 from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.adapters.similarity import ANSWER_S, similarity_by
+from orchestrator.adapters.vector_store import FILE_NAME as VECTORS_FILE
+from orchestrator.adapters.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.contracts import SweepInput
 from orchestrator.errors import UsageError
@@ -41,7 +45,7 @@ from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import AgentProfile
 from orchestrator.planning.planner import MeteredPlanner, Planner
-from orchestrator.routing.router import Router
+from orchestrator.routing.router import TIMEOUT_S, Router
 from orchestrator.settings import Settings, load_agents, load_routing_profile
 from workflows import ALL_WORKFLOWS
 
@@ -93,9 +97,31 @@ def _model_planner(splitter: Planner, default_model: str | None) -> MeteredPlann
 
 
 def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
-    """Routers that forward every tool when they take too long, one for each catalog."""
+    """Routers that forward every tool when they take too long, one for each catalog.
+
+    Raises:
+        UsageError: the embedder that is set is none, or its library is not installed.
+    """
     profile = load_routing_profile(settings.routing_profile)
-    make = functools.partial(Router, profile=profile, clock=time.monotonic)
+    waits_s = settings.embedder_timeout_ms / 1000
+    similarity = settings.embedder and similarity_by(
+        settings.embedder,
+        vectors=settings.state_dir / VECTORS_FILE,
+        secrets=EnvironmentSecrets(),
+        timeout_s=waits_s,
+    )
+    # What is waited for vectors beyond the default comes on top.
+    timeout_s = TIMEOUT_S + (max(0.0, waits_s - ANSWER_S) if similarity else 0.0)
+
+    def make(catalog: Catalog) -> Router:
+        return Router(
+            catalog,
+            profile=profile,
+            clock=time.monotonic,
+            timeout_s=timeout_s,
+            similarity=similarity(catalog) if similarity else None,
+        )
+
     return functools.lru_cache(maxsize=8)(make)
 
 
@@ -109,6 +135,7 @@ def build(
     planner: Planner | None = None,
     agents: Sequence[AgentProfile] | None = None,
     tools: ToolClient | None = None,
+    grants: GrantBook | None = None,
     traces: RouteTraces | None = None,
     plugins: Sequence[Plugin] = (),
 ) -> list[Worker]:
@@ -127,6 +154,7 @@ def build(
         planner=planner or default_planner(settings, routers, agents),
         agents=agents,
         tools=tools or default_tools(settings),
+        grants=grants or FileGrantBook(settings.state_dir / "grants"),
         traces=traces or RouteTraces(settings.state_dir / FILE_NAME),
         client=client,
     )
@@ -137,6 +165,7 @@ def build(
             task_queue=queue,
             workflows=ALL_WORKFLOWS,
             activities=activities,
+            workflow_runner=TaskOrderedRunner(),
             sticky_queue_schedule_to_start_timeout=_STICKY,
             graceful_shutdown_timeout=timedelta(seconds=5),
             plugins=plugins,

@@ -174,23 +174,20 @@ async def collect_legs(mission_id: str, *, take_over: str | None = None) -> Coll
 
 
 async def undo_obligation(obligation: Obligation) -> UndoOutcome:
-    """Undo one obligation, with the time and attempts that its contract gives.
+    """One attempt to undo one obligation, with the time that its contract gives.
 
     Raises:
-        ActivityError: all attempts are spent.
+        ActivityError: it came to nothing clear; `undo_failure` says how.
     """
     answer: UndoOutcome = await workflow.execute_activity(
         contracts.UNDO_OBLIGATION,
         UndoInput(obligation=obligation),
         result_type=UndoOutcome,
-        # An undo is at most a probe and a cancel, each within the contract's time.
-        start_to_close_timeout=2 * obligation.cancel_timeout + contracts.INVOKE_MARGIN,
+        # At most a leg's own cancel, a probe and a cancel, each within the contract's time.
+        start_to_close_timeout=3 * obligation.cancel_timeout + contracts.INVOKE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,
-        retry_policy=RetryPolicy(
-            initial_interval=timedelta(milliseconds=500),
-            maximum_interval=timedelta(seconds=60),
-            maximum_attempts=obligation.cancel_max_attempts,
-        ),
+        # How often it is tried is counted where the rollback can be read and replayed.
+        retry_policy=RetryPolicy(maximum_attempts=1),
         summary=f"undo {obligation.tool} with {obligation.cancel_tool or 'nothing declared'}",
     )
     return answer

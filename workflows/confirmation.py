@@ -1,44 +1,54 @@
 """The confirmation gate: one card at a time, waited on until a decision, its expiry or a cancel."""
 
 import asyncio
-from datetime import datetime
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Literal
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.approval import approver_problem
     from orchestrator.confirm import (
+        PAST,
         Amend,
         Approve,
         ConfirmationCard,
         Decision,
         DecisionRecord,
         Grant,
+        Reject,
+        record_of,
     )
     from orchestrator.errors import (
+        ApproverRefused,
         CardDecided,
         CardExpired,
         CardUnknown,
-        ConfirmationError,
         DigestMismatch,
+        PersonalValueSent,
     )
     from orchestrator.pii import handle_for, is_handle
-    from workflows.waiting import until
+    from workflows.failures import refuse
+    from workflows.waiting import until, wait_beside
 
 
-PAST: dict[str, Literal["approved", "amended", "rejected"]] = {
-    "approve": "approved",
-    "amend": "amended",
-    "reject": "rejected",
-}
-"""What a decision is called once it was taken."""
+@dataclass
+class _Open:
+    """A card that was shown, and the first thing that happened to it; the rest comes too late."""
 
+    card: ConfirmationCard
+    end: Literal["decided", "amended", "expired"] | None = None
+    verdict: Approve | Reject | None = None
+    reminded: int = 0
 
-def refuse(error: ConfirmationError) -> ApplicationError:
-    """A refusal that the person who decided gets to read; the mission goes on unharmed."""
-    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
+    def is_over(self) -> bool:
+        return self.end is not None
+
+    def ends(self, how: Literal["decided", "amended", "expired"]) -> None:
+        if self.end is None:
+            self.end = how
 
 
 class Gate:
@@ -48,39 +58,43 @@ class Gate:
     before it was amended, or of another leg's card, is refused.
     """
 
-    def __init__(self) -> None:
-        """A gate with no card open."""
-        self._card: ConfirmationCard | None = None
-        self._verdict: Decision | None = None
+    def __init__(self, *, on_reminder: Callable[[], None] = lambda: None) -> None:
+        """A gate with no card open; `on_reminder` is called after a reminder was counted."""
+        self._open: _Open | None = None
         self._closed: dict[str, str] = {}
+        self._on_reminder = on_reminder
 
     @property
     def card(self) -> ConfirmationCard | None:
         """The card that waits for a decision."""
-        return self._card if self._verdict is None else None
+        shown = self._open
+        if shown is None or shown.end is not None:
+            return None
+        if not shown.reminded:
+            return shown.card
+        return shown.card.model_copy(update={"reminded": shown.reminded})
 
     def open(self, card: ConfirmationCard) -> None:
-        """Show a card, or the same one after an amendment."""
-        self._card, self._verdict = card, None
+        """Show a card, or what an amendment made of it."""
+        if self._open is not None:
+            self._open.ends("amended")
+        self._open = _Open(card)
 
     def check(self, decision: Decision) -> None:
-        """Refuse a decision that is not on the open card.
+        """Refuse a decision that is not on the open card, or not by somebody who may decide.
 
         Raises:
-            ApplicationError: typed CardUnknown, CardDecided, CardExpired or DigestMismatch.
+            ApplicationError: typed CardUnknown, CardDecided, CardExpired, ApproverRefused,
+                PersonalValueSent or DigestMismatch.
         """
         wanted = decision.confirmation_id
-        if wanted in self._closed:
-            reason = self._closed[wanted]
-            kind = CardExpired if reason == "expired" else CardDecided
-            raise refuse(kind(wanted, f"this confirmation is closed: it was {reason}"))
-        if self._card is None or self._card.confirmation_id != wanted:
-            raise refuse(CardUnknown(wanted, "no such confirmation is open in this leg"))
-        if self._verdict is not None:
-            raise refuse(CardDecided(wanted, "this confirmation was just decided"))
+        card = self._decidable(wanted)
+        problem = approver_problem(decision.approver, card.approvers)
+        if problem is not None:
+            raise refuse(ApproverRefused(wanted, problem))
         if isinstance(decision, Amend):
-            _check_personal(decision, self._card)
-        if isinstance(decision, Approve) and decision.digest != self._card.digest:
+            _check_personal(decision, card)
+        if isinstance(decision, Approve) and decision.digest != card.digest:
             raise refuse(
                 DigestMismatch(
                     wanted,
@@ -89,59 +103,111 @@ class Gate:
                 )
             )
 
+    def _decidable(self, wanted: str) -> ConfirmationCard:
+        if wanted in self._closed:
+            reason = self._closed[wanted]
+            kind = CardExpired if reason == "expired" else CardDecided
+            raise refuse(kind(wanted, f"this confirmation is closed: it was {reason}"))
+        shown = self._open
+        if shown is None or shown.card.confirmation_id != wanted:
+            raise refuse(CardUnknown(wanted, "no such confirmation is open in this leg"))
+        if shown.end == "expired":
+            raise refuse(CardExpired(wanted, "this confirmation has just expired"))
+        if shown.end is not None:
+            raise refuse(CardDecided(wanted, "this confirmation was just decided"))
+        return shown.card
+
+    async def is_open(self, confirmation_id: str) -> None:
+        """Wait for the card of an accepted decision.
+
+        It was open when the decision was accepted. A replay may bring the decision together with
+        what opens its card, and ahead of it.
+        """
+        if not self._holds(confirmation_id):
+            await workflow.wait_condition(lambda: self._holds(confirmation_id))
+
+    def _holds(self, confirmation_id: str) -> bool:
+        return self._open is not None and self._open.card.confirmation_id == confirmation_id
+
     def decide(self, decision: Decision, at: datetime) -> DecisionRecord:
         """Take a decision that `check` let through; approve and reject close the card."""
-        assert self._card is not None
+        assert self._open is not None
+        shown = self._open
         if not isinstance(decision, Amend):
-            self._verdict = decision
-        return DecisionRecord(
-            confirmation_id=decision.confirmation_id,
-            kind=PAST[decision.kind],
-            approver=decision.approver,
-            at=at,
-            digest=self._card.digest,
-            reason=getattr(decision, "reason", ""),
-        )
+            shown.verdict = decision
+            shown.ends("decided")
+        return record_of(decision, shown.card, at)
 
-    async def wait(self) -> Decision | None:
-        """The decision on the open card; None when nobody decided before it expired."""
-        assert self._card is not None
-        while self._verdict is None:
-            shown = self._card
+    async def wait(self, reminders: Sequence[timedelta] = ()) -> Approve | Reject | None:
+        """The decision on the open card; None when nobody decided before it expired.
+
+        Args:
+            reminders: how long after the card was opened to remind of it.
+        """
+        assert self._open is not None
+        while True:
+            shown = self._open
+            timers = self._start_timers(shown, reminders)
             try:
-                await workflow.wait_condition(
-                    partial(self._has_moved_on, shown),
-                    timeout=until(shown.expires_at) if shown.expires_at else None,
-                    timeout_summary="confirmation expires",
-                )
-            except TimeoutError:
-                # A decision may arrive in the same task as the timer, and was promised to count.
-                if not self._has_moved_on(shown):
-                    self._close("expired")
-                    return None
+                await wait_beside(timers, shown.is_over)
             except asyncio.CancelledError:
                 self._close("withdrawn: the leg was cancelled")
                 raise
-        self._close(PAST[self._verdict.kind])
-        return self._verdict
+            if shown.end == "expired":
+                self._close("expired")
+                return None
+            if shown.verdict is not None:
+                self._close(PAST[shown.verdict.kind])
+                return shown.verdict
 
-    def _has_moved_on(self, shown: ConfirmationCard) -> bool:
-        """Whether it was decided, or amended into a card with an expiry of its own."""
-        return self._verdict is not None or self._card is not shown
+    def _start_timers(
+        self, shown: _Open, reminders: Sequence[timedelta]
+    ) -> list[asyncio.Task[None]]:
+        """All timers of a card, started when it opens.
 
-    def grant(self, decision: Approve, at: datetime) -> Grant:
-        """The permission that an approval gives."""
-        return Grant(
-            confirmation_id=decision.confirmation_id,
-            digest=decision.digest,
-            approver=decision.approver,
-            granted_at=at,
-        )
+        Their number depends on the card alone. Were the next one started when one fires, a
+        decision in the same task as a firing timer would lead to other commands than the same two
+        in two tasks, and a replay may see them either way.
+        """
+        timers = [
+            asyncio.create_task(self._remind(shown, after, n))
+            for n, after in enumerate(_before(shown.card.expires_at, sorted(reminders)), start=1)
+        ]
+        if shown.card.expires_at is not None:
+            timers.append(asyncio.create_task(_expire(shown, shown.card.expires_at)))
+        return timers
+
+    async def _remind(self, shown: _Open, after: timedelta, number: int) -> None:
+        await workflow.sleep(after, summary=f"reminder {number} of the confirmation")
+        if shown.end is None:
+            shown.reminded = number
+            self._on_reminder()
 
     def _close(self, reason: str) -> None:
-        if self._card is not None:
-            self._closed[self._card.confirmation_id] = reason
-        self._card = None
+        if self._open is not None:
+            self._closed[self._open.card.confirmation_id] = reason
+        self._open = None
+
+
+async def _expire(shown: _Open, moment: datetime) -> None:
+    await workflow.sleep(until(moment), summary="confirmation expires")
+    shown.ends("expired")
+
+
+def _before(moment: datetime | None, reminders: Sequence[timedelta]) -> list[timedelta]:
+    """The reminders that come while the card is open."""
+    left = None if moment is None else until(moment)
+    return [after for after in reminders if left is None or timedelta(0) < after < left]
+
+
+def grant_of(decision: Approve, at: datetime) -> Grant:
+    """The permission that an approval gives."""
+    return Grant(
+        confirmation_id=decision.confirmation_id,
+        digest=decision.digest,
+        approver=decision.approver,
+        granted_at=at,
+    )
 
 
 def _check_personal(amend: Amend, card: ConfirmationCard) -> None:
@@ -152,10 +218,10 @@ def _check_personal(amend: Amend, card: ConfirmationCard) -> None:
         if name in card.personal and not is_handle(value)
     ]
     if bare:
-        raise ApplicationError(
-            f"{amend.confirmation_id}: {', '.join(bare)} is personal and must not be sent as it "
-            f"is; store it (orchestrator pii set {bare[0]}) and amend with "
-            f"{bare[0]}={handle_for(bare[0])}",
-            type="PersonalValue",
-            non_retryable=True,
+        raise refuse(
+            PersonalValueSent(
+                amend.confirmation_id,
+                f"{', '.join(bare)} is personal and must not be sent as it is; store it "
+                f"(orchestrator pii set {bare[0]}) and amend with {bare[0]}={handle_for(bare[0])}",
+            )
         )

@@ -1,8 +1,14 @@
-"""What went wrong, read from the chain of failures that Temporal wraps around it."""
+"""What went wrong, read from the chain of failures that Temporal wraps; and refusals to be read."""
 
 import asyncio
 
-from temporalio.exceptions import ApplicationError
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator import contracts
+    from orchestrator.errors import OrchestratorError
+    from orchestrator.patience import UndoFailure
 
 LOST = (Exception, asyncio.CancelledError)
 """All that can end the work of a workflow, a cancel request included. Not BaseException, for
@@ -17,3 +23,24 @@ def first_words(error: BaseException) -> str:
     if isinstance(cause, ApplicationError):
         return cause.message
     return str(cause) or type(cause).__name__
+
+
+def undo_failure(error: ActivityError) -> UndoFailure:
+    """What an attempt to undo came to.
+
+    One that died with its worker may have reached the provider, but the contract's attempts are not
+    for that. One that no worker could make did not reach it.
+    """
+    cause = error.cause
+    if not isinstance(cause, ApplicationError):
+        return UndoFailure(reason=first_words(error), counts=False)
+    if cause.type == contracts.PROVIDER_BUSY:
+        if cause.details:
+            return UndoFailure.model_validate(cause.details[0])
+        return UndoFailure(reason=cause.message)
+    return UndoFailure(reason=cause.message, counts=False, arrived=False, final=cause.non_retryable)
+
+
+def refuse(error: OrchestratorError) -> ApplicationError:
+    """A refusal that whoever sent the update gets to read; the mission goes on unharmed."""
+    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)

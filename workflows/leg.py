@@ -15,12 +15,14 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
     from orchestrator.budget import Money, over_budget
     from orchestrator.confirm import (
+        PAST,
         Amend,
         Approve,
         DecisionEnvelope,
         DecisionReceipt,
         DecisionRecord,
         Reject,
+        record_of,
     )
     from orchestrator.contracts import (
         AnswerInput,
@@ -32,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
         ReserveInput,
         ReserveOutput,
     )
-    from orchestrator.errors import CardDecided
+    from orchestrator.errors import AmendmentInvalid, CardDecided
     from orchestrator.mission import LegResult, LegStatus, Question, StepRecord
     from orchestrator.outcome import ToolOutcome
     from orchestrator.planning.decision import (
@@ -48,9 +50,11 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.record import JsonObject
     from orchestrator.routing.selection import Selection
     from workflows import calls
-    from workflows.confirmation import PAST, Gate, refuse
-    from workflows.failures import LOST, first_words
-    from workflows.waiting import finish_despite_cancel, until
+    from workflows.confirmation import Gate, grant_of
+    from workflows.failures import LOST, first_words, refuse
+    from workflows.leg_view import details
+    from workflows.questions import Inquiry
+    from workflows.waiting import finish_despite_cancel
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 
@@ -68,9 +72,9 @@ class LegWorkflow:
         """Take up the state of the run before, or an empty one."""
         self._input = leg
         self._state: LegState = leg.state
-        self._gate = Gate()
+        self._gate = Gate(on_reminder=self._remind)
         self._prepared: PreparedCall | None = None
-        self._question: Question | None = None
+        self._inquiry = Inquiry()
         self._reservations: dict[str, ReserveOutput] = {}
 
     @workflow.run
@@ -184,7 +188,11 @@ class LegWorkflow:
             self._observe(decision, outcome="invalid", error=problems)
             self._record(selection, f"call {decision.tool}", "invalid", problems)
             return
-        allowed, refusal = await self._allow(prepared)
+        try:
+            allowed, refusal = await self._allow(prepared)
+        except LegLost as lost:
+            self._record(selection, f"call {decision.tool}", "expired", str(lost))
+            raise
         if allowed is None:
             self._observe(decision, outcome="refused", error=refusal)
             self._record(selection, f"call {decision.tool}", "refused", refusal)
@@ -197,13 +205,15 @@ class LegWorkflow:
             outcome.reason or outcome.contract_breach,
             at=outcome.answered_at,
         )
-        if outcome.kind == "unknown" and allowed.obligation is not None:
+        if outcome.kind == "unknown" and (allowed.obligation or allowed.cancel) is not None:
             raise LegLost(
                 f"whether {decision.tool} took effect is unknown ({outcome.reason}); "
                 "rollback finds out"
             )
 
-    async def _prepare(self, call_id: str, tool: str, arguments: JsonObject) -> PreparedCall:
+    async def _prepare(
+        self, call_id: str, tool: str, arguments: JsonObject, *, asked: int = 1
+    ) -> PreparedCall:
         return await calls.prepare_call(
             PrepareInput(
                 call_id=call_id,
@@ -215,6 +225,7 @@ class LegWorkflow:
                 observations=self._state.observations,
                 policy=self._input.policy,
                 now=workflow.now(),
+                round=asked,
             )
         )
 
@@ -225,27 +236,65 @@ class LegWorkflow:
             return None, refusal
         if prepared.card is None:
             return prepared, None
-        self._prepared = prepared
-        self._gate.open(prepared.card)
-        self._show(LegStatus.AWAITING_CONFIRMATION)
-        verdict = await self._gate.wait()
-        self._show(LegStatus.RUNNING)
-        granted = self._prepared
-        if verdict is None:
-            self._decided_by_nobody(prepared)
-            return None, "nobody confirmed it in time"
+        verdict = self._standing(prepared) or await self._confirm(prepared)
         if isinstance(verdict, Reject):
             return None, f"{verdict.approver} rejected it: {verdict.reason}"
-        assert isinstance(verdict, Approve)
+        granted = self._prepared
+        assert granted is not None
         assert granted.call is not None
         if granted.price != prepared.price:
             refusal = await self._reserve(granted)
             if refusal is not None:
                 return None, refusal
-        grant = self._gate.grant(verdict, workflow.now())
-        return granted.model_copy(
-            update={"call": granted.call.model_copy(update={"grant": grant})}
-        ), None
+        call = granted.call.model_copy(update={"grant": grant_of(verdict, workflow.now())})
+        return granted.model_copy(update={"call": call}), None
+
+    def _standing(self, prepared: PreparedCall) -> Approve | None:
+        """The approval that a standing one gives to this call, recorded like a person's."""
+        self._prepared = prepared
+        if prepared.card is None or prepared.standing_approver is None:
+            return None
+        approve = Approve(
+            confirmation_id=prepared.card.confirmation_id,
+            digest=prepared.card.digest,
+            approver=prepared.standing_approver,
+        )
+        self._remember(record_of(approve, prepared.card, workflow.now()))
+        return approve
+
+    async def _confirm(self, prepared: PreparedCall) -> Approve | Reject:
+        """What a person decides, asked as often as the policy says.
+
+        Raises:
+            LegLost: nobody decided in time.
+        """
+        policy = self._input.policy.confirmation
+        for asked in range(1, policy.rounds + 1):
+            self._prepared = prepared if asked == 1 else await self._prepare_again(asked)
+            assert self._prepared.card is not None
+            self._gate.open(self._prepared.card)
+            self._show(LegStatus.AWAITING_CONFIRMATION)
+            verdict = await self._gate.wait(policy.reminders)
+            self._show(LegStatus.RUNNING)
+            if verdict is not None:
+                return verdict
+            self._decided_by_nobody(self._prepared)
+        raise LegLost(f"nobody confirmed it in time: {prepared.title}")
+
+    async def _prepare_again(self, asked: int) -> PreparedCall:
+        """The same call, as it was last amended, with a card of its own.
+
+        Raises:
+            LegLost: it cannot be made any more.
+        """
+        before = self._prepared
+        assert before is not None
+        assert before.call is not None
+        call = before.call
+        prepared = await self._prepare(call.call_id, call.tool, call.arguments, asked=asked)
+        if prepared.card is None:
+            raise LegLost(f"{call.tool} was not confirmed in time, and now: {_faults(prepared)}")
+        return prepared
 
     async def _invoke(self, allowed: PreparedCall) -> ToolOutcome:
         assert allowed.call is not None
@@ -254,8 +303,7 @@ class LegWorkflow:
         if allowed.side_effect:
             deadline = workflow.now() + calls.longest_call(call, attempts)
             call = call.model_copy(update={"deadline": deadline})
-        if allowed.obligation is not None:
-            self._write_ahead(allowed)
+        self._write_ahead(allowed)
         self._update(tool_calls=self._state.tool_calls + 1)
         outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
         self._settle(allowed, outcome)
@@ -264,8 +312,13 @@ class LegWorkflow:
         return outcome
 
     def _write_ahead(self, allowed: PreparedCall) -> None:
-        assert allowed.obligation is not None
+        """Note what this call may leave, or may undo, before it is sent."""
         assert allowed.call is not None
+        if allowed.cancel is not None:
+            cancel = allowed.cancel.model_copy(update={"written_at": workflow.now()})
+            self._update(ledger=self._state.ledger.cancelling(cancel))
+        if allowed.obligation is None:
+            return
         attempts = self._input.policy.call_attempts if allowed.repeatable else 1
         obligation = allowed.obligation.model_copy(
             update={
@@ -278,16 +331,16 @@ class LegWorkflow:
 
     def _settle(self, allowed: PreparedCall, outcome: ToolOutcome) -> None:
         assert allowed.call is not None
+        ledger = self._state.ledger
+        # Not workflow.now(): after a worker's death that may still be the time before it, and
+        # rollback undoes in the order of these times.
+        at = outcome.answered_at or workflow.now()
         if allowed.obligation is not None:
-            written = next(
-                o
-                for o in self._state.ledger.obligations
-                if o.obligation_id == allowed.obligation.obligation_id
-            )
-            # Not workflow.now(): after a worker's death that may still be the time before it, and
-            # rollback undoes in the order of these times.
-            answered = written.answered(outcome, at=outcome.answered_at or workflow.now())
-            self._update(ledger=self._state.ledger.written(answered))
+            written = ledger.obligation(allowed.obligation.obligation_id)
+            self._update(ledger=ledger.written(written.answered(outcome, at=at)))
+        if allowed.cancel is not None:
+            sent = ledger.cancel(allowed.cancel.call_id)
+            self._update(ledger=ledger.cancelling(sent.answered(outcome, at=at)))
         if outcome.kind == "succeeded" and allowed.spends:
             self._update(spend=self._state.spend.plus(outcome.price))
         decision = CallTool(tool=allowed.call.tool, arguments=allowed.call.arguments)
@@ -331,28 +384,21 @@ class LegWorkflow:
     ) -> None:
         """Wait for the answer; nobody answering in time is a terminal failure."""
         expires_at = workflow.now() + self._input.policy.answer_expiry
-        self._question = Question(
-            question_id=self._call_id(),
-            mission_id=self._input.mission_id,
-            leg_id=self._input.leg.leg_id,
-            question=asked.question,
-            fields=asked.fields,
-            personal=personal,
-            expires_at=expires_at,
+        self._inquiry.open(
+            Question(
+                question_id=self._call_id(),
+                mission_id=self._input.mission_id,
+                leg_id=self._input.leg.leg_id,
+                question=asked.question,
+                fields=asked.fields,
+                personal=personal,
+                expires_at=expires_at,
+            )
         )
         self._show(LegStatus.AWAITING_ANSWER)
-        try:
-            await workflow.wait_condition(
-                lambda: self._question is None,
-                timeout=until(expires_at),
-                timeout_summary="question expires",
-            )
-        except TimeoutError:
-            # An answer may arrive in the same task as the timer, and was promised to count.
-            if self._question is not None:
-                self._question = None
-                self._record(selection, "ask the user", "expired")
-                raise LegLost(f"nobody answered in time: {asked.question}") from None
+        if not await self._inquiry.is_answered():
+            self._record(selection, "ask the user", "expired")
+            raise LegLost(f"nobody answered in time: {asked.question}")
         self._show(LegStatus.RUNNING)
         self._record(selection, "ask the user", "answered")
 
@@ -386,6 +432,7 @@ class LegWorkflow:
     async def decide(self, envelope: DecisionEnvelope) -> DecisionReceipt:
         """Take a decision on the open card: approve, amend or reject."""
         decision = envelope.decision
+        await self._gate.is_open(decision.confirmation_id)
         if isinstance(decision, Amend):
             return await self._amend(decision)
         record = self._gate.decide(decision, workflow.now())
@@ -403,26 +450,31 @@ class LegWorkflow:
         before = self._prepared
         assert before is not None
         assert before.call is not None
+        assert before.card is not None
         prepared = await self._prepare(
-            before.call.call_id, before.call.tool, {**before.call.arguments, **amend.changes}
+            before.call.call_id,
+            before.call.tool,
+            {**before.call.arguments, **amend.changes},
+            asked=before.card.round,
         )
         if prepared.card is None:
-            raise ApplicationError(
-                f"the amended call is not valid: {_faults(prepared)}",
-                type="ArgumentsInvalid",
-                non_retryable=True,
+            raise refuse(
+                AmendmentInvalid(
+                    amend.confirmation_id, f"the amended call is not valid: {_faults(prepared)}"
+                )
             )
-        if self._prepared is not before or self._gate.card is None:
+        self._gate.check(amend)  # the card may have been decided or expired meanwhile
+        if self._prepared is not before:
             raise refuse(
                 CardDecided(
-                    amend.confirmation_id, "it was decided while the amendment was being checked"
+                    amend.confirmation_id, "it was amended while this amendment was being checked"
                 )
             )
         record = self._gate.decide(amend, workflow.now())
         self._remember(record)
         self._prepared = prepared
         self._gate.open(prepared.card)
-        self._show(LegStatus.AWAITING_CONFIRMATION)
+        self._draw()
         return DecisionReceipt(
             confirmation_id=amend.confirmation_id,
             accepted="amended",
@@ -431,39 +483,17 @@ class LegWorkflow:
         )
 
     @workflow.update(name=contracts.ANSWER_UPDATE)
-    def answer(self, answer: AnswerInput) -> str:
+    async def answer(self, answer: AnswerInput) -> str:
         """Take the answer to the open question."""
-        self._update(answers={**self._state.answers, **answer.values})
-        self._question = None
+        await self._inquiry.is_open(answer.question_id)
+        values = self._inquiry.take(answer)
+        self._update(answers={**self._state.answers, **values})
         return answer.question_id
 
     @answer.validator
     def check_answer(self, answer: AnswerInput) -> None:
-        """Refuse an answer to another question, or with values that were not asked for."""
-        question = self._question
-        if question is None or question.question_id != answer.question_id:
-            raise ApplicationError(
-                f"{answer.question_id}: no such question is open in this leg",
-                type="QuestionUnknown",
-                non_retryable=True,
-            )
-        if answer.values and not question.fields:
-            raise ApplicationError(
-                f"{answer.question_id}: answer without a value; what is stored in the PII vault is "
-                "looked up there and must not be sent here",
-                type="AnswerInvalid",
-                non_retryable=True,
-            )
-        strange = sorted(set(answer.values) - set(question.fields))
-        missing = sorted(set(question.fields) - set(answer.values))
-        if strange or missing:
-            raise ApplicationError(
-                f"{answer.question_id}: answer with {', '.join(sorted(question.fields))}"
-                + (f"; not asked for: {', '.join(strange)}" if strange else "")
-                + (f"; missing: {', '.join(missing)}" if missing else ""),
-                type="AnswerInvalid",
-                non_retryable=True,
-            )
+        """Refuse what does not answer the open question, before it enters history."""
+        self._inquiry.check(answer)
 
     @workflow.signal(name=contracts.RESERVED_SIGNAL)
     def budget_reserved(self, reservation: ReserveOutput) -> None:
@@ -492,7 +522,7 @@ class LegWorkflow:
     @workflow.query(name=contracts.WAITING_QUERY)
     def waiting(self) -> LegWaiting:
         """What the leg waits for a person to do."""
-        return LegWaiting(card=self._gate.card, question=self._question)
+        return LegWaiting(card=self._gate.card, question=self._inquiry.question)
 
     # -- bookkeeping ------------------------------------------------------------------------------
 
@@ -555,6 +585,16 @@ class LegWorkflow:
         self._update(steps=(*self._state.steps, record))
         self._show(self._state.status)
 
+    def _remind(self) -> None:
+        """Somebody should decide: seen in the Temporal UI, the log and a metric."""
+        card = self._gate.card
+        assert card is not None
+        workflow.logger.warning("confirmation %s still waits", card.confirmation_id)
+        workflow.metric_meter().create_counter(
+            contracts.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
+        ).add(1, {"card_type": card.card_type})
+        self._draw()
+
     def _remember(self, record: DecisionRecord) -> None:
         self._update(decisions=(*self._state.decisions, record))
 
@@ -582,24 +622,17 @@ class LegWorkflow:
         if status is not self._state.status or not self._state.steps:
             workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
         self._update(status=status)
-        workflow.set_current_details(self._details())
+        self._draw()
 
-    def _details(self) -> str:
-        lines = [f"**{self._state.status.value}**: {self._input.leg.goal}", ""]
-        lines += [
-            f"{s.step}. {s.did} → {s.outcome} ({len(s.tools_forwarded)} of {s.catalog_size} tools)"
-            for s in self._state.steps
-        ]
-        card = self._gate.card
-        if card is not None:
-            lines += [
-                "",
-                f"waits for a decision: `orchestrator confirm show {card.confirmation_id}`",
-            ]
-            lines += [f"- {line.label}: {line.value}" for line in card.lines]
-        if self._question is not None:
-            lines += ["", f"asks: {self._question.question}"]
-        return "\n".join(lines)
+    def _draw(self) -> None:
+        workflow.set_current_details(
+            details(
+                self._input.leg.goal,
+                self._state,
+                card=self._gate.card,
+                question=self._inquiry.question,
+            )
+        )
 
     async def _drain(self) -> None:
         """Let updates that are still being handled finish: their senders get an answer."""

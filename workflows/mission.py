@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
     from orchestrator.budget import Spend, Usage, over_budget
     from orchestrator.contracts import (
+        AcceptedMission,
         CatalogPin,
         LegInput,
         MissionInput,
@@ -25,19 +26,22 @@ with workflow.unsafe.imports_passed_through():
         ReserveOutput,
         RollbackInput,
     )
+    from orchestrator.errors import MissionIdTaken
     from orchestrator.mission import (
         LegResult,
         LegStatus,
+        MissionRequest,
         MissionResult,
         MissionStatus,
         final_status,
         receipts_of,
+        request_digest,
         spend_of,
     )
     from orchestrator.planning.decision import Fact, GoalBrief, LegPlan, MissionPlan
     from orchestrator.saga import Ledger, RollbackReport
     from workflows import calls
-    from workflows.failures import LOST, first_words
+    from workflows.failures import LOST, first_words, refuse
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -82,6 +86,8 @@ class MissionWorkflow:
         except LOST as error:
             self._note_error(error)
             await finish_despite_cancel(self._undo())
+        if not workflow.all_handlers_finished():
+            await finish_despite_cancel(workflow.wait_condition(workflow.all_handlers_finished))
         return self._conclude()
 
     # -- the story --------------------------------------------------------------------------------
@@ -139,6 +145,7 @@ class MissionWorkflow:
             task = asyncio.create_task(self._run_leg(leg))
             task.add_done_callback(lambda _, leg_id=leg.leg_id: ended.append(leg_id))  # type: ignore[misc]
             running[leg.leg_id] = task
+        self._describe()
 
     def _deadline(self) -> datetime:
         return workflow.info().start_time + self._request.policy.deadline
@@ -242,6 +249,35 @@ class MissionWorkflow:
 
     # -- what comes in and what can be seen -------------------------------------------------------
 
+    @workflow.update(name=contracts.TAKE_ON_UPDATE)
+    def take_on(self, request: MissionRequest) -> AcceptedMission:
+        """That a worker has it: answered before anything is planned."""
+        return self.accepted()
+
+    @workflow.update(name=contracts.PLAN_UPDATE)
+    async def plan(self, request: MissionRequest) -> AcceptedMission:
+        """What it is going to do, once that is known; or why it could not be planned."""
+        await workflow.wait_condition(lambda: bool(self._plan.legs) or self._error is not None)
+        return self.accepted()
+
+    @take_on.validator
+    @plan.validator
+    def check_request(self, request: MissionRequest) -> None:
+        """Refuse a request that this mission was not started with."""
+        if request_digest(request) != request_digest(self._request):
+            raise refuse(MissionIdTaken(self._mission_id))
+
+    @workflow.query(name=contracts.ACCEPTED_QUERY)
+    def accepted(self) -> AcceptedMission:
+        """What was asked for, and what came of planning it."""
+        return AcceptedMission(
+            mission_id=self._mission_id,
+            plan=self._plan,
+            catalog=self._catalog,
+            request_digest=request_digest(self._request),
+            refusal=None if self._plan.legs else self._error,
+        )
+
     @workflow.signal(name=contracts.ROLLBACK_SETTLED_SIGNAL)
     def rollback_settled(self, report: RollbackReport) -> None:
         """The rollback has tried everything; what it could not undo is parked with it."""
@@ -305,7 +341,11 @@ class MissionWorkflow:
         """Make the status visible in the Temporal UI: search attribute and current details."""
         self._status = status
         workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
-        lines = [f"**{status.value}**: {self._request.goal}", ""]
+        self._describe()
+
+    def _describe(self) -> None:
+        """Current details for the Temporal UI; they are asked for, so no history grows by them."""
+        lines = [f"**{self._status.value}**: {self._request.goal}", ""]
         lines += [
             f"- {leg.leg_id} ({leg.agent.name}): {self._leg(leg).status.value}, {leg.goal}"
             for leg in self._plan.legs

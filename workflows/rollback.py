@@ -12,10 +12,11 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
     from orchestrator.contracts import ResolveInput, RollbackInput
+    from orchestrator.patience import Patience, UndoFailure
     from orchestrator.saga import Ledger, Obligation, ObligationState, RollbackReport
     from workflows import calls
-    from workflows.failures import first_words
-    from workflows.waiting import finish_despite_cancel
+    from workflows.failures import undo_failure
+    from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 
@@ -29,6 +30,8 @@ class RollbackWorkflow:
         """Begin with an empty report; the ledgers are collected by the run."""
         self._input = rollback
         self._report = RollbackReport(mission_id=rollback.mission_id, took_over=rollback.take_over)
+        self._retries: list[str] = []
+        self._parked_some = False
 
     @workflow.run
     async def run(self, _rollback: RollbackInput) -> RollbackReport:
@@ -40,26 +43,27 @@ class RollbackWorkflow:
         return report
 
     async def _roll_back(self) -> RollbackReport:
+        await self._collect()
+        for obligation in self._pending():
+            await self._undo(obligation.obligation_id)
+        self._report = self._report.model_copy(update={"settled": True})
+        await self._tell_mission()
+        if self._parked_some:
+            await self._serve_operators()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        self._show("rolled_back")
+        return self._report
+
+    async def _collect(self) -> None:
+        """What the legs left, as far as an earlier rollback has not dealt with it."""
         self._show("collecting")
         collected = await calls.collect_legs(
             self._input.mission_id, take_over=self._input.take_over
         )
         found = Ledger.merged(leg.ledger for leg in collected.legs)
-        self._report = self._report.model_copy(
-            update={"ledger": found.overlaid(collected.taken_over)}
-        )
-        await self._undo_all()
-        await self._tell_mission()
-        while self._report.parked:
-            self._show("parked")
-            await workflow.wait_condition(self._has_work)
-            await self._undo_all()
-        await workflow.wait_condition(workflow.all_handlers_finished)
-        self._show("rolled_back")
-        return self._report
-
-    def _has_work(self) -> bool:
-        return not self._report.parked or bool(self._pending())
+        ledger = found.overlaid(collected.taken_over)
+        self._report = self._report.model_copy(update={"ledger": ledger})
+        self._parked_some = bool(self._report.parked)
 
     def _pending(self) -> tuple[Obligation, ...]:
         """What is still to be undone, in order; what is parked waits for its operator."""
@@ -67,29 +71,52 @@ class RollbackWorkflow:
             o for o in self._report.ledger.undo_order() if o.state is not ObligationState.PARKED
         )
 
-    async def _undo_all(self) -> None:
-        """One at a time: a later booking may stand on an earlier one."""
-        while pending := self._pending():
-            self._show("rolling_back")
-            await self._undo(pending[0])
-        self._report = self._report.model_copy(update={"settled": True})
+    async def _serve_operators(self) -> None:
+        """Until nothing is parked: try again what they ask for, in the order in which they ask.
 
-    async def _undo(self, obligation: Obligation) -> None:
+        One decision at a time, each followed by the same commands: decisions that arrive together
+        lead to what they lead to one after the other.
+        """
+        self._show_rest()
+        while True:
+            await workflow.wait_condition(lambda: bool(self._retries) or not self._report.parked)
+            if not self._retries:
+                return
+            await self._undo(self._retries.pop(0))
+            self._show_rest()
+
+    async def _undo(self, obligation_id: str) -> None:
+        """Try while patience lasts; one at a time, for a later booking may stand on an earlier."""
+        self._show("rolling_back")
+        obligation = self._report.ledger.obligation(obligation_id)
         await self._outlive(obligation)
+        patience = Patience(most=obligation.cancel_max_attempts)
+        while not patience.spent:
+            if patience.pause:
+                summary = f"until {obligation.tool} is tried again"
+                await workflow.sleep(patience.pause, summary=summary)
+            failure = await self._try(self._report.ledger.obligation(obligation_id))
+            if failure is None:
+                return
+            patience = patience.after(failure)
+        failed = self._report.ledger.obligation(obligation_id)
+        self._write(failed.given_up(at=workflow.now(), note=patience.spent))
+
+    async def _try(self, obligation: Obligation) -> UndoFailure | None:
+        """One attempt, written down; why it settled nothing, or None when it did.
+
+        That a cancel may have left is noted before it does, for a rollback that takes over from
+        this one.
+        """
+        self._write(obligation.model_copy(update={"cancel_sent": True}))
         try:
             outcome = await calls.undo_obligation(obligation)
         except ActivityError as error:
-            spent = f"all {obligation.cancel_max_attempts} attempts are spent"
-            note = f"{spent}: {first_words(error)}"
-            self._write(obligation.given_up(at=workflow.now(), note=note))
-            return
-        if outcome.state == "parked":
-            self._write(obligation.given_up(at=workflow.now(), note=outcome.note))
-            return
-        state = ObligationState(outcome.state)
-        if obligation.state is ObligationState.COMMITTED and state is ObligationState.VOID:
-            state = ObligationState.CANCELLED
-        self._write(obligation.moved(state, at=workflow.now(), note=outcome.note))
+            failure = undo_failure(error)
+            self._write(obligation.failed_undo(failure))
+            return failure
+        self._write(obligation.undone(outcome, at=workflow.now()))
+        return None
 
     async def _outlive(self, obligation: Obligation) -> None:
         """Wait until a call whose outcome is unknown can no longer arrive.
@@ -98,9 +125,9 @@ class RollbackWorkflow:
         """
         if obligation.state is not ObligationState.INTENDED:
             return
-        left = obligation.deadline - workflow.now()
-        if left.total_seconds() > 0:
-            await workflow.sleep(left, summary=f"until {obligation.tool} can no longer arrive")
+        await workflow.sleep(
+            until(obligation.deadline), summary=f"until {obligation.tool} can no longer arrive"
+        )
 
     async def _tell_mission(self) -> None:
         """Report to the mission, which may wait for it, whoever started this rollback."""
@@ -116,15 +143,9 @@ class RollbackWorkflow:
         parked = self._find(decision.obligation_id)
         assert parked is not None
         note = f"{decision.operator}: {decision.note or decision.resolution}"
-        state = {
-            # Whether it was committed shows in its answer; without one it is still unclear.
-            "retry": ObligationState.INTENDED
-            if parked.response is None
-            else ObligationState.COMMITTED,
-            "cancelled": ObligationState.CANCELLED,
-            "accept": ObligationState.ACCEPTED,
-        }[decision.resolution]
-        self._write(parked.moved(state, at=workflow.now(), note=note))
+        self._write(parked.resolved(decision.resolution, at=workflow.now(), note=note))
+        if decision.resolution == "retry":
+            self._retries.append(parked.obligation_id)
         return self._report
 
     @resolve.validator
@@ -147,8 +168,12 @@ class RollbackWorkflow:
         return next(found, None)
 
     def _write(self, obligation: Obligation) -> None:
+        self._parked_some |= obligation.state is ObligationState.PARKED
         ledger = self._report.ledger.written(obligation)
         self._report = self._report.model_copy(update={"ledger": ledger})
+
+    def _show_rest(self) -> None:
+        self._show("parked" if self._report.parked else "rolled_back")
 
     def _show(self, status: str) -> None:
         workflow.upsert_search_attributes([_STATUS.value_set(status)])

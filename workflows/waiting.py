@@ -1,7 +1,7 @@
 """Waiting in a workflow: what must not be abandoned, and how long until a moment."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -31,3 +31,23 @@ async def finish_despite_cancel(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:
 def until(moment: datetime) -> timedelta:
     """How long until a moment; never zero, which would not wait at all."""
     return max(moment - workflow.now(), timedelta(milliseconds=1))
+
+
+async def wait_beside(timers: Sequence[asyncio.Task[None]], is_over: Callable[[], bool]) -> None:
+    """Wait until something is over, however, and only then stop the timers that ran beside it.
+
+    Not in a `finally`: it also runs when a worker lets go of the workflow, and may not await then.
+    """
+    try:
+        await workflow.wait_condition(is_over)
+    except asyncio.CancelledError:
+        await _stop(timers)
+        raise
+    await _stop(timers)
+
+
+async def _stop(timers: Sequence[asyncio.Task[None]]) -> None:
+    """Stop them all and wait until they are: what follows comes after it in history, always."""
+    for timer in timers:
+        timer.cancel()
+    await asyncio.gather(*timers, return_exceptions=True)

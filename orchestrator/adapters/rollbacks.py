@@ -103,18 +103,29 @@ async def described(
 
 async def query_or_none(handle: "WorkflowHandle[Any, Any]", query: str, kind: type[T]) -> T | None:
     """A workflow's answer; None when it was stopped before it did anything at all."""
-    try:
-        answer: T = await handle.query(query, result_type=kind)
-        return answer
-    except RPCError:
-        if await _did_anything(handle):
-            raise
+    if not await _did_anything(handle):
         return None
+    answer: T = await handle.query(query, result_type=kind)
+    return answer
+
+
+async def started_with(client: Client, handle: "WorkflowHandle[Any, Any]", kind: type[T]) -> T:
+    """The input of a workflow, read from its history: no worker needs to have seen it.
+
+    Raises:
+        LookupError: its history is gone.
+    """
+    async for event in handle.fetch_history_events(page_size=1):
+        payloads = event.workflow_execution_started_event_attributes.input.payloads
+        made: list[T] = await client.data_converter.decode(payloads, [kind])
+        return made[0]
+    raise LookupError(handle.id)
 
 
 async def _did_anything(handle: "WorkflowHandle[Any, Any]") -> bool:
+    """Whether a worker ever completed a task of it; a server may not answer a query else."""
     wanted = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-    async for event in handle.fetch_history_events():
+    async for event in handle.fetch_history_events(page_size=8):
         if event.event_type == wanted:
             return True
     return False

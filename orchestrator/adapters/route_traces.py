@@ -139,6 +139,11 @@ class RouteMetrics:
         )
 
     def count(self, selection: Selection) -> None:
-        """Count one selection; its headers become attributes of the running span."""
-        self._selections.add(1, {"band": selection.band})
-        trace.get_current_span().set_attributes(selection.headers)
+        """Count one selection; its headers and its reason become attributes of the running span."""
+        labels: dict[str, str] = {"band": selection.band}
+        if selection.embedder:
+            labels["embedder"] = selection.headers["x-orqen-embedder"]
+        self._selections.add(1, labels)
+        trace.get_current_span().set_attributes(
+            {**selection.headers, "orchestrator.route.reason": selection.reason}
+        )

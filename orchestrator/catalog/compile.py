@@ -4,6 +4,7 @@ import re
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.card_layout import read_card_layout
 from orchestrator.catalog.compensation import read_compensation, reference_inputs
 from orchestrator.catalog.contract import (
     read_card_type,
@@ -58,6 +59,7 @@ def compile_operation(operation: Operation) -> Tool:
     inputs = read_inputs(operation)
     server, server_variables = read_server(operation)
     cancel_for = operation.node.at("x-orchet-cancel-for")
+    card_type = read_card_type(operation)
     return Tool(
         name=read_name(operation),
         document=operation.document,
@@ -73,7 +75,8 @@ def compile_operation(operation: Operation) -> Tool:
         bindings=inputs.bindings,
         body_content_type=inputs.content_type,
         effect=read_effect(operation),
-        card_type=read_card_type(operation),
+        card_type=card_type,
+        card_layout=read_card_layout(operation, card_type),
         pii_fields=read_pii_fields(operation, inputs.bindings),
         intent_tags=read_texts(operation, "x-orchet-intent-tags"),
         examples=read_texts(operation, "x-orqen-examples"),

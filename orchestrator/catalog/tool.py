@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SkipValidation
 
+from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.record import JsonObject, Record
 
 Schema = Annotated[JsonObject, SkipValidation]
@@ -94,6 +95,9 @@ class Tool(Record):
         default=None,
         description="the confirmation card's type; None when the contract says no confirmation",
     )
+    card_layout: CardLayout | None = Field(
+        default=None, description="of a card type that the document declares and lays out"
+    )
     pii_fields: tuple[str, ...] = ()
     intent_tags: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
@@ -117,6 +121,9 @@ class Tool(Record):
     def as_json(self) -> JsonObject:
         """This tool in JSON's types, its schemas not copied."""
         content: JsonObject = self.model_dump(mode="json", exclude=set(SCHEMA_FIELDS))
+        if self.card_layout is None:
+            # Catalogs that have none keep the digests that they had before there were layouts.
+            del content["card_layout"]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     @property

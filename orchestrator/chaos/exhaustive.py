@@ -87,7 +87,11 @@ class EveryPoint:
         script = shape.script(mission_id, 0)
         await self._sandbox.set_faults(script.rules)
         async with Approver(self._client, [script]):
-            await self._conductor(self._client, on_end=lambda _: None).play(script)
+            told = await self._conductor(self._client, on_end=lambda _: None).play(script)
+        if told.status != shape.ends_as:
+            raise UsageError(
+                f"without faults, a mission that {shape.name} {told.status}: {told.error}"
+            )
         requests = [
             SeenRequest(operation=str(r["operation"]), request_id=str(r["request_id"]))
             for r in await self._sandbox.requests(mission_id)

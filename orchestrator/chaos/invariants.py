@@ -65,6 +65,7 @@ class Breach(Record):
 
     index: int
     mission_id: str
+    goal: str
     invariant: Invariant
     what: str
 
@@ -83,7 +84,13 @@ def judge(
     for effect in effects:
         by_mission.setdefault(effect.mission_id, []).append(effect)
     return [
-        Breach(index=told.index, mission_id=told.mission_id, invariant=invariant, what=what)
+        Breach(
+            index=told.index,
+            mission_id=told.mission_id,
+            goal=told.goal,
+            invariant=invariant,
+            what=what,
+        )
         for told in sorted(testimonies, key=lambda told: told.index)
         for invariant, what in _breaches(told, by_mission.get(told.mission_id, []), keyed)
     ]

@@ -12,8 +12,10 @@ from orchestrator.mission import MissionPolicy
 from orchestrator.record import Record
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
-PATIENT = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=3)
-"""Limits under which an unclear call is cleared up within half a minute."""
+PATIENT = MissionPolicy(
+    call_timeout=timedelta(seconds=1), call_attempts=2, answer_expiry=timedelta(seconds=5)
+)
+"""Limits under which an unclear call is cleared up within half a minute. Questions find nobody."""
 HOLD_S = 0.75
 """How long a request is held on its way for a blow to fall meanwhile."""
 _HASTY_EXPIRY = timedelta(seconds=2)
@@ -184,13 +186,15 @@ def _latency(rng: Random) -> FaultRule:
     return FaultRule(kind="latency", delay_s=round(rng.uniform(0.1, longest_s), 2))
 
 
+_FAILURES = (1, 1, 2)
+"""A third failure of one cancel would make it wait for minutes."""
 _DRAWN: dict[Fault, tuple[Callable[[Random], FaultRule], tuple[int, ...]]] = {
-    Fault.DROP_BEFORE: (lambda _: FaultRule(kind="drop_before"), (1, 1, 2, 3)),
-    Fault.DROP_AFTER: (lambda _: FaultRule(kind="drop_after"), (1, 1, 2, 3)),
+    Fault.DROP_BEFORE: (lambda _: FaultRule(kind="drop_before"), _FAILURES),
+    Fault.DROP_AFTER: (lambda _: FaultRule(kind="drop_after"), _FAILURES),
     Fault.REFUSE: (_refuse, (1, 1, 2)),
-    Fault.BREAK: (_break, (1, 2, 3, 4)),
+    Fault.BREAK: (_break, _FAILURES),
     Fault.BUSY: (_busy, (1, 2, 3)),
-    Fault.LATENCY: (_latency, (1, 2, 4)),
+    Fault.LATENCY: (_latency, _FAILURES),
     Fault.DUPLICATE: (lambda _: FaultRule(kind="duplicate"), (1, 3, 10)),
     Fault.REFUSE_CANCEL: (lambda _: FaultRule(kind="refuse_cancel"), (1, 2, 4)),
 }

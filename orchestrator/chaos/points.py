@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from orchestrator.chaos.plan import PATIENT, MissionScript
+from orchestrator.mission import MissionStatus
 from orchestrator.record import Record
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
@@ -35,6 +36,12 @@ class Shape(Record):
     name: Literal["succeeds", "is rolled back"]
     goal: str
     rules: tuple[FaultRule, ...] = ()
+
+    @property
+    def ends_as(self) -> MissionStatus:
+        """The status of an undisturbed one."""
+        succeeds = self.name == "succeeds"
+        return MissionStatus.SUCCEEDED if succeeds else MissionStatus.ROLLED_BACK
 
     def script(self, mission_id: str, index: int, first: Sequence[FaultRule] = ()) -> MissionScript:
         """A mission of this shape; of two rules that meet a request, the first one strikes."""
@@ -108,7 +115,10 @@ def _rules(request: SeenRequest) -> list[FaultRule]:
     name = request.operation
     once: list[FaultKind] = ["drop_before", "drop_after", "status_before", "status_after"]
     once += ["rate_limit", "duplicate"]
-    for_good: list[FaultKind] = ["drop_before", "drop_after", "status_after"]
+    # A cancel that always fails is given up after minutes: one kind of failure shows it.
+    for_good: list[FaultKind] = ["drop_after"]
+    if not request.is_cancel:
+        for_good += ["drop_before", "status_after"]
     return [
         *(FaultRule(operation_id=name, kind=kind, times=1) for kind in once),
         *(FaultRule(operation_id=name, kind=kind) for kind in for_good),

@@ -44,9 +44,9 @@ class RunOptions:
 
     seed: int
     faults: frozenset[Fault]
-    at_once: int = 24
+    at_once: int = 32
     workers: int = 3
-    patience_s: float = 180.0
+    patience_s: float = 480.0
 
 
 class _Struck(FaultRule):

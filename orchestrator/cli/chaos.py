@@ -58,7 +58,7 @@ def run_chaos(
     only: Annotated[
         int | None, typer.Option(min=0, help="Run this one mission of the run, alone.")
     ] = None,
-    at_once: Annotated[int, typer.Option(min=1, help="Missions that run side by side.")] = 24,
+    at_once: Annotated[int, typer.Option(min=1, help="Missions that run side by side.")] = 32,
     workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 3,
     keep: Annotated[
         Path | None, typer.Option(help="Keep server, ledgers and logs in this folder.")

@@ -64,6 +64,7 @@ _USAGE = (
     errors.ArgumentsInvalid,
     errors.MissionNotFound,
     errors.ConfirmationError,
+    errors.QuestionError,
 )
 
 

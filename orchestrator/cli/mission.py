@@ -1,5 +1,6 @@
 """`orchestrator mission ...`: start, list, show, watch, answer, cancel, roll back."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,7 @@ from orchestrator.client import MissionClient, MissionHandle
 from orchestrator.connection import patiently
 from orchestrator.errors import UsageError
 from orchestrator.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.settings import load_policy
 
 app = typer.Typer(help="Start missions and see what becomes of them.", no_args_is_help=True)
 
@@ -33,6 +35,10 @@ def start(
     mission_id: Annotated[
         str | None, typer.Option("--id", help="Your own id: starting it twice starts it once.")
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="A YAML or JSON file: who confirms what, how long things may take."),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -48,6 +54,9 @@ def start(
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"{first['loc'][0]}: {first['msg']}") from None
+    given = load_policy(policy)
+    if given is not None:
+        request = request.model_copy(update={"policy": given})
     run(_start(request, wait=wait, as_json=as_json))
 
 

@@ -224,26 +224,60 @@ def cards(console: Console, found: Sequence[ConfirmationCard]) -> None:
     if not found:
         console.print("nothing waits for a decision")
         return
-    table = _table("confirmation", "what", "price", "tool")
+    table = _table("confirmation", "what", "price", "tool", "decide before", "note")
     for one in found:
-        table.add_row(one.confirmation_id, escape(one.title), str(one.price or ""), one.tool)
+        table.add_row(
+            one.confirmation_id,
+            escape(one.title),
+            str(one.price or ""),
+            one.tool,
+            f"{one.expires_at:%Y-%m-%d %H:%M %Z}" if one.expires_at is not None else "",
+            ", ".join(_asked(one)),
+        )
     console.print(table)
     console.print("\nread one: orchestrator confirm show CID")
 
 
+def _asked(card: ConfirmationCard) -> Iterator[str]:
+    """How often people were asked so far."""
+    if card.round > 1:
+        yield f"asked {card.round}x"
+    if card.reminded:
+        yield f"reminded {card.reminded}x"
+
+
 def card(console: Console, shown: ConfirmationCard) -> None:
-    """One card, whole."""
+    """One card, whole, and how to approve it."""
     body = Table(box=None, show_header=False, pad_edge=False)
-    for line in shown.lines:
-        body.add_row(f"[dim]{escape(line.label)}[/]", escape(line.value))
     if shown.price is not None:
         body.add_row("[bold]Price[/]", f"[bold]{shown.price}[/]")
-    body.add_row("[dim]Undo[/]", escape(shown.undo))
+    for section in shown.sections():
+        if section.title:
+            body.add_row(f"[bold]{escape(section.title)}[/]", "")
+        for line in section.lines:
+            body.add_row(f"[dim]{escape(line.label)}[/]", escape(line.value))
+    for label, value in _terms(shown):
+        body.add_row(f"[dim]{label}[/]", escape(value))
+    heading = escape(shown.heading or shown.card_type)
+    title = f"[bold]{escape(shown.title)}[/]"
+    console.print(Panel(body, title=title, subtitle=heading, expand=False))
+    console.print(
+        f"orchestrator confirm approve {shown.confirmation_id} --digest {shown.digest}",
+        soft_wrap=True,
+    )
+
+
+def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, str]]:
+    """What holds for any card: how it is undone, who decides, and until when."""
+    yield "Undo", shown.undo
+    if shown.approvers:
+        yield "Who may decide", ", ".join(shown.approvers)
     if shown.expires_at is not None:
-        body.add_row("[dim]Decide before[/]", f"{shown.expires_at:%Y-%m-%d %H:%M %Z}")
-    body.add_row("[dim]Digest[/]", shown.digest[:16])
-    console.print(Panel(body, title=escape(shown.title), subtitle=shown.card_type, expand=False))
-    console.print(f"orchestrator confirm approve {shown.confirmation_id} --digest {shown.digest}")
+        yield "Decide before", f"{shown.expires_at:%Y-%m-%d %H:%M %Z}"
+    asked = ", ".join(_asked(shown))
+    if asked:
+        yield "So far", asked
+    yield "Digest", shown.digest[:16]
 
 
 def tools(console: Console, catalog: Catalog) -> None:
@@ -318,6 +352,10 @@ def selection(console: Console, chosen: Selection) -> None:
         f"domain {frame.domain}, action {frame.action.value}, confidence {frame.confidence:.2f}, "
         f"side effect {'allowed' if frame.side_effect_allowed else 'not asked for'}"
     )
+    if frame.references:
+        console.print(escape(f"points back: {', '.join(frame.references)}"))
+    if chosen.embedder:
+        console.print(escape(f"embedder: {chosen.embedder}"))
     for slot in frame.slots:
         console.print(f"  {slot.kind}: {escape(str(slot.value))}  [dim]{escape(slot.hint)}[/]")
 

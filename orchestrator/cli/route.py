@@ -1,6 +1,7 @@
 """`orchestrator route ...`: which tools a request would be given, and how well the router does."""
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,15 +11,21 @@ from typer.core import TyperGroup
 
 from orchestrator.adapters.files import replace_file
 from orchestrator.adapters.route_traces import read_records
+from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.cli import render
 from orchestrator.cli.output import AsJson, console, print_json
 from orchestrator.cli.tools import open_catalog
 from orchestrator.cli.values import Overlays, Specs
 from orchestrator.errors import UsageError
+from orchestrator.routing.embedding import CardSimilarity
 from orchestrator.routing.evaluation import evaluate
 from orchestrator.routing.router import Router
 from orchestrator.routing.trace import RouteRecord
 from orchestrator.settings import load_routing_profile, load_settings
+
+_PATIENCE_S = 30.0
+"""How long a command waits for the vectors of a request, in seconds."""
 
 
 class _TextOrCommand(TyperGroup):
@@ -38,6 +45,14 @@ app = typer.Typer(
 )
 
 
+EmbedderName = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder", help="Use vectors too: local:MODEL, or an endpoint as https://HOST/v1#MODEL."
+    ),
+]
+
+
 @app.command("text")
 def route_text(
     text: Annotated[str, typer.Argument(help="The request, in plain words.")],
@@ -46,14 +61,21 @@ def route_text(
     explain: Annotated[
         bool, typer.Option("--explain", help="Show every feature of the best candidates.")
     ] = False,
+    embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> None:
     """The tools that a request would be given; `text` may be left out.
 
     Example: orchestrator route "weather in London" --explain
     """
-    profile = load_routing_profile(load_settings().routing_profile)
-    router = Router(open_catalog(specs, overlays), profile=profile)
+    settings = load_settings()
+    catalog = open_catalog(specs, overlays)
+    similarity = _similarity(embedder or settings.embedder, settings.state_dir)
+    router = Router(
+        catalog,
+        profile=load_routing_profile(settings.routing_profile),
+        similarity=similarity(catalog) if similarity else None,
+    )
     explanation = router.explain(text, now=datetime.now(UTC))
     if as_json:
         selection = explanation.selection
@@ -74,6 +96,7 @@ def evaluate_folder(
     traces: Annotated[
         Path | None, typer.Option(help="Write a record of each query here, for `calibrate`.")
     ] = None,
+    embedder: EmbedderName = None,
     as_json: AsJson = False,
 ) -> None:
     """Recall, coverage, mean K, nDCG and latency on a dataset.
@@ -90,6 +113,7 @@ def evaluate_folder(
         profile=load_routing_profile(profile),
         clock=time.perf_counter,
         traces=records.append,
+        similarity=_similarity(embedder, load_settings().state_dir),
     )
     if traces is not None:
         traces.write_text("".join(f"{r.model_dump_json()}\n" for r in records), encoding="utf-8")
@@ -126,3 +150,22 @@ def calibrate_profile(
         print_json(report)
     else:
         render.calibration(console, report, out)
+
+
+def _similarity(named: str | None, state_dir: Path) -> Callable[[Catalog], CardSimilarity] | None:
+    """What embeds the cards, with all the time it needs; None without an embedder."""
+    if named is None:
+        return None
+    from orchestrator.adapters.similarity import similarity_by
+    from orchestrator.adapters.vector_store import FILE_NAME
+
+    make = similarity_by(
+        named, vectors=state_dir / FILE_NAME, secrets=EnvironmentSecrets(), timeout_s=_PATIENCE_S
+    )
+
+    def embedded(catalog: Catalog) -> CardSimilarity:
+        similarity = make(catalog)
+        similarity.wait()
+        return similarity
+
+    return embedded

@@ -136,7 +136,15 @@ def _onward(target: Tool, situation: Situation) -> StepDecision:
 
 
 def _ask(parameters: Sequence[Parameter], situation: Situation) -> AskUser | GiveUp:
-    """A question for what is missing; what was answered and does not fit is not asked again."""
+    """A question for what is missing.
+
+    What was answered and does not fit is not asked again, and references are ours to fill.
+    """
+    ours = [p.name for p in parameters if p.name in situation.own_references]
+    if ours:
+        return GiveUp(
+            reason=f"{', '.join(ours)} is the caller's own reference, which no person has"
+        )
     answered = [p for p in parameters if p.name in situation.context.inputs]
     if answered:
         names = ", ".join(p.name for p in answered)

@@ -5,9 +5,13 @@ from datetime import datetime
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.intent import Action
+from orchestrator.routing.cards import verb_and_action
 from orchestrator.routing.clauses import without_lead
+from orchestrator.routing.frame import read_clause
 from orchestrator.routing.slots import find_slots
-from orchestrator.routing.words import content_stems
+from orchestrator.routing.synonyms import synonyms_of
+from orchestrator.routing.words import content_stems, stem
 
 ENOUGH: Final = 2 / 3
 """Share of a clause's words that must be the tool's own. Our own: "reserve a book about deserts" is
@@ -23,9 +27,16 @@ def speaks_of(clause: str, tool: Tool, *, now: datetime) -> bool:
     A second opinion beside scores that weigh words by their rarity: over a handful of tools every
     word is common.
     """
+    reading = read_clause(clause)
     bare = _MATTER.split(_without_values(clause, now=now))[0]
     wanted = set(content_stems(without_lead(bare)))
-    return bool(wanted) and len(wanted & vocabulary(tool)) >= ENOUGH * len(wanted)
+    if reading.action is Action.SEND:
+        wanted = set(reading.stems) & {*wanted, stem(reading.verb)}
+    own = vocabulary(tool)
+    # The verb is said by every tool that does such a thing, whatever it calls it.
+    done = {stem(reading.verb)} if reading.action is verb_and_action(tool)[1] else set()
+    said = {w for w in wanted if w in own or w in done or not own.isdisjoint(synonyms_of(w))}
+    return bool(wanted) and len(said) >= ENOUGH * len(wanted)
 
 
 def _without_values(clause: str, *, now: datetime) -> str:

@@ -108,7 +108,7 @@ def _parts(brief: GoalBrief, catalog: Catalog, router: Router) -> list[_Part]:
     ]
     parts: list[_Part] = []
     for number, clause in enumerate(wanted, start=1):
-        target = _target_of(clause, brief, catalog, router)
+        target = _target_of(clause, brief, catalog, router, after=parts)
         parts.append(_Part(clause, target, f"{number}-{_slug(target.domain)}"))
     if not parts:
         raise NothingFits(brief.goal)
@@ -140,8 +140,11 @@ def _coordinated(
     return (first, second) if len(domains) == 2 else (clause,)
 
 
-def _target_of(clause: str, brief: GoalBrief, catalog: Catalog, router: Router) -> Tool:
-    context = RouteContext(goal=brief.goal, known=tuple(brief.inputs))
+def _target_of(
+    clause: str, brief: GoalBrief, catalog: Catalog, router: Router, *, after: Sequence[_Part]
+) -> Tool:
+    earlier = tuple(part.target.name for part in reversed(after))
+    context = RouteContext(goal=brief.goal, known=tuple(brief.inputs), earlier=earlier)
     target = find_target(router.route(clause, context, now=brief.now), catalog)
     if target is None:
         raise NothingFits(clause)

@@ -34,6 +34,10 @@ def find_target(
 def rank_targets(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     """The forwarded tools that do what the clause asks, best first."""
     ranked = [catalog.tool(n) for n in selection.tools if n not in selection.prerequisites]
+    if ranked and _is_one_of_many(ranked[0], selection.frame):
+        # What would only have fed it answers by itself: "show me hotels" wants no single one.
+        feeders = map(catalog.tool, selection.prerequisites)
+        ranked += [tool for tool in feeders if is_listing(tool)]
     ranked.sort(key=lambda tool: _is_one_of_many(tool, selection.frame))
     action = selection.frame.action
     yield from (tool for tool in ranked if _fits(tool, action))

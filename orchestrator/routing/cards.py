@@ -1,6 +1,7 @@
 """Capability cards: what the router knows of a tool, prepared for scoring."""
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -8,7 +9,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.intent import Action, SlotKind
-from orchestrator.routing.inputs import Need, needs_of, slot_kinds
+from orchestrator.routing.inputs import Need, identifies, needs_of, slot_kinds
 from orchestrator.routing.words import (
     NOUN_LIKE_VERBS,
     SIDE_EFFECT_ACTIONS,
@@ -42,6 +43,11 @@ class CapabilityCard:
     tag_stems: tuple[str, ...]
     example_stems: tuple[tuple[str, ...], ...]
     verb: str
+    is_probe: bool
+    """Whether it only looks up what an unclear call did, by a reference that no person knows."""
+
+    shows_own: bool
+    """Whether it lists what was booked before, where another tool finds what can be booked."""
 
     @property
     def is_side_effect(self) -> bool:
@@ -54,9 +60,9 @@ class CapabilityCard:
         return self.action in SIDE_EFFECT_ACTIONS
 
 
-def make_card(tool: Tool) -> CapabilityCard:
-    """The card of a tool."""
-    verb, action = _verb_and_action(tool)
+def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
+    """The card of a tool; the rest is what `probes_of` and `own_listings_of` say of it."""
+    verb, action = verb_and_action(tool)
     hidden = {*tool.pii_fields, *tool.reference_inputs}
     required = tuple(name for name in _required(tool) if name not in hidden)
     return CapabilityCard(
@@ -75,7 +81,44 @@ def make_card(tool: Tool) -> CapabilityCard:
         tag_stems=tuple(content_stems(" ".join((*_own_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
         verb=verb,
+        is_probe=is_probe,
+        shows_own=shows_own,
     )
+
+
+def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
+    """The names of tools that others declare as the probe of their compensation."""
+    found = (tool.compensation.probe for tool in tools if tool.compensation)
+    return frozenset(probe.tool for probe in found if probe)
+
+
+def own_listings_of(tools: Iterable[Tool]) -> frozenset[str]:
+    """The names of tools that list what was booked, of domains with a tool that finds what can be.
+
+    One answers with the ids that a booking makes, the other with those that it takes.
+    """
+    own: set[str] = set()
+    for some in _by_domain(tools).values():
+        bookings = [tool for tool in some if tool.effect is Effect.OBLIGATION]
+        takes = {name for tool in bookings for name in _ids(tool.required_inputs)}
+        makes = {n for tool in bookings for n in _ids(property_names(tool.output_schema))} - takes
+        looks = [tool for tool in some if tool.effect is Effect.READ]
+        answers = {t.name: _ids(property_names(t.output_schema)) for t in looks}
+        if any(ids & takes and not ids & makes for ids in answers.values()):
+            single = {t.name for t in looks if _ids(t.required_inputs)}
+            own |= {name for name, ids in answers.items() if ids & makes} - single
+    return frozenset(own)
+
+
+def _by_domain(tools: Iterable[Tool]) -> Mapping[str, list[Tool]]:
+    found: dict[str, list[Tool]] = defaultdict(list)
+    for tool in tools:
+        found[tool.domain].append(tool)
+    return found
+
+
+def _ids(names: Iterable[str]) -> set[str]:
+    return {name for name in names if identifies(name)}
 
 
 def _own_domain(tool: Tool) -> tuple[str, ...]:
@@ -131,7 +174,7 @@ def _schema_stems(tool: Tool) -> Iterator[str]:
             yield from content_stems(" ".join(v for v in values if isinstance(v, str)))
 
 
-def _verb_and_action(tool: Tool) -> tuple[str, Action]:
+def verb_and_action(tool: Tool) -> tuple[str, Action]:
     """The tool's verb, and the class of it that agrees with the tool's effect."""
     verb, action = _verb_of(tool)
     if tool.effect is Effect.CANCEL:

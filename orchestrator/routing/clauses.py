@@ -42,6 +42,7 @@ _ASKING: Final = re.compile(
         |(?:i|we)(?:['\u2019]d|\s+would)?(?:\s+also)?\s+(?:want|need|like|wonder|am\s+\w+ing)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
+_FORBIDDING: Final = re.compile(r"(?:without|instead\s+of|rather\s+than)\s+\w+ing\b", re.I)
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _TERM = re.compile(r"\w+")
 _ARTICLE = re.compile(r"\s+(?:a|an|the|my|our|me|all)\b")
@@ -115,7 +116,7 @@ def _begins_request(rest: str, verbs: Collection[str], *, firm: bool) -> bool:
     """
     rest = rest.lstrip()
     led = rest[_lead_length(rest) :]
-    if _ASKING.match(led) or _POLITE.match(led):
+    if _ASKING.match(led) or _POLITE.match(led) or _FORBIDDING.match(led):
         return True
     word = _WORD.match(led)
     if word is None:

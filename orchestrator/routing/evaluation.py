@@ -14,9 +14,10 @@ from pydantic import Field, JsonValue, ValidationError
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import DocumentUnreadable, UsageError
 from orchestrator.record import Record
+from orchestrator.routing.embedding import CardSimilarity
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
-from orchestrator.routing.selection import Band, Selection
+from orchestrator.routing.selection import USED, Band, Selection
 from orchestrator.routing.trace import RouteRecord, record_of
 
 CUTOFFS = (1, 3, 5)
@@ -63,6 +64,7 @@ class Evaluation(Record):
     mean_forwarded: float | None = Field(description="prerequisites counted")
     bands: dict[Band, int]
     fail_open: int
+    embedder_used: int | None = Field(description="requests with vectors; None without an embedder")
     nothing_fits_auroc: float | None = Field(
         description="chance that a request some tool fits scores above one that none fits"
     )
@@ -94,6 +96,7 @@ def evaluate(
     profile: RoutingProfile | None = None,
     clock: Callable[[], float] | None = None,
     traces: Callable[[RouteRecord], object] | None = None,
+    similarity: Callable[[Catalog], CardSimilarity] | None = None,
 ) -> Evaluation:
     """Route every query of a folder and compare with its gold tools.
 
@@ -103,6 +106,7 @@ def evaluate(
         profile: the routing profile; the defaults when None.
         clock: seconds from any origin, e.g. time.perf_counter; None leaves latencies out.
         traces: takes the record of each query that some tool fits, its gold tools as those called.
+        similarity: an embedder's view of a catalog's cards; None: no vectors.
 
     Raises:
         DocumentUnreadable: a file is missing or a line is not what it should be.
@@ -111,7 +115,9 @@ def evaluate(
     root = Path(folder)
     catalog = Catalog.from_functions(_read_lines(root / "tools.jsonl"))
     queries = _queries(root / "queries.jsonl", split)
-    router = Router(catalog, profile=profile)
+    router = Router(
+        catalog, profile=profile, similarity=similarity(catalog) if similarity else None
+    )
     answers = [_answer(router, query, clock) for query in queries]
     for answer in answers:
         if traces and answer.query.groups:
@@ -139,12 +145,17 @@ def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:
         mean_forwarded=forwarded,
         bands=dict(Counter(a.selection.band for a in answers)),
         fail_open=sum(a.selection.band == "fail_open" for a in answers),
+        embedder_used=_used([a.selection.embedder for a in answers]),
         nothing_fits_auroc=_auroc(
             [a.score for a in asked], [a.score for a in answers if not a.query.groups]
         ),
         latency_p50_ms=_percentile(seconds, 50),
         latency_p99_ms=_percentile(seconds, 99),
     )
+
+
+def _used(embedder: Sequence[str]) -> int | None:
+    return sum(how == USED for how in embedder) if any(embedder) else None
 
 
 def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> _Answer:

@@ -19,6 +19,8 @@ FIELDS: Final = ("text", "schema_text", "examples", "tags")
 _WEIGHT_POWER = 0.3
 _FAMILY_PREFIX = 5
 _FAMILY_REACH = 3
+_FEWEST = 12
+_NOTHING = "\0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,10 @@ class EvidenceIndex:
         self._size = len(cards)
         self._profile = profile
         indexes = {
-            "text": SparseBm25([(*c.name_stems, *c.text_stems) for c in cards]),
-            "schema_text": SparseBm25([c.schema_stems for c in cards]),
-            "examples": SparseBm25([[w for e in c.example_stems for w in e] for c in cards]),
-            "tags": SparseBm25([c.tag_stems for c in cards]),
+            "text": _index([(*c.name_stems, *c.text_stems) for c in cards]),
+            "schema_text": _index([c.schema_stems for c in cards]),
+            "examples": _index([[w for e in c.example_stems for w in e] for c in cards]),
+            "tags": _index([c.tag_stems for c in cards]),
         }
         self._text = indexes["text"]
         self._stack = TermIndex.stacked([indexes[name].index for name in FIELDS])
@@ -89,7 +91,7 @@ class EvidenceIndex:
         """
         words = dict.fromkeys(stems)
         query = self._with_related(words)
-        stack = self._stack.sums(query).reshape(len(FIELDS), self._size)
+        stack = self._stack.sums(query).reshape(len(FIELDS), -1)[:, : self._size]
         fields = dict(zip(FIELDS, stack, strict=True))
         total = np.zeros(self._size)
         for name, scores in fields.items():
@@ -120,6 +122,16 @@ class EvidenceIndex:
         """What a card that held every word in every field scores."""
         idf = sum(max(0.0, self._text.idf(word)) for word in words)
         return self._full * idf * (self._text.k1 + 1)
+
+
+def _index(corpus: list[Sequence[str]]) -> SparseBm25:
+    """The index of a field; beside a handful of cards stand others that say nothing.
+
+    What every card of so few says would else count as what every tool says: with one tool, all.
+    """
+    missing = _FEWEST - len(corpus) if corpus else 0
+    length = round(sum(map(len, corpus)) / max(1, len(corpus)))
+    return SparseBm25([*corpus, *([(_NOTHING,) * length] * missing)])
 
 
 def _families(words: Iterable[str]) -> dict[str, tuple[str, ...]]:

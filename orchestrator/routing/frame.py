@@ -3,13 +3,11 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from orchestrator.intent import Action, IntentFrame, Slot
-from orchestrator.routing.clauses import split_clauses, without_lead
+from orchestrator.routing.clauses import without_lead
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.slots import read_slots
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import (
     NOUN_LIKE_VERBS,
@@ -20,6 +18,7 @@ from orchestrator.routing.words import (
     action_of_stem,
     content_stems,
     is_verb,
+    reverses,
     stem,
     tokens,
 )
@@ -29,7 +28,31 @@ _NEGATED: Final = re.compile(
     r"|instead\s+of|rather\s+than|avoid)\b",
     re.IGNORECASE,
 )
-_STATED_WISH: Final = re.compile(r"(?:i|we)(?:['\u2019](?:m|re|d))?\b", re.IGNORECASE)
+_STATED_WISH: Final = re.compile(
+    r"(?:(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b", re.IGNORECASE
+)
+# To say something, in other words than those of a verb: "let Bob know", "drop me a line".
+_SAYING: Final = re.compile(
+    r"(?P<let>let\s+(?:\S+\s+){1,4}?know)\b"
+    r"|(?P<give>drop|give|shoot|throw|fire|leave|pop)\s+(?P<to>(?:\S+\s+){0,4}?)(?:off\s+)?an?\s+(?:\w+\s+)?"
+    r"(?P<what>line|note|shout|heads[-\s]up|e-?mail|message|text|ping)\b",
+    re.IGNORECASE,
+)
+_TOLD: Final = frozenset({"line", "note", "shout", "heads-up", "heads up"})
+# What is said is anything at all, and no sign of a tool: "that I am late", "saying hello".
+_MATTER: Final = re.compile(
+    r"\s(?:that|saying)\s|:\s|\s(?:i|we|he|she|they|it|there)(?:['\u2019](?:m|re|s|ll|d|ve)"
+    r"|\s+(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need))\b",
+    re.IGNORECASE,
+)
+# Signs that what somebody has already is meant, and not what there is.
+_OWN: Final = re.compile(
+    r"\b(?:my|our|mine|ours|existing|upcoming|(?:have|had|did|do|am|are)\s+(?:i|we)"
+    r"|(?:i|we)(?:['\u2019]ve|\s+(?:have|had|did|booked|made|reserved|rented|ordered|paid|filed)))\b",
+    re.IGNORECASE,
+)
+_NAMED_WITHIN: Final = 40
+"""Characters in which who is told is named; later, "that" goes on about something else."""
 _AFTER_OBJECTS = """
     from to in at on for with by about of under over near into until and or then that which
     between during before after returning as using
@@ -42,7 +65,9 @@ _MAX_OBJECTS = 6
 class ClauseReading:
     """One clause, read: `stems` of its content words, `objects` the nouns after its verb.
 
-    `unwanted` are the stems of what other clauses say is not to be done.
+    `unwanted` are the stems of what other clauses say is not to be done, `reference` the words that
+    point at what came before, `likely` the domain of what is done next to what is asked for.
+    `is_own` says that what somebody has already is meant: "my flights".
     """
 
     text: str
@@ -52,6 +77,9 @@ class ClauseReading:
     objects: tuple[str, ...] = ()
     is_negated: bool = False
     unwanted: tuple[str, ...] = ()
+    reference: str = ""
+    likely: str = ""
+    is_own: bool = False
 
     @property
     def asks_side_effect(self) -> bool:
@@ -62,14 +90,15 @@ class ClauseReading:
 def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     """Read one clause; `verbs` are further words that may command (the catalog's own)."""
     bare = without_lead(clause)
-    verb, action, rest = _verb(bare, verbs)
+    verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
     return ClauseReading(
         text=clause,
-        stems=tuple(content_stems(clause)),
+        stems=_stems(clause, verb, action, verbs),
         verb=verb,
         action=action,
         objects=_objects(rest),
-        is_negated=bool(_NEGATED.search(clause[: len(clause) - len(rest)])),
+        is_own=bool(_OWN.search(clause)),
+        is_negated=bool(_NEGATED.search(clause[: _start_of(verb, clause, rest)])),
     )
 
 
@@ -88,29 +117,9 @@ def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
         verb=main.verb,
         action=main.action,
         objects=main.objects,
+        is_own=any(c.is_own for c in clauses),
         unwanted=main.unwanted,
     )
-
-
-def read_frame(
-    text: str,
-    *,
-    now: datetime | None,
-    vocabulary: CatalogVocabulary,
-    context: RouteContext | None = None,
-) -> IntentFrame:
-    """The intent frame of a request, from plain text and the catalog's words.
-
-    Args:
-        text: the request.
-        now: the requester's time, for "tomorrow"; None leaves out dates that need it.
-        vocabulary: what the catalog's words say of its domains.
-        context: the step the request is made in; its last error marks a failed retry.
-    """
-    context = context or RouteContext()
-    clauses = split_clauses(text, verbs=vocabulary.verbs)
-    readings = [read_clause(clause, verbs=vocabulary.verbs) for clause in clauses]
-    return frame_of(readings, read_slots(text, now=now), vocabulary=vocabulary, context=context)
 
 
 def frame_of(
@@ -120,7 +129,14 @@ def frame_of(
     vocabulary: CatalogVocabulary,
     context: RouteContext,
 ) -> IntentFrame:
-    """The frame of clauses that were read already; see `read_frame`."""
+    """The intent frame of clauses and values that were read.
+
+    Args:
+        readings: of the request's clauses, in order.
+        slots: its values.
+        vocabulary: what the catalog's words say of its domains.
+        context: the step the request is made in; its last error marks a failed retry.
+    """
     asked = [r for r in readings if not r.is_negated]
     main = next((r for r in asked if r.action is not Action.UNKNOWN), None)
     main = main or next(iter(asked), None) or next(iter(readings), ClauseReading("", ()))
@@ -130,6 +146,7 @@ def frame_of(
         action=main.action,
         verb=main.verb,
         objects=tuple(dict.fromkeys(word for r in readings for word in r.objects)),
+        references=tuple(r.reference for r in readings if r.reference),
         slots=tuple(slot for slot in slots if slot.value is not None),
         side_effect_allowed=any(r.asks_side_effect for r in readings),
         previous_tool_error=context.last_error is not None,
@@ -138,12 +155,44 @@ def frame_of(
     )
 
 
+def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tuple[str, ...]:
+    """Stems of the words that tell what is asked.
+
+    To tell somebody something is to send, whatever it is; to undo something is about that.
+    """
+    if action is Action.CANCEL and verb not in verbs and (base := reverses(verb)):
+        return (*content_stems(clause), stem(base))
+    if action is not Action.SEND:
+        return tuple(content_stems(clause))
+    said = _SAYING.search(clause)
+    start = said.end() if said else clause.lower().find(verb) + len(verb)
+    matter = _MATTER.search(clause, start, start + _NAMED_WITHIN)
+    end = matter.start() if matter else len(clause)
+    if said is None:
+        stems = content_stems(clause[:end])
+        return (*stems, stem(verb)) if verb in STOP_WORDS else tuple(stems)
+    rest = said["let"] or f"{said['to']} {clause[start:end]}"
+    return (stem(verb), *content_stems(rest))
+
+
+def _said_verb(bare: str) -> tuple[str, Action, str] | None:
+    """The verb of a saying, and the text after its first word."""
+    said = _SAYING.match(bare)
+    if said is None:
+        return None
+    what = (said["what"] or "").lower().replace("e-mail", "email")
+    verb = "notify" if not what or what in _TOLD else what
+    return verb, Action.SEND, bare[len(bare.split()[0]) :]
+
+
 def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     """The clause's verb, its class, and the text after it."""
     words = tokens(bare[:200])
     if not words:
         return "", Action.UNKNOWN, bare
     first, following = words[0], words[1] if len(words) > 1 else ""
+    if reverses(first):
+        return first, Action.CANCEL, _after(bare, first)
     if is_verb(first) or first in verbs:
         return first, action_of(first, following), _after(bare, first)
     if first in QUESTION_WORDS:
@@ -159,6 +208,12 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
         if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
             return word, action_of_stem(stem(word)), bare
     return (first if first not in STOP_WORDS else ""), Action.UNKNOWN, bare
+
+
+def _start_of(verb: str, clause: str, rest: str) -> int:
+    """Where the verb of a clause stands, or where what is done to something begins."""
+    match = re.search(rf"\b{re.escape(verb)}\b", clause, re.IGNORECASE) if verb else None
+    return match.start() if match else len(clause) - len(rest)
 
 
 def _after(text: str, word: str) -> str:

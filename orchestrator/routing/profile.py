@@ -26,6 +26,12 @@ class FeatureWeights(Record):
         default=0.3, description="tools of the agent's own domains: a preference, no wall"
     )
     negated: float = Field(default=0.3, description="names that say what is not wanted")
+    own: float = Field(
+        default=0.3, description="lists of what was booked, for or against: my flights, flights"
+    )
+    embedding: float = Field(
+        default=0.5, description="nearness of vectors, when an embedder is configured"
+    )
     learned: float = Field(default=1.0, description="what `RoutingProfile.learned` counts")
 
 

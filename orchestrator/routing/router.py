@@ -7,21 +7,25 @@ from datetime import datetime
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.intent import IntentFrame, Slot
+from orchestrator.errors import EmbedderUnavailable
+from orchestrator.intent import Action, IntentFrame, Slot
 from orchestrator.routing.adaptive_k import adaptive_k
-from orchestrator.routing.cards import make_card
+from orchestrator.routing.cards import make_card, own_listings_of, probes_of
 from orchestrator.routing.clauses import clause_spans, without_lead
 from orchestrator.routing.confidence import confidence_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
+from orchestrator.routing.embedding import CardSimilarity
 from orchestrator.routing.frame import ClauseReading, frame_of, joined, read_clause
 from orchestrator.routing.phrases import warm_up
 from orchestrator.routing.prerequisites import Producers
 from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.reference import resolve
 from orchestrator.routing.scorer import Scorer, ScoreTable
-from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.routing.selection import USED, RouteContext, Selection
 from orchestrator.routing.slots import read_slots
+from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import STOP_WORDS, content_stems, is_verb, stem
+from orchestrator.routing.words import STOP_WORDS, content_stems, is_verb, stem, tokens
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
@@ -29,6 +33,7 @@ TIMEOUT_S = 0.05
 _ORDER: Final = re.compile(
     r"(?P<verb>[a-z]+)\s+(?:me|us|my|our|him|her|them|the|a|an)\s+\w", re.IGNORECASE
 )
+_PLAIN_WORD: Final = re.compile(r"(?<![\w@./-])[a-z]{4,}(?![\w@/-])")
 _SCORES_KEPT = 20
 _FED = 3
 
@@ -42,6 +47,12 @@ class _Reading:
     clauses: tuple[ClauseReading, ...]
     whole: ScoreTable | None
     parts: tuple[ScoreTable, ...]
+    embedder: str = ""
+
+    @property
+    def strength(self) -> float:
+        """The strongest evidence of the words for any tool."""
+        return self.whole.strength if self.whole else 0.0
 
     @property
     def tables(self) -> tuple[ScoreTable, ...]:
@@ -67,6 +78,7 @@ class Router:
         profile: RoutingProfile | None = None,
         clock: Callable[[], float] | None = None,
         timeout_s: float = TIMEOUT_S,
+        similarity: CardSimilarity | None = None,
     ) -> None:
         """Prepare the cards and indexes of a catalog.
 
@@ -75,13 +87,22 @@ class Router:
             profile: feature weights and thresholds; the fitted defaults when None.
             clock: seconds from any origin, e.g. time.monotonic; None: routing takes what it takes.
             timeout_s: how long one routing may take before every tool is forwarded.
+            similarity: an embedder's view of the catalog's cards, one more feature; when it has no
+                answer, the others decide.
         """
         self._clock = clock
         self._timeout_s = timeout_s
+        self._similarity = similarity
         self._catalog = catalog
         self._profile = profile or RoutingProfile()
-        self._cards = tuple(make_card(tool) for tool in catalog.tools.values())
+        tools = tuple(catalog.tools.values())
+        probes, own = probes_of(tools), own_listings_of(tools)
+        self._cards = tuple(
+            make_card(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools
+        )
         self._by_name = {card.name: card for card in self._cards}
+        self._actions = {(card.domain, card.action) for card in self._cards}
+        self._verbs = {(card.domain, stem(card.verb)) for card in self._cards}
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
         self._producers = Producers(self._cards)
@@ -110,6 +131,14 @@ class Router:
         """The selection together with the features that led to it."""
         return self._attempt(text, context or RouteContext(), now)
 
+    def read(
+        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
+    ) -> IntentFrame:
+        """What is understood of a request before any tool is looked at; see `route`."""
+        context = context or RouteContext()
+        clauses, slots, _ = self._understand(text, context, now)
+        return frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
+
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
         """How strongly the words of a text speak for the tool they fit best, 0 and up.
 
@@ -125,7 +154,11 @@ class Router:
 
     def fits(self, text: str) -> bool:
         """Whether any tool of the catalog can do what the text asks."""
-        strength = self._scorer.strength(content_stems(text), read_slots(text, now=None))
+        slots = read_slots(text, now=None)
+        names = {word for s in slots if s.kind == "name" for word in content_stems(s.text)}
+        stems = self._read_clause(text, slots, mend=True).stems
+        said = [word for word in stems if word not in names or self._scorer.knows(word)]
+        strength = self._scorer.strength(said, slots)
         return strength >= self._profile.fits and self._knows_order(text)
 
     def _knows_order(self, text: str) -> bool:
@@ -134,10 +167,12 @@ class Router:
         "Sell my car" where nothing is sold, or "book me a massage" where nobody gives any, shares
         a word with tools that do something else.
         """
-        reading = read_clause(text, verbs=self._vocabulary.verbs)
+        reading = self._read_clause(text, (), mend=True)
         ordered = _ORDER.match(without_lead(text))
         verb = ordered["verb"].lower() if ordered else ""
         if verb and verb not in STOP_WORDS and not reading.is_negated and not is_verb(verb):
+            if reading.verb != verb and reading.action is not Action.UNKNOWN:
+                return True
             return self._scorer.knows(stem(verb))
         if not reading.asks_side_effect or not self._is_vague(reading.verb):
             return True
@@ -185,33 +220,130 @@ class Router:
     def _read(
         self, text: str, context: RouteContext, now: datetime | None, deadline: Deadline
     ) -> _Reading:
+        """The text as it is written; where nothing fits that, as it may have been meant."""
+        reading = self._read_as(text, context, now, deadline)
+        if reading.strength >= self._profile.fits or self._mended(text) == text:
+            return reading
+        meant = self._read_as(text, context, now, deadline, mend=True)
+        return meant if meant.strength > reading.strength else reading
+
+    def _read_as(
+        self,
+        text: str,
+        context: RouteContext,
+        now: datetime | None,
+        deadline: Deadline,
+        *,
+        mend: bool = False,
+    ) -> _Reading:
         """The frame of the text, and the feature tables of the whole and of each clause."""
-        verbs = self._vocabulary.verbs
-        spans = clause_spans(text, verbs=verbs)
-        clauses = [read_clause(text[start:end], verbs=verbs) for start, end in spans]
-        slots = read_slots(text, now=now)
+        clauses, slots, own = self._understand(text, context, now, mend=mend)
         deadline.check("reading")
         frame = frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
         clauses = _with_unwanted(clauses)
-        whole = self._score_whole([clauses[i] for i in asked], slots, context)
+        wanted = [clauses[i] for i in asked]
+        near, embedder = self._nearness(wanted)
+        deadline.check("embedding")
+        whole = self._score_whole(wanted, slots, context, near[0])
         deadline.check("scoring")
         parts: list[ScoreTable] = []
         if len(asked) > 1:
-            for i in asked:
-                own = [s for s in slots if spans[i][0] <= s.position < spans[i][1]]
-                parts.append(self._scorer.score(clauses[i], own, context))
+            for at, i in enumerate(asked, start=1):
+                likely = _likely(clauses[i], context)
+                parts.append(self._scorer.score(clauses[i], own[i], likely, near[at]))
                 deadline.check("scoring")
-        return _Reading(frame, slots, tuple(clauses[i] for i in asked), whole, tuple(parts))
+        return _Reading(frame, slots, tuple(wanted), whole, tuple(parts), embedder)
+
+    def _understand(
+        self, text: str, context: RouteContext, now: datetime | None, *, mend: bool = False
+    ) -> tuple[list[ClauseReading], tuple[Slot, ...], list[list[Slot]]]:
+        """The clauses, follow-ups completed; all values; and the values of each clause."""
+        verbs = self._vocabulary.verbs
+        spans = clause_spans(text, verbs=verbs)
+        slots = read_slots(text, now=now)
+        own = [[s for s in slots if start <= s.position < end] for start, end in spans]
+        clauses = [
+            self._read_clause(text[start:end], values, mend=mend)
+            for (start, end), values in zip(spans, own, strict=True)
+        ]
+        return (
+            resolve(
+                clauses,
+                own,
+                context,
+                cards=self._by_name,
+                skill=self._skill,
+                owner=self._owner,
+                verbs=verbs,
+            ),
+            slots,
+            own,
+        )
+
+    def _owner(self, verb: str) -> str:
+        """The only domain that has the verb; empty when none or several have."""
+        owners = [domain for domain, own in self._verbs if own == stem(verb)]
+        return owners[0] if len(owners) == 1 else ""
+
+    def _read_clause(
+        self, clause: str, slots: Sequence[Slot], *, mend: bool = False
+    ) -> ClauseReading:
+        """One clause; `mend`, or if it says nothing that is known: its slips read as meant."""
+        read = read_clause(clause, verbs=self._vocabulary.verbs)
+        things = [word for name in read.objects for word in content_stems(name)]
+        told = not things or any(self._scorer.knows(word) for word in things)
+        if told and read.action is not Action.UNKNOWN and not mend:
+            return read
+        meant = self._mended(clause, slots)
+        if meant == clause:
+            return read
+        return replace(read_clause(meant, verbs=self._vocabulary.verbs), text=clause)
+
+    def _mended(self, text: str, slots: Sequence[Slot] = ()) -> str:
+        """The text with the catalog's words in place of their slips, values left alone."""
+        values = {word for slot in slots for word in tokens(slot.text)}
+
+        def mended(match: re.Match[str]) -> str:
+            word = match.group()
+            if word in values or word in STOP_WORDS or is_verb(word):
+                return word
+            return self._vocabulary.meant(stem(word)) or word
+
+        return _PLAIN_WORD.sub(mended, text)
+
+    def _skill(self, domain: str, clause: ClauseReading) -> int:
+        """2 where the domain has a tool with the clause's verb, 1 for its action, else 0."""
+        if (domain, stem(clause.verb)) in self._verbs:
+            return 2
+        return int((domain, clause.action) in self._actions)
+
+    def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:
+        """How near the cards are to all clauses as one text, then to each; and how that went."""
+        nothing: list[Floats | None] = [None] * (len(clauses) + 1)
+        if self._similarity is None or not clauses:
+            return nothing, ""
+        texts = [c.text for c in clauses]
+        try:
+            rows = self._similarity.of([". ".join(texts), *(texts if len(texts) > 1 else ())])
+        except EmbedderUnavailable as error:
+            return nothing, error.reason
+        except Exception as error:  # whatever an embedder does, the other features decide
+            return nothing, f"{type(error).__name__} in the embedder"
+        return [*rows], USED
 
     def _score_whole(
-        self, clauses: Sequence[ClauseReading], slots: Sequence[Slot], context: RouteContext
+        self,
+        clauses: Sequence[ClauseReading],
+        slots: Sequence[Slot],
+        context: RouteContext,
+        near: Floats | None,
     ) -> ScoreTable | None:
         """The table of all clauses as one text; where no word tells, that of the mission's goal."""
         if not clauses:
             return None
         whole = joined(clauses)
-        table = self._scorer.score(whole, slots, context)
+        table = self._scorer.score(whole, slots, _likely(whole, context), near)
         if table.strength == 0 and context.goal not in ("", whole.text):
             return self._scorer.score(read_clause(context.goal), slots, context)
         return table
@@ -239,6 +371,7 @@ class Router:
             scores=dict(ranked[:_SCORES_KEPT]),
             prerequisites=prerequisites,
             catalog_size=len(self._cards),
+            embedder=reading.embedder,
         )
         texts = [c.text for c in reading.clauses]
         return Explanation(selection, tuple(zip(texts, reading.tables, strict=False)))
@@ -269,6 +402,13 @@ def fail_open(catalog: Catalog, reason: str) -> Selection:
         frame=IntentFrame(),
         catalog_size=len(catalog.tools),
     )
+
+
+def _likely(clause: ClauseReading, context: RouteContext) -> RouteContext:
+    """The context with the domain that the clause is likely about as the agent's own."""
+    if not clause.likely or clause.likely in context.domains:
+        return context
+    return context.model_copy(update={"domains": (*context.domains, clause.likely)})
 
 
 def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:

@@ -10,6 +10,7 @@ from orchestrator.intent import Slot
 from orchestrator.routing.agreement import action_agreement, effect_agreement
 from orchestrator.routing.cards import CapabilityCard
 from orchestrator.routing.columns import CardColumns, Rows
+from orchestrator.routing.embedding import closeness
 from orchestrator.routing.evidence import FIELDS, Evidence, EvidenceIndex
 from orchestrator.routing.fit import UNTYPED
 from orchestrator.routing.frame import ClauseReading
@@ -17,7 +18,7 @@ from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import content_stems
+from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, content_stems, stem
 
 FEATURES: Final = (
     *FIELDS,
@@ -29,9 +30,15 @@ FEATURES: Final = (
     "slots",
     "agent",
     "negated",
+    "own",
+    "embedding",
     "learned",
 )
 _SHORTLIST = 64
+_NEAREST = 16
+"""So many of the cards that an embedder finds nearest are looked at, whatever words they share."""
+_REFERENCE: Final = stem("reference")
+"""Tools that look up a call by its reference are for requests that speak of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +78,31 @@ class Scorer:
         self._vocabulary = vocabulary
         self._profile = profile
         self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
+        self._probes = np.array([card.is_probe for card in cards], dtype=bool)
+        self._shows_own = np.array([card.shows_own for card in cards], dtype=float)
         self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self._index = EvidenceIndex(cards, profile)
         self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self._index.idf)
 
     def score(
-        self, reading: ClauseReading, slots: Sequence[Slot], context: RouteContext
+        self,
+        reading: ClauseReading,
+        slots: Sequence[Slot],
+        context: RouteContext,
+        near: Floats | None = None,
     ) -> ScoreTable:
-        """The feature table of one text over its most promising candidates."""
+        """The feature table of one text over its most promising candidates.
+
+        `near` is how near an embedder sees each card, shape (n_cards,); None without one.
+        """
         evidence = self._index.find(reading.stems, values=value_stems(slots))
         rows = self._shortlist(evidence, context)
+        if near is not None:
+            rows = np.union1d(rows, np.argsort(-near, kind="stable")[:_NEAREST])
+        if _REFERENCE not in reading.stems:
+            rows = rows[~self._probes[rows]]
         features = self._word_features(evidence, rows)
+        features["embedding"] = np.zeros(len(rows)) if near is None else closeness(near)[rows]
         features |= self._card_features(rows, reading, slots, context)
         table = np.stack([features[name] for name in FEATURES])
         fused = self._weights @ table
@@ -139,12 +160,20 @@ class Scorer:
             "slots": columns.slot_use(slots, rows),
             "agent": self._own(context)[columns.domain[rows]],
             "negated": columns.naming(reading.unwanted, rows),
+            "own": self._shows_own[rows] * _ownership(reading),
             "learned": self._learned[rows],
         }
 
     def _own(self, context: RouteContext) -> Floats:
         """1 for each domain that is the agent's own, else 0; shape (n_domains,)."""
         return np.array([float(d in context.domains) for d in self._vocabulary.domains])
+
+
+def _ownership(reading: ClauseReading) -> float:
+    """1 where what somebody has is asked for, -0.5 where nothing says so, 0 for orders."""
+    if reading.action in SIDE_EFFECT_ACTIONS:
+        return 0.0
+    return 1.0 if reading.is_own else -0.5
 
 
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:

@@ -1,11 +1,14 @@
 """What the router answers: the tools forwarded to the planner, and why."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from orchestrator.intent import IntentFrame
 from orchestrator.record import Record
+
+USED: Final = "used"
+"""What a selection says of an embedder that answered."""
 
 Band = Literal["crisp", "moderate", "multi_step", "side_effect", "fail_open"]
 
@@ -19,6 +22,8 @@ class RouteContext(Record):
     """Names of the values that the leg already holds: inputs, facts, earlier answers."""
     last_error: str | None = None
     """What the last tool call of the leg failed with."""
+    earlier: tuple[str, ...] = ()
+    """Names of the tools that were called before, the last first: what "it" is about."""
     domains: tuple[str, ...] = ()
     """The agent's domains; empty when it may use every tool."""
 
@@ -38,14 +43,20 @@ class Selection(Record):
         default=(), description="those of `tools` that are there to feed another"
     )
     catalog_size: int
+    embedder: str = Field(
+        default="", description="'' without one, else 'used', or why it was left out"
+    )
 
     @property
     def headers(self) -> dict[str, str]:
         """The x-orqen-* trace headers of this selection."""
         routing = "fail_open" if self.band == "fail_open" else "semantic"
-        return {
+        headers = {
             "x-orqen-tools-input": str(self.catalog_size),
             "x-orqen-tools-output": str(len(self.tools)),
             "x-orqen-prune-ratio": f"{len(self.tools)}/{self.catalog_size}",
             "x-orqen-routing": routing,
         }
+        if self.embedder:
+            headers["x-orqen-embedder"] = "used" if self.embedder == USED else "left_out"
+        return headers

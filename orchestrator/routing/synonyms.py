@@ -30,10 +30,11 @@ _GROUPS = """
     book novel
     author writer
     article story post
+    yesterday past previous history
     news headline
     plane flight fly airline airfare
     airport terminal
-    hotel accommodation lodging room stay motel inn
+    hotel accommodation lodging room stay motel inn sleep overnight
     car vehicle auto automobile
     taxi cab ride car
     train rail railway

@@ -20,6 +20,7 @@ class FrameTrace(Record):
     verb: str = Field(default="", description="only if it is one of the router's own verbs")
     slot_kinds: tuple[SlotKind, ...] = ()
     objects: int = 0
+    references: int = 0
     clauses: int = 0
     side_effect_allowed: bool = False
     previous_tool_error: bool = False
@@ -40,6 +41,7 @@ class RouteRecord(Record):
     tools: tuple[str, ...] = Field(description="forwarded; empty when all of the catalog were")
     prerequisites: tuple[str, ...] = ()
     catalog_size: int
+    embedder: str = Field(default="", description="as in the selection")
     scores: dict[str, float] = Field(description="fused score of the best candidates, best first")
     shadows: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="what other ways to choose would have forwarded"
@@ -83,6 +85,7 @@ def record_of(
         tools=() if is_open else selection.tools,
         prerequisites=selection.prerequisites,
         catalog_size=selection.catalog_size,
+        embedder=selection.embedder,
         scores=selection.scores,
         shadows=shadows_of(selection),
         called=called,
@@ -108,6 +111,7 @@ def _frame_trace(frame: IntentFrame) -> FrameTrace:
         verb=frame.verb if is_verb(frame.verb) else "",
         slot_kinds=tuple(slot.kind for slot in frame.slots),
         objects=len(frame.objects),
+        references=len(frame.references),
         clauses=len(frame.clauses),
         side_effect_allowed=frame.side_effect_allowed,
         previous_tool_error=frame.previous_tool_error,

@@ -6,11 +6,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from orchestrator.intent import Action
 from orchestrator.routing.cards import CapabilityCard
+from orchestrator.routing.synonyms import synonyms_of
 from orchestrator.routing.terms import Floats, TermIndex
+from orchestrator.routing.words import action_of_stem
 
 _TAG_WEIGHT, _NAME_WEIGHT, _TEXT_WEIGHT, _EXAMPLE_WEIGHT = 3.0, 2.0, 1.0, 1.0
 _SATURATION = 3.0
+_SHORTEST_SLIP = 5
 
 
 class CatalogVocabulary:
@@ -20,13 +24,31 @@ class CatalogVocabulary:
         """Learn from the cards; no domain is known beforehand."""
         counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         verbs: set[str] = set()
+        named: set[str] = set()
         for card in cards:
             _count_words(counts[card.domain], card)
+            named.update(card.name_stems, card.tag_stems)
             if card.verb:
                 verbs.add(card.verb)
         self.domains = tuple(sorted(counts))
         self.verbs = frozenset(verbs)
+        self._known = frozenset(word for count in counts.values() for word in count)
+        self._slips = _slips(named)
+        self._named = frozenset(named)
         self._index = _domain_index([counts[domain] for domain in self.domains])
+
+    def meant(self, word: str) -> str:
+        """The stem in names or tags that a mistyped stem is a slip of; empty when it is of none.
+
+        A slip is a letter too many or too few, or two that changed places, after the first letter.
+        Another letter in its place is none: that is how different words differ. What the catalog
+        or the lexicon of verbs and synonyms knows is not mistyped.
+        """
+        if len(word) < _SHORTEST_SLIP or word in self._known or _is_common(word):
+            return ""
+        found = {near for near in (*_shorter(word), *_swapped(word)) if near in self._named}
+        found |= {self._slips[word]} if word in self._slips else set()
+        return found.pop() if len(found) == 1 else ""
 
     def domain_array(self, stems: Iterable[str]) -> Floats:
         """How strongly the words speak for each of `domains`; shape (n_domains,).
@@ -48,6 +70,28 @@ class CatalogVocabulary:
             return None, 0.0
         best = len(scores) - 1 - int(scores[::-1].argmax())
         return self.domains[best], float(scores[best]) / whole
+
+
+def _is_common(word: str) -> bool:
+    return bool(synonyms_of(word)) or action_of_stem(word) is not Action.UNKNOWN
+
+
+def _slips(words: Iterable[str]) -> dict[str, str]:
+    """What a word is with one letter left out, to the word; left out where two words meet."""
+    found: dict[str, str] = {}
+    for word in words:
+        if len(word) > _SHORTEST_SLIP:
+            for short in set(_shorter(word)):
+                found[short] = "" if found.get(short, word) != word else word
+    return {short: word for short, word in found.items() if word}
+
+
+def _shorter(word: str) -> Iterable[str]:
+    return (word[:i] + word[i + 1 :] for i in range(1, len(word)))
+
+
+def _swapped(word: str) -> Iterable[str]:
+    return (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 1))
 
 
 def _count_words(count: dict[str, float], card: CapabilityCard) -> None:

@@ -49,12 +49,13 @@ _VERB_CLASSES: Final[dict[Action, str]] = {
         rent report request reserve save schedule setup start store submit subscribe upload write
     """,
     Action.CANCEL: """
-        abort cancel clear delete destroy discard drop erase remove rescind retract revoke stop
+        abort annul cancel clear delete destroy discard ditch drop erase remove rescind retract
+        revoke scrap stop trash
         terminate unblock undo unfollow uninstall unregister unsubscribe void withdraw
     """,
     Action.SEND: """
         alert announce ask broadcast call contact dm email forward inform invite mail message notify
-        ping post remind reply respond send share tell text
+        ping post remind reply respond send share tell text warn
     """,
     Action.PAY: """
         bill charge deposit donate invoice pay refund reimburse remit settle tip transfer wire
@@ -77,6 +78,7 @@ _PHRASAL: Final[dict[tuple[str, str], Action]] = {
     ("call", "off"): Action.CANCEL,
     ("take", "back"): Action.CANCEL,
     ("let", "know"): Action.SEND,
+    ("get", "back"): Action.CANCEL,
     ("tell", "me"): Action.READ,
     ("show", "me"): Action.SEARCH,
     ("send", "me"): Action.READ,
@@ -148,6 +150,12 @@ def action_of(word: str, following: str = "") -> Action:
     `following` is the next word: "look up" and "tell me" are other verbs than "look" and "tell".
     """
     return _PHRASAL.get((word, following)) or _VERBS.get(word, Action.UNKNOWN)
+
+
+def reverses(word: str) -> str:
+    """The verb that a verb undoes: share of unshare; empty where there is none."""
+    base = word.removeprefix("un")
+    return base if base != word and word not in _VERBS and base in _VERBS else ""
 
 
 def is_verb(word: str) -> bool:

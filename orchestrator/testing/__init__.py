@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         installed_in_background,
     )
     from orchestrator.testing.leftovers import Leftover, assert_nothing_left, find_leftovers
-    from orchestrator.testing.memory import MadeUpSecrets, MemoryPii, MemorySecrets
+    from orchestrator.testing.memory import MadeUpSecrets, MemoryGrants, MemoryPii, MemorySecrets
     from orchestrator.testing.script import Script, ScriptedPlanner
     from orchestrator.testing.world import FakeCall, FakeWorld, Hold
 
@@ -28,7 +28,7 @@ _HOMES = {
     "fakes": ("fake_leg", "fake_tool", "states_of"),
     "installation": ("QUICK", "Installation", "installed", "installed_in_background"),
     "leftovers": ("Leftover", "assert_nothing_left", "find_leftovers"),
-    "memory": ("MadeUpSecrets", "MemoryPii", "MemorySecrets"),
+    "memory": ("MadeUpSecrets", "MemoryGrants", "MemoryPii", "MemorySecrets"),
     "script": ("Script", "ScriptedPlanner"),
     "world": ("FakeCall", "FakeWorld", "Hold"),
 }
@@ -43,6 +43,7 @@ __all__ = [
     "Installation",
     "Leftover",
     "MadeUpSecrets",
+    "MemoryGrants",
     "MemoryPii",
     "MemorySecrets",
     "Script",

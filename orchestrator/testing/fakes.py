@@ -13,6 +13,8 @@ def fake_tool(
     name: str,
     *,
     undo: str | None = None,
+    undo_with: JsonObject | None = None,
+    cancels: str | None = None,
     card_type: str | None = None,
     effect: Effect | None = None,
     idempotent: bool = True,
@@ -33,8 +35,10 @@ def fake_tool(
     Args:
         name: the operationId.
         undo: the operationId of the cancel tool; it need not be in the world.
+        undo_with: how the cancel tool's inputs are filled, by runtime expressions.
+        cancels: the operationId of the tool that this one undoes.
         card_type: of the card that must be approved; None when nothing is asked.
-        effect: by default an obligation when `undo` is given, else a read.
+        effect: by default an obligation when `undo` is given, a cancel with `cancels`, else a read.
         idempotent: whether it takes an idempotency key, and so may be called again.
         max_attempts: of its cancel, before it is parked.
         on_failure: what becomes of it then.
@@ -44,7 +48,9 @@ def fake_tool(
     compensation = None
     if undo is not None:
         compensation = Compensation(
-            cancel=ToolCallTemplate(tool=undo), max_attempts=max_attempts, on_failure=on_failure
+            cancel=ToolCallTemplate(tool=undo, arguments=undo_with or {}),
+            max_attempts=max_attempts,
+            on_failure=on_failure,
         )
     return Tool(
         name=name,
@@ -52,12 +58,19 @@ def fake_tool(
         domain="fake",
         summary=name.replace("_", " ").capitalize(),
         input_schema=input_schema or {"type": "object", "additionalProperties": True},
-        effect=effect or (Effect.OBLIGATION if undo else Effect.READ),
+        effect=effect or _effect(undo, cancels),
+        cancel_for=cancels,
         card_type=card_type,
         compensation=compensation,
         pii_fields=tuple(personal),
         idempotency_header="Idempotency-Key" if idempotent else None,
     )
+
+
+def _effect(undo: str | None, cancels: str | None) -> Effect:
+    if undo is not None:
+        return Effect.OBLIGATION
+    return Effect.CANCEL if cancels is not None else Effect.READ
 
 
 def fake_leg(

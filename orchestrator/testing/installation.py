@@ -25,13 +25,14 @@ from orchestrator.adapters.http import ToolClient
 from orchestrator.adapters.pii import FilePiiVault
 from orchestrator.adapters.transport import CheckedTransport
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client import MissionClient, MissionHandle, new_mission_id
+from orchestrator.client import MissionClient, MissionHandle
 from orchestrator.mission import MissionPolicy, MissionRequest
 from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.decision import StepDecision
 from orchestrator.routing.router import Router
 from orchestrator.sandbox import Playbook, RunningSandbox, redirected, running_sandbox
 from orchestrator.settings import Settings
+from orchestrator.starting import new_mission_id
 from orchestrator.testing.arguments import make_up_person
 from orchestrator.testing.memory import MadeUpSecrets
 from orchestrator.testing.script import ScriptedPlanner, ScriptedRouter

@@ -1,4 +1,4 @@
-"""Credentials and personal fields that are in memory only."""
+"""Credentials, personal fields and used grants that are in memory only."""
 
 from collections.abc import Mapping
 
@@ -67,3 +67,16 @@ class MadeUpSecrets:
     def get(self, name: str) -> str:
         """The value of a secret: the same again and again, and plainly none."""
         return f"made-up-{name}"
+
+
+class MemoryGrants:
+    """Used grants in memory: for one process, and gone with it."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, str] = {}
+
+    def claim(self, digest: str, user: str) -> str | None:
+        """Who used this grant before; None when nobody had, and `user` does now."""
+        before = self._users.get(digest)
+        self._users.setdefault(digest, user)
+        return before

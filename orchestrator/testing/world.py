@@ -13,7 +13,7 @@ from temporalio.client import Client
 from activities.boundary import heartbeats, translated_errors
 from activities.rollback import RollbackActivities
 from activities.sweep import SweepActivities
-from activities.tools import ToolActivities, check_grant
+from activities.tools import ToolActivities, check_grant, with_undo_arguments
 from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
@@ -49,7 +49,7 @@ from orchestrator.planning.decision import (
 from orchestrator.record import Record
 from orchestrator.routing.selection import Selection
 from orchestrator.saga import Obligation, UndoOutcome
-from orchestrator.testing.memory import MemoryPii, MemorySecrets
+from orchestrator.testing.memory import MemoryGrants, MemoryPii, MemorySecrets
 
 DecideStep = StepDecision | Callable[[StepContext], StepDecision]
 """A decision, or what makes one from all that the planner of the step was told."""
@@ -141,7 +141,7 @@ class FakeWorld:
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
         wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
-        self._called = ToolActivities(catalogs, wire)
+        self._called = ToolActivities(catalogs, wire, MemoryGrants())
         self._undone = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
         self._stranded: tuple[tuple[str, ...], ...] = ((),)
@@ -285,7 +285,8 @@ class FakeWorld:
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
-        return await played(call) if callable(played) else played
+        outcome = await played(call) if callable(played) else played
+        return with_undo_arguments(self.catalog.tool(call.tool), call, outcome)
 
     @activity.defn(name=contracts.UNDO_OBLIGATION)
     async def _undo_obligation(self, undo: UndoInput) -> UndoOutcome:

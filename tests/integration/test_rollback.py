@@ -12,7 +12,13 @@ from orchestrator.client import MissionClient, MissionHandle
 from orchestrator.confirm import ConfirmationCard
 from orchestrator.contracts import leg_workflow_id, rollback_workflow_id
 from orchestrator.demo import DINNER, TRIP
-from orchestrator.mission import MissionPolicy, MissionRequest, MissionResult, MissionStatus
+from orchestrator.mission import (
+    LegStatus,
+    MissionPolicy,
+    MissionRequest,
+    MissionResult,
+    MissionStatus,
+)
 from orchestrator.saga import ObligationState
 from orchestrator.sandbox import FaultRule
 from orchestrator.sandbox.faults import FaultKind
@@ -129,13 +135,15 @@ async def test_calls_lost_for_good_end_with_nothing_booked_and_nothing_twice(
     """What happened behind lost answers is found and cancelled; what did not happen is void.
 
     Side by side, for each waits until its call can no longer arrive: the request of a table is
-    lost, the answers of a rental and of a hotel are, each time.
+    lost, the answers of a rental and of a hotel are, each time, and a flight is booked seconds
+    after its leg has given up.
     """
     await sandbox.set_faults(
         [
             FaultRule(operation_id="dining_reserve_table", kind="drop_before"),
             FaultRule(operation_id="car_book_offer", kind="drop_after"),
             FaultRule(operation_id="hotel_book_room", kind="status_after", status=500),
+            FaultRule(operation_id="flight_book_offer", kind="latency", delay_s=4.0),
         ]
     )
     started = [
@@ -144,6 +152,7 @@ async def test_calls_lost_for_good_end_with_nothing_booked_and_nothing_twice(
             "Reserve a table for two in Lisbon on 2026-12-04 at 20:00",
             "Rent a car in Lisbon from 2026-12-03 to 2026-12-06",
             "Reserve a hotel in Lisbon from 2026-12-03 to 2026-12-06",
+            "Book a flight from Berlin to Lisbon on 2026-12-03",
         )
     ]
     table, *happened = await asyncio.gather(*(run_to_end(mission) for mission in started))
@@ -159,6 +168,11 @@ async def test_calls_lost_for_good_end_with_nothing_booked_and_nothing_twice(
         assert [e["kind"] for e in effects] == ["create", "cancel"]
         assert effects[-1]["at"] >= f"{lost.deadline:%Y-%m-%dT%H:%M:%SZ}"
         assert await sandbox.live(result.mission_id) == []
+    late = happened[-1]
+    gave_up = late.legs[0].steps[-1].at
+    assert gave_up is not None
+    (booked, _) = await sandbox.ledger(late.mission_id)
+    assert booked["at"] > f"{gave_up + timedelta(seconds=1):%Y-%m-%dT%H:%M:%SZ}"
 
 
 async def test_a_provider_that_is_down_for_a_while_is_waited_for(
@@ -279,6 +293,26 @@ async def test_terminating_a_mission_does_not_stop_its_rollback(
     assert report.parked == ()
     assert [e["kind"] for e in await sandbox.ledger(mission.mission_id)] == ["create", "cancel"]
     assert await sandbox.live(mission.mission_id) == []
+
+
+async def test_a_leg_that_somebody_terminates_loses_the_mission(
+    client: MissionClient, sandbox: Witness
+) -> None:
+    """The mission learns of it at once, and takes back what the other leg had reserved."""
+    mission = await client.start(MissionRequest(goal=DINNER))
+
+    async def terminate_the_message(mission: MissionHandle, card: ConfirmationCard) -> None:
+        if card.tool == "message_send":
+            leg = leg_workflow_id(mission.mission_id, card.leg_id)
+            await client.temporal.get_workflow_handle(leg).terminate("chaos")
+        else:
+            await approve(mission, card)
+
+    result = await run_to_end(mission, terminate_the_message)
+
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert [leg.status for leg in result.legs] == [LegStatus.SUCCEEDED, LegStatus.FAILED]
+    assert [e["kind"] for e in await sandbox.ledger(mission.mission_id)] == ["create", "cancel"]
 
 
 async def pending(client: MissionClient, mission_id: str, leg_id: str) -> set[str]:

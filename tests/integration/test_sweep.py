@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
+
+from temporalio.client import ScheduleActionExecutionStartWorkflow, ScheduleActionResult
 
 from orchestrator import contracts
 from orchestrator.client import MissionClient, MissionHandle
 from orchestrator.confirm import ConfirmationCard
-from orchestrator.contracts import MissionInput, SweepReport
+from orchestrator.contracts import FindStrandedInput, MissionInput, SweepReport
 from orchestrator.demo import TRIP
 from orchestrator.mission import MissionRequest
 from orchestrator.saga import Obligation, RollbackReport
@@ -131,10 +133,41 @@ async def test_the_schedule_follows_the_setting(client: MissionClient) -> None:
 
 
 async def test_a_worker_schedules_the_sweep(client: MissionClient) -> None:
-    """Nobody has to ask for it: it is there once the first worker is."""
+    """Nobody has to ask for it; and each sweep begins shortly before the end of the last one."""
     schedule_id = contracts.sweep_schedule_id("orchestrator")
-    found = await client.temporal.get_schedule_handle(schedule_id).describe()
-    action = found.schedule.action
+    schedule = client.temporal.get_schedule_handle(schedule_id)
+    before = len((await schedule.describe()).info.recent_actions)
+
+    async def swept(times: int) -> list[FindStrandedInput]:
+        await schedule.trigger()
+
+        async def ran() -> list[FindStrandedInput]:
+            found = await schedule.describe()
+            actions = found.info.recent_actions[before:]
+            if len(actions) < times or found.info.running_actions:
+                return []
+            return [await first_search(client, action) for action in actions]
+
+        return await eventually(ran)
+
+    await swept(1)
+    first, second, *_ = await swept(2)
+    found = await schedule.describe()
 
     assert [spec.every for spec in found.schedule.spec.intervals] == [timedelta(minutes=5)]
-    assert getattr(action, "workflow", None) == contracts.SWEEP_WORKFLOW
+    assert first.closed_after is None or before
+    assert second.closed_after is not None
+    assert second.closed_after < datetime.now(UTC) - timedelta(minutes=50)
+
+
+async def first_search(client: MissionClient, ran: ScheduleActionResult) -> FindStrandedInput:
+    """What a sweep looked for first."""
+    assert isinstance(ran.action, ScheduleActionExecutionStartWorkflow)
+    handle = client.temporal.get_workflow_handle(
+        ran.action.workflow_id, run_id=ran.action.first_execution_run_id
+    )
+    async for event in handle.fetch_history_events():
+        scheduled = event.activity_task_scheduled_event_attributes
+        if scheduled.activity_type.name == contracts.FIND_STRANDED:
+            return FindStrandedInput.model_validate_json(scheduled.input.payloads[0].data)
+    raise AssertionError("it looked for nothing")

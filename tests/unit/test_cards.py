@@ -43,11 +43,13 @@ def tool(**more: Any) -> Tool:
 
 
 def card(arguments: JsonObject, *, item: JsonObject | None = None, **more: Any) -> ConfirmationCard:
-    return build_card(tool(**more), arguments, item=item, expires_at=NOW, **CALL)
+    return build_card(
+        tool(**more), arguments, quoted=[item] if item else [], expires_at=NOW, **CALL
+    )
 
 
 def shown(confirmation: ConfirmationCard) -> dict[str, str]:
-    return {line.label: line.value for line in confirmation.lines}
+    return {line.label: line.value for part in confirmation.sections() for line in part.lines}
 
 
 def saw(body: JsonValue) -> Observation:
@@ -133,7 +135,8 @@ def test_values_are_written_for_people() -> None:
             "deposit": {"amount": 1200, "currency": "EUR"},
             "guests": [{"name": "Ada", "adult": True}, {"name": "Bo", "adult": False}],
             "wishes": "w" * 500,
-        }
+        },
+        card_type="structured-confirmation",
     )
 
     assert shown(made)["Deposit"] == "1,200.00 EUR"

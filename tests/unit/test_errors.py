@@ -23,7 +23,9 @@ MADE: tuple[OrchestratorError, ...] = (
     errors.PiiMissing(["name", "passport"]),
     errors.ServerUnreachable("localhost:7233"),
     errors.NoWorker("orchestrator"),
+    errors.EmbedderUnavailable("it answered 503"),
     errors.MissionNotFound("trip"),
+    errors.QueryFailed("trip", "[TMPRL1100] Nondeterminism error"),
 )
 
 

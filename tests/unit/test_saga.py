@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.outcome import ToolOutcome
+from orchestrator.record import JsonObject
 from orchestrator.saga import IllegalTransition, Ledger, Obligation, ObligationState
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -95,13 +96,17 @@ def test_a_commitment_keeps_what_undoing_needs() -> None:
 def test_undoing_goes_backwards_over_all_that_is_live(
     made: Sequence[tuple[ObligationState, int]],
 ) -> None:
-    """Exactly the live obligations, the last settled (or else last written) first."""
+    """Exactly the live obligations, the last committed first, however long ago they were parked.
+
+    One that was never known to be counts from when it was written.
+    """
     ledger = Ledger(
         obligations=tuple(
             obligation(number).model_copy(
                 update={
                     "state": state,
-                    "settled_at": None if state is S.INTENDED else NOW + timedelta(seconds=seconds),
+                    "committed_at": NOW + timedelta(seconds=seconds) if number % 2 else None,
+                    "settled_at": NOW + timedelta(seconds=1000 - seconds),
                     "written_at": NOW + timedelta(seconds=seconds),
                 }
             )
@@ -111,7 +116,7 @@ def test_undoing_goes_backwards_over_all_that_is_live(
 
     order = ledger.undo_order()
 
-    times = [o.settled_at or o.written_at for o in order]
+    times = [o.committed_at or o.written_at for o in order]
     assert times == sorted(times, reverse=True)
     assert {o.obligation_id for o in order} == {
         o.obligation_id for o in ledger.obligations if o.is_live
@@ -136,6 +141,25 @@ def test_merging_orders_by_the_time_of_writing() -> None:
     merged = Ledger.merged([Ledger(obligations=(first, third)), Ledger(obligations=(second,))])
 
     assert merged.obligations == (first, second, third)
+
+
+@pytest.mark.parametrize("body", [None, {"booking_id": "b1"}], ids=["no answer", "an answer"])
+def test_a_retry_goes_back_to_what_it_was_before_it_was_parked(body: JsonObject | None) -> None:
+    """Committed stays committed, though its answer was empty; unclear stays unclear."""
+    committed = obligation().answered(ToolOutcome(kind="succeeded", body=body), at=NOW)
+    unclear = obligation().answered(ToolOutcome(kind="unknown"), at=NOW)
+
+    for before in (committed, unclear):
+        parked = before.given_up(at=NOW, note="refused")
+        assert parked.resolved("retry", at=NOW, note="ops").state is before.state
+
+
+def test_only_what_is_parked_can_be_resolved() -> None:
+    """An operator's word moves nothing else."""
+    committed = obligation().moved(S.COMMITTED, at=NOW)
+    for resolution in ("retry", "accept"):
+        with pytest.raises(IllegalTransition):
+            committed.resolved(resolution, at=NOW, note="ops")
 
 
 def test_giving_up_parks_or_lets_go_as_the_contract_says() -> None:

@@ -28,6 +28,7 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
 from orchestrator import contracts
+from orchestrator.adapters.workflow_runner import TaskOrderedRunner
 from orchestrator.budget import Money
 from orchestrator.catalog.tool import Effect
 from orchestrator.confirm import (
@@ -289,6 +290,7 @@ class Stage:
             task_queue=self.task_queue,
             workflows=ALL_WORKFLOWS,
             activities=self.world.activities(),
+            workflow_runner=TaskOrderedRunner(),
         )
 
     async def start(

@@ -60,6 +60,23 @@ async def test_values_that_were_not_asked_for_are_refused(stage: Stage, world: F
     assert result.status is MissionStatus.SUCCEEDED
 
 
+async def test_a_value_that_its_field_does_not_take_is_refused(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """One sentence names the field and what it takes; nothing of the answer enters history."""
+    mission, question = await at_the_question(stage, world)
+
+    refusal = await mission.refusal(mission.answer(question, {"seat": 12, "meal": "none"}))
+    still = (await mission.waiting("flight")).question
+    await mission.answer(question, {"seat": "12A", "meal": "none"})
+    result = await mission.end()
+
+    assert refusal.type == "AnswerInvalid"
+    assert refusal.message == f"{question.question_id}: seat must be a string"
+    assert still == question
+    assert result.status is MissionStatus.SUCCEEDED
+
+
 async def test_an_answer_to_another_question_is_refused(stage: Stage, world: FakeWorld) -> None:
     """Only the open question of the leg takes an answer."""
     mission, question = await at_the_question(stage, world)

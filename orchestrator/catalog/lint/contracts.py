@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.bundle import FILES_KEY
+from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
 from orchestrator.catalog.contract import DEFAULT_CARD, NEIGHBOURS, input_name, read_server
 from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.subject import Subject
@@ -29,8 +30,6 @@ CARD_TYPES = frozenset(
         "structured-reservation",
     }
 )
-CARD_TYPES_KEY = "x-orchet-card-types"
-"""Where a document lists the card types of its own, at its root."""
 
 
 def known_keywords(subject: Subject) -> Iterator[Problem]:
@@ -110,14 +109,44 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
     said = subject.said("x-orchet-requires-confirmation")
     if said is None or not isinstance(said.value, str):
         return
-    own = subject.operation.root.at(CARD_TYPES_KEY)
-    declared = own.value if own is not None and isinstance(own.value, list) else ()
-    if said.value not in CARD_TYPES and said.value not in declared:
+    if said.value not in CARD_TYPES | declared_types(subject.operation.root).keys():
         yield Problem(
             said.pointer,
             f"the card type {said.value!r} of {subject.name} is not known",
             f"use one of {', '.join(sorted(CARD_TYPES))}, or list it under {CARD_TYPES_KEY}",
         )
+
+
+def layout_has_facts(subject: Subject) -> Iterator[Problem]:
+    """ORC053: a declared card's layout names inputs, or properties of answers."""
+    if subject.tool is None or subject.tool.card_layout is None:
+        return
+    known = {*subject.tool.properties, *_answered(subject)}
+    place = declared_types(subject.operation.root)[subject.tool.card_type or ""]
+    for section in subject.tool.card_layout.sections:
+        for field in section.fields:
+            if field.name.split(".")[0] not in known:
+                yield Problem(
+                    place.pointer,
+                    f"the layout of {subject.tool.card_type!r} shows {field.name!r}, which is no "
+                    f"input of {subject.name} and in no answer of its document",
+                    "name an input, or a property of an answer about the same thing",
+                )
+
+
+def _answered(subject: Subject) -> Iterator[str]:
+    """Names of all properties in the answers of the tools of a document."""
+    left: list[object] = [
+        peer.tool.output_schema for peer in subject.peers.values() if peer.tool is not None
+    ]
+    while left:
+        schema = left.pop()
+        if isinstance(schema, dict):
+            properties = schema.get("properties")
+            yield from properties if isinstance(properties, dict) else ()
+            left += schema.values()
+        elif isinstance(schema, list):
+            left += schema
 
 
 def pii_fields_exist(subject: Subject) -> Iterator[Problem]:

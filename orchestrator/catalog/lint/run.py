@@ -64,6 +64,7 @@ RULES: tuple[Rule, ...] = (
     Rule("ORC050", "note", "A call can be repeated", rollback.takes_idempotency_key),
     Rule("ORC051", "warning", "Settings stand where they count", rollback.settings_need_cancels),
     Rule("ORC052", "warning", "A reference is the caller's own", rollback.reference_is_own),
+    Rule("ORC053", "warning", "A card's layout shows what is there", contracts.layout_has_facts),
 )
 """Rules on single tools."""
 

@@ -28,7 +28,14 @@ from orchestrator.client import MissionClient
 from orchestrator.mission import MissionRequest, MissionStatus
 from orchestrator.planning.decision import CallTool
 from orchestrator.settings import Settings
-from orchestrator.testing import FakeWorld, MemoryPii, MemorySecrets, fake_leg, run_to_end
+from orchestrator.testing import (
+    FakeWorld,
+    MemoryGrants,
+    MemoryPii,
+    MemorySecrets,
+    fake_leg,
+    run_to_end,
+)
 from workflows import ALL_WORKFLOWS
 
 QUEUE = "privacy-spans"
@@ -132,7 +139,7 @@ async def test_planners_and_traces_see_handles_while_the_provider_gets_values(
     world.plan(fake_leg("trip"))
     world.decide("trip", *CALLS)
     for call in CALLS:
-        world.answer(call.tool, ToolActivities(store, wire).invoke_tool)
+        world.answer(call.tool, ToolActivities(store, wire, MemoryGrants()).invoke_tool)
     client = MissionClient(workflow_env.client, Settings(task_queue=QUEUE, state_dir=tmp_path))
 
     with caplog.at_level(logging.DEBUG):

@@ -17,7 +17,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
 from orchestrator.errors import TransportFailed
 from orchestrator.outcome import ToolOutcome
-from orchestrator.testing import MemoryPii, MemorySecrets, fake_tool
+from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets, fake_tool
 
 PERSONAL = fake_tool("book_flight", undo="cancel_flight", personal=["phone", "traveler_id"])
 
@@ -34,7 +34,7 @@ async def _prepared(vault: MemoryPii, **arguments: Any) -> PreparedCall:
     catalog = Catalog({}, {PERSONAL.name: PERSONAL})
     async with ToolClient(secrets=MemorySecrets(), pii=vault) as tools:
         return await ActivityEnvironment().run(
-            ToolActivities(OneCatalog(catalog), tools).prepare_call,
+            ToolActivities(OneCatalog(catalog), tools, MemoryGrants()).prepare_call,
             PrepareInput(
                 call_id="m.l.1",
                 mission_id="m",
@@ -94,7 +94,9 @@ async def test_a_single_attempt_that_never_left_is_settled(
     )
 
     async def invoke() -> ToolOutcome:
-        return await environment.run(ToolActivities(store, client.as_client).invoke_tool, call)
+        return await environment.run(
+            ToolActivities(store, client.as_client, MemoryGrants()).invoke_tool, call
+        )
 
     if kind is None:
         with pytest.raises(ApplicationError, match="refused"):

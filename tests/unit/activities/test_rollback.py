@@ -15,7 +15,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.contracts import UndoInput
 from orchestrator.errors import TransportFailed
 from orchestrator.outcome import ToolOutcome
-from orchestrator.saga import Obligation, ObligationState, UndoOutcome
+from orchestrator.saga import CancelCall, Obligation, ObligationState, UndoOutcome
 
 Shop = Callable[..., Catalog]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -130,6 +130,23 @@ async def test_a_call_that_no_tool_undoes_is_parked(
     assert client.calls == []
 
 
+async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The ledger keeps a short answer, and all that undoing needs of the long one."""
+    client = scripted({"cancel_order": [CANCELLED]})
+    committed = unclear(
+        shop(),
+        state=ObligationState.COMMITTED,
+        response={"order_id": "o1…"},
+        undo_arguments={"order_id": "o123"},
+    )
+
+    await undo(store, client, committed)
+
+    assert client.calls[0][1]["order_id"] == "o123"
+
+
 async def test_a_refund_is_noted(store: CatalogStore, shop: Shop, scripted: Any) -> None:
     """What came back is kept for the person who reads the ledger."""
     refunded = ToolOutcome.model_validate(
@@ -155,3 +172,115 @@ async def test_a_catalog_that_is_not_here_is_asked_for_again(
 
     assert raised.value.type == "CatalogNotFound"
     assert not raised.value.non_retryable
+
+
+async def test_a_repeated_call_that_is_turned_away_tells_nothing(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """A credential that has expired since does not undo what was booked with it."""
+    turned_away = ToolOutcome(kind="rejected", status=401, reason="token expired")
+    client = scripted({"order_book": [turned_away]})
+
+    outcome = await undo(store, client, unclear(shop(probe=False, by_reference=False)))
+
+    assert outcome.state == "parked"
+    assert "unknown" in outcome.note
+
+
+BY_THE_LEG = CancelCall(
+    call_id="m.1-shop.3",
+    tool="cancel_order",
+    arguments={"order_id": "o1"},
+    names={"order_id": "o1"},
+    idempotency_key="m.1-shop.3",
+    written_at=NOW,
+)
+
+
+@pytest.mark.parametrize("answer", [CANCELLED, MISSING], ids=["done", "gone"])
+async def test_a_legs_unclear_cancel_is_repeated_under_its_own_key(
+    store: CatalogStore, shop: Shop, scripted: Any, answer: ToolOutcome
+) -> None:
+    """Then it is done, now or before; a cancel with another key would be a second one."""
+    client = scripted({"cancel_order": [answer]})
+    committed = unclear(shop(), state=ObligationState.COMMITTED, cancel_call=BY_THE_LEG)
+
+    outcome = await undo(store, client, committed)
+
+    assert outcome.state == "cancelled"
+    assert client.calls == [("cancel_order", {"order_id": "o1"}, "m.1-shop.3")]
+
+
+async def test_a_legs_cancel_that_is_refused_in_the_end_leaves_the_contracts(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """What the planner asked for was wrong; what the contract says is tried all the same."""
+    wrong = ToolOutcome(kind="rejected", status=400, reason="no such field")
+    client = scripted({"cancel_order": [wrong, CANCELLED]})
+    committed = unclear(
+        shop(),
+        state=ObligationState.COMMITTED,
+        response={"order_id": "o1"},
+        cancel_call=BY_THE_LEG,
+    )
+
+    outcome = await undo(store, client, committed)
+
+    assert outcome.state == "cancelled"
+    assert [key for _, _, key in client.calls] == ["m.1-shop.3", f"{CALL_ID}.cancel"]
+
+
+@pytest.mark.parametrize(("sent", "state"), [(True, "cancelled"), (False, "parked")])
+async def test_gone_after_an_unanswered_cancel_is_cancelled(
+    store: CatalogStore, shop: Shop, scripted: Any, sent: bool, state: str
+) -> None:
+    """Without one, a committed booking that nobody finds is for an operator."""
+    client = scripted({"cancel_order": [MISSING]})
+    committed = unclear(
+        shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"}, cancel_sent=sent
+    )
+
+    assert (await undo(store, client, committed)).state == state
+
+
+@pytest.mark.parametrize(
+    ("answer", "counts", "arrived"),
+    [
+        (ToolOutcome(kind="unknown", status=500), True, True),
+        (ToolOutcome(kind="unknown", status=503, retry_after_s=9), False, True),
+        (ToolOutcome(kind="unknown", status=429, retry_after_s=9), False, False),
+        (LOST, True, True),
+        (TransportFailed("cancel_order", "refused", may_have_arrived=False), False, False),
+    ],
+    ids=["error", "unavailable", "too many", "lost", "never left"],
+)
+async def test_an_unclear_cancel_says_what_is_known_of_it(
+    store: CatalogStore,
+    shop: Shop,
+    scripted: Any,
+    answer: ToolOutcome | Exception,
+    counts: bool,
+    arrived: bool,
+) -> None:
+    """Whether it is one of the contract's attempts, and whether it may have been carried out."""
+    client = scripted({"cancel_order": [answer]})
+    committed = unclear(shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"})
+
+    with pytest.raises(ApplicationError) as raised:
+        await undo(store, client, committed)
+    (failure,) = raised.value.details
+
+    assert (failure.counts, failure.arrived) == (counts, arrived)
+    assert failure.retry_after_s == getattr(answer, "retry_after_s", None)
+
+
+async def test_an_unanswered_question_is_no_cancel(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The probe was lost, so nothing was cancelled: gone would still mean that it never was."""
+    client = scripted({"find_order": [LOST]})
+
+    with pytest.raises(ApplicationError) as raised:
+        await undo(store, client, unclear(shop()))
+
+    assert not raised.value.details[0].arrived

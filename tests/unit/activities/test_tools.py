@@ -1,5 +1,6 @@
 """Preparing and sending calls: what is filled in, and what is never let through."""
 
+import dataclasses
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from orchestrator.errors import PiiMissing
 from orchestrator.outcome import ToolOutcome
 from orchestrator.planning.decision import Observation
 from orchestrator.record import JsonObject
+from orchestrator.testing import MemoryGrants
 
 Shop = Callable[..., Catalog]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -31,14 +33,13 @@ async def prepare(
         call_id="m.1-shop.2",
         mission_id="m",
         leg_id="1-shop",
-        tool="order_book",
         arguments=arguments,
         catalog_digest=catalog.digest,
         now=NOW,
-        **more,
+        **{"tool": "order_book", **more},
     )
     prepared = await ActivityEnvironment().run(
-        ToolActivities(store, client.as_client).prepare_call, wanted
+        ToolActivities(store, client.as_client, MemoryGrants()).prepare_call, wanted
     )
     assert isinstance(prepared, PreparedCall)
     return prepared
@@ -58,11 +59,14 @@ async def approved(store: CatalogStore, client: Any, catalog: Catalog) -> ToolCa
     return prepared.call.model_copy(update={"grant": grant})
 
 
-async def invoke(store: CatalogStore, client: Any, call: ToolCall) -> ToolOutcome:
+async def invoke(
+    store: CatalogStore, client: Any, call: ToolCall, *, attempt: int = 1
+) -> ToolOutcome:
     """Send a call."""
-    outcome = await ActivityEnvironment().run(
-        ToolActivities(store, client.as_client).invoke_tool, call
-    )
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(environment.info, attempt=attempt)
+    activities = ToolActivities(store, client.as_client, MemoryGrants())
+    outcome = await environment.run(activities.invoke_tool, call)
     assert isinstance(outcome, ToolOutcome)
     return outcome
 
@@ -116,7 +120,8 @@ async def test_the_card_shows_the_offer_that_the_arguments_point_at(
     prepared = await prepare(store, scripted({}), shop(), {"book_id": "b7"}, observations=(search,))
 
     assert prepared.card is not None
-    assert ("Title", "Emma") in [(line.label, line.value) for line in prepared.card.lines]
+    (goods,) = prepared.card.sections()[:1]
+    assert ("Title", "Emma") in [(line.label, line.value) for line in goods.lines]
     assert str(prepared.card.price) == "12.50 EUR"
     assert str(prepared.price) == "12.50 EUR"
 
@@ -206,3 +211,73 @@ async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(
 
     assert outcome.kind == "rejected"
     assert "traveler_name" in (outcome.reason or "")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_repeated_call_that_is_turned_away_stays_unclear(
+    store: CatalogStore, shop: Shop, scripted: Any, status: int
+) -> None:
+    """The first attempt may have booked before the credential expired: nothing is void by that."""
+    refused = ToolOutcome(kind="rejected", status=status, reason="go away")
+    call = await approved(store, scripted({}), shop())
+
+    first = await invoke(store, scripted({"order_book": [refused]}), call)
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, scripted({"order_book": [refused]}), call, attempt=2)
+
+    assert first.kind == "rejected"
+    assert raised.value.non_retryable
+    assert "may have succeeded" in raised.value.message
+
+
+async def test_a_repeated_call_that_is_refused_for_itself_never_happened(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The provider knows the key, and would have answered what it answered the first time."""
+    sold_out = ToolOutcome(kind="rejected", status=409, reason="sold out")
+    client = scripted({"order_book": [sold_out]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()), attempt=2)
+
+    assert outcome.kind == "rejected"
+
+
+async def test_how_to_undo_it_is_kept_from_the_whole_answer(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """A long answer is cut; what the cancel needs was read before that."""
+    long: JsonObject = {"order_id": "o" * 3000, "notes": ["x" * 2000] * 40}
+    client = scripted({"order_book": [ORDERED.model_copy(update={"body": long})]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()))
+
+    assert outcome.undo_arguments == {
+        "order_id": "o" * 3000,
+        "client_reference": "m.1-shop.2",
+    }
+    assert isinstance(outcome.body, dict)
+    assert outcome.body["order_id"] != "o" * 3000
+
+
+async def test_an_obligation_knows_what_the_request_alone_tells(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Its reference, until the answer brings its id."""
+    prepared = await prepare(store, scripted({}), shop(), {"book_id": "b7"})
+
+    assert prepared.obligation is not None
+    assert prepared.obligation.undo_arguments == {"client_reference": "m.1-shop.2"}
+    assert prepared.cancel is None
+
+
+async def test_a_call_that_undoes_is_prepared_for_the_ledger(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """It asks nobody, leaves nothing, and says what it means."""
+    prepared = await prepare(store, scripted({}), shop(), {"order_id": "o1"}, tool="cancel_order")
+
+    assert prepared.card is None
+    assert prepared.obligation is None
+    assert prepared.cancel is not None
+    assert prepared.cancel.names == {"order_id": "o1"}
+    assert prepared.cancel.idempotency_key == "m.1-shop.2"

@@ -22,6 +22,17 @@ def operation(shop: dict[str, Any], place: tuple[str, str]) -> dict[str, Any]:
     return found
 
 
+def laid_out(*fields: str) -> Change:
+    """Gives orders a card type of the document's own, which shows these fields."""
+
+    def change(shop: dict[str, Any]) -> None:
+        section = {"title": "The gift", "fields": list(fields)}
+        shop["x-orchet-card-types"] = [{"name": "gift-wrap", "sections": [section]}]
+        operation(shop, POST)["x-orchet-requires-confirmation"] = "gift-wrap"
+
+    return change
+
+
 def put(place: tuple[str, str], **keywords: Any) -> Change:
     """Sets keywords of an operation; _ stands for -, and None removes."""
 
@@ -200,6 +211,7 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC050", put(POST, parameters=[]), AT_POST),
     ("ORC051", put(GET, x_orchet_compensation_timeout=3), f"{AT_GET}/{PREFIX}timeout"),
     ("ORC052", by_article, f"{AT_POST}/{PREFIX}args"),
+    ("ORC053", laid_out("artcle"), "/x-orchet-card-types/0"),
 ]
 
 
@@ -250,6 +262,13 @@ def test_every_rule_has_a_fault_that_shows_it() -> None:
 def test_operations_that_are_no_tools_are_not_examined(shop: dict[str, Any]) -> None:
     """The rest of a company's API is none of our business."""
     shop["paths"]["/internal"] = {"delete": {"responses": {"204": {"description": "Gone."}}}}
+
+    assert lint({"shop": shop}) == []
+
+
+def test_a_layout_may_show_inputs_and_answers(shop: dict[str, Any]) -> None:
+    """Of all tools of the document; a dot leads into an object."""
+    laid_out("article_id", "order_id.digits")(shop)
 
     assert lint({"shop": shop}) == []
 

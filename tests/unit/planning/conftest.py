@@ -210,6 +210,7 @@ class Mission:
                 RouteContext(
                     goal=goal,
                     known=tuple(sorted(known)),
+                    earlier=(*(o.tool for o in reversed(seen)), *(f.tool for f in reversed(facts))),
                     last_error=context.last_error,
                     domains=leg.agent.domains,
                 ),

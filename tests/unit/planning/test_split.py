@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.errors import NothingFits
 from orchestrator.planning.decision import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.split import agent_for, refers_back, split
 from orchestrator.routing.router import Router
@@ -81,3 +82,36 @@ def test_what_is_declined_is_no_leg(plan_of: Any) -> None:
     )
 
     assert [leg.leg_id for leg in plan.legs] == ["1-cars"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "domains"),
+    [
+        ("tell Alice I am late", ["messages"]),
+        ("get me a taxi in Lisbon", ["cars"]),
+        ("book a flihgt to Lisbon on 2026-12-03", ["flights"]),
+        ("cancle my restaurant resevation", ["dining"]),
+        ("shoot an email to lee@example.com about lunch", ["messages"]),
+        ("settle the electricity bill", ["payments"]),
+        ("call off the meeting with Sam", ["calendar"]),
+        ("unshare the budget with Lee", ["files"]),
+        (
+            "Find the quarterly report and share it with bob@example.com",
+            ["files", "files"],
+        ),
+    ],
+)
+def test_everyday_words_are_no_reason_to_refuse(
+    goal: str, domains: list[str], plan_of: Any
+) -> None:
+    """Each request becomes a leg of the domain that was meant."""
+    assert [leg.agent.domains[0] for leg in plan_of(goal).legs] == domains
+
+
+@pytest.mark.parametrize(
+    "goal", ["sell my car in Lisbon", "paint my house", "tell me a joke", "book me a massage"]
+)
+def test_what_nobody_does_is_still_refused(goal: str, plan_of: Any) -> None:
+    """A synonym or a known verb alone is not enough."""
+    with pytest.raises(NothingFits):
+        plan_of(goal)

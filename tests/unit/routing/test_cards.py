@@ -8,7 +8,13 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.intent import Action
 from orchestrator.record import JsonObject
-from orchestrator.routing.cards import make_card, property_names
+from orchestrator.routing.cards import (
+    make_card,
+    own_listings_of,
+    probes_of,
+    property_names,
+)
+from orchestrator.routing.router import Router
 
 
 @pytest.mark.parametrize(
@@ -96,3 +102,38 @@ def test_effects_are_kept(make_tool: Callable[..., Tool]) -> None:
 
     assert card.is_side_effect
     assert card.effect is Effect.OBLIGATION
+
+
+def test_a_probe_is_for_those_who_give_a_reference(shipped: Catalog, router: Router) -> None:
+    """It looks up what an unclear call did; no person asks for it in other words."""
+    probes = probes_of(shipped.tools.values())
+    asked = ["find a car in Porto", "find my flight booking", "find the quarterly report"]
+
+    assert "car_find_booking" in probes
+    assert probes.isdisjoint(name for text in asked for name in router.rank(text))
+    assert "flight_find_booking" in router.route("find the flight with my reference m1.2").tools
+
+
+def test_lists_of_what_was_booked_are_known_by_schema(
+    shipped: Catalog, make_tool: Callable[..., Tool]
+) -> None:
+    """In whatever words: they answer with what a booking makes, a search with what it takes."""
+    thing, lease = {"thing_id": {"type": "string"}}, {"lease_id": {"type": "string"}}
+    tools = [
+        make_tool("show_things", outputs=lease),
+        make_tool("look_things", outputs=thing),
+        make_tool("get_lease", inputs=lease, required=("lease_id",), outputs=lease),
+        make_tool(
+            "lease_thing",
+            inputs=thing,
+            required=("thing_id",),
+            outputs=lease,
+            effect=Effect.OBLIGATION,
+        ),
+    ]
+
+    assert own_listings_of(tools) == {"show_things"}
+    assert own_listings_of(tools[2:]) == frozenset()
+    own = own_listings_of(shipped.tools.values())
+    assert {"flight_list_bookings", "hotel_list_bookings", "car_list_bookings"} <= own
+    assert own.isdisjoint({"flight_search_offers", "calendar_list_events", "flight_get_booking"})

@@ -327,3 +327,27 @@ def test_an_unknown_verb_with_something_of_ones_own_is_a_request(router: Router)
     frame = router.route("Book a flight to Rome tomorrow and paint my house").frame
 
     assert frame.clauses == ("Book a flight to Rome tomorrow", "paint my house")
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ("show me the customer 17", "customer_get_customer"),
+        ("what is the weather", "get_weather"),
+        ("pay the bill", "pay_bill"),
+    ],
+)
+def test_a_handful_of_tools_is_enough_to_be_sure(text: str, tool: str) -> None:
+    """Alone or beside two others, a tool that is plainly meant is forwarded with confidence."""
+    tools = [
+        {"name": "customer_get_customer", "description": "Show one customer by its id."},
+        {"name": "get_weather", "description": "The weather."},
+        {"name": "pay_bill", "description": "Pay a bill."},
+    ]
+    for known in (tools, [t for t in tools if t["name"] == tool]):
+        router = Router(Catalog.from_functions(known))
+        selection = router.route(text)
+
+        assert (selection.tools[0], router.fits(text)) == (tool, True)
+        assert selection.frame.confidence > 0.9
+        assert not router.fits("order a pizza")

@@ -1,0 +1,77 @@
+"""Card types of a document's own: x-orchet-card-types, and the layouts it may give them."""
+
+from collections.abc import Iterator
+
+from orchestrator.catalog.node import Node
+from orchestrator.catalog.operations import Operation
+from orchestrator.record import Record
+
+CARD_TYPES_KEY = "x-orchet-card-types"
+"""Where a document declares the card types of its own, at its root."""
+
+
+class LayoutField(Record):
+    """An input, or a property of an earlier answer about the same thing."""
+
+    name: str
+    label: str = ""
+
+
+class LayoutSection(Record):
+    """Fields under a heading."""
+
+    title: str
+    fields: tuple[LayoutField, ...]
+
+
+class CardLayout(Record):
+    """How a card of a declared type is drawn."""
+
+    title: str = ""
+    sections: tuple[LayoutSection, ...] = ()
+
+
+def declared_types(root: Node) -> dict[str, Node]:
+    """The places of a document's own card types, by their names; what names nothing is left out."""
+    listed = root.at(CARD_TYPES_KEY)
+    if listed is None or not isinstance(listed.value, list):
+        return {}
+    return {name: place for place in listed.elements() if (name := _name(place)) is not None}
+
+
+def _name(place: Node) -> str | None:
+    named = place.value.get("name") if isinstance(place.value, dict) else place.value
+    return named if isinstance(named, str) else None
+
+
+def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout | None:
+    """The layout that the document gives to the card of a tool; None when it gives none.
+
+    Raises:
+        DocumentInvalid: it is declared, and no layout.
+    """
+    place = declared_types(operation.root).get(card_type or "")
+    if place is None or not isinstance(place.value, dict):
+        return None
+    title = place.at("title")
+    sections = place.at("sections")
+    return CardLayout(
+        title=title.text() if title is not None else "",
+        sections=tuple(map(_section, sections.elements())) if sections is not None else (),
+    )
+
+
+def _section(place: Node) -> LayoutSection:
+    fields = place.require("fields")
+    return LayoutSection(title=place.require("title").text(), fields=tuple(_fields(fields)))
+
+
+def _fields(listed: Node) -> Iterator[LayoutField]:
+    for place in listed.elements():
+        if isinstance(place.value, dict):
+            label = place.at("label")
+            yield LayoutField(
+                name=place.require("name").text(), label=label.text() if label is not None else ""
+            )
+        else:
+            yield LayoutField(name=place.text())

@@ -1,0 +1,80 @@
+"""Policies of confirmation on a whole installation, by commands alone."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.testing import eventually
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Cli, Witness
+
+ALERTS = "Subscribe to weather alerts for Oslo"
+
+
+def written(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+async def test_only_who_may_decides(cli: Cli, tmp_path: Path) -> None:
+    """The card says who; another is refused with a sentence, and the mission is unharmed."""
+    policy = written(
+        tmp_path / "policy.yaml", 'confirmation: {approvers: [{approvers: ["*@ops.example.com"]}]}'
+    )
+    start = ("mission", "start", ALERTS, "--id", "policy-approvers", "--policy", policy)
+    waiting = asyncio.create_task(cli(*start, "--wait", "--json"))
+
+    async def opened() -> str:
+        listed = (await cli("confirm", "list", "--json")).document
+        found = [c for c in listed if c["mission_id"] == "policy-approvers"]
+        return str(found[0]["confirmation_id"]) if found else ""
+
+    card = await eventually(opened)
+    shown, refused = await asyncio.gather(
+        cli("confirm", "show", card),
+        cli("confirm", "approve", card, "--approver", "eve@example.com"),
+    )
+    approved = await cli("confirm", "approve", card, "--approver", "ann@ops.example.com")
+    ran = await waiting
+
+    assert "*@ops.example.com" in shown.stdout
+    assert "Oslo" in shown.stdout
+    assert refused.exit_code == 2
+    assert "eve@example.com may not decide on this" in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert (approved.exit_code, ran.exit_code) == (0, 0)
+    assert ran.document["receipts"][0]["confirmed_by"] == "ann@ops.example.com"
+
+
+async def test_a_standing_approval_from_the_settings_asks_nobody(
+    cli: Cli, sandbox: Witness, tmp_path: Path
+) -> None:
+    """The mission runs to its end; its record names the policy that approved the call."""
+    policy = written(
+        tmp_path / "policy.yaml",
+        "confirmation: {standing: [{name: alerts, tools: [weather_subscribe_alerts]}]}",
+    )
+    ran = await cli(
+        *("mission", "start", ALERTS, "--id", "policy-standing", "--wait", "--json"),
+        ORCHESTRATOR_MISSION_POLICY=policy,
+    )
+    (leg,) = ran.document["legs"]
+
+    assert ran.exit_code == 0
+    assert [(d["kind"], d["approver"]) for d in leg["decisions"]] == [("approved", "policy:alerts")]
+    assert ran.document["receipts"][0]["confirmed_by"] == "policy:alerts"
+    assert len(await sandbox.live("policy-standing")) == 1
+
+
+async def test_a_wrong_policy_starts_nothing(cli: Cli, tmp_path: Path) -> None:
+    """One sentence with the file and the place in it."""
+    policy = written(tmp_path / "policy.yaml", "confirmation: {aprovers: []}")
+    ran = await cli("mission", "start", ALERTS, "--id", "policy-wrong", "--policy", policy)
+    shown = await cli("mission", "show", "policy-wrong")
+
+    assert ran.exit_code == 2
+    assert "confirmation.aprovers is no part of a mission policy" in ran.stderr
+    assert shown.exit_code == 2

@@ -1,0 +1,203 @@
+"""At most one effect for each step, whatever is lost and retried: real client, real provider."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar, cast
+
+import pytest
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.rollback import RollbackActivities
+from activities.tools import ToolActivities
+from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.http import ToolClient
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.confirm import Grant
+from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall, UndoInput
+from orchestrator.outcome import ToolOutcome
+from orchestrator.record import JsonObject
+from orchestrator.saga import Ledger, Obligation, UndoOutcome
+from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
+from orchestrator.sandbox.faults import FaultKind
+from orchestrator.settings import bundled_specs
+from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
+
+T = TypeVar("T")
+CREATE, CANCEL = "calendar_create_event", "calendar_cancel_event"
+CALL_ID = "m.1-calendar.2"
+NOW = datetime.now(UTC)
+LOST: tuple[FaultKind, ...] = ("status_before", "status_after", "drop_before", "drop_after")
+STORIES = [
+    pytest.param(forward, backward, id=f"{'+'.join(forward)} then {'+'.join(backward)}")
+    for forward, backward in zip(
+        itertools.product(LOST, repeat=2),
+        itertools.cycle(itertools.permutations(LOST, 2)),
+        strict=False,
+    )
+]
+"""Every pair of ways to lose the call twice, each with another for its cancel."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of a calendar: the activities that make it and undo it, and the provider."""
+
+    sandbox: RunningSandbox
+    called: ToolActivities
+    undone: RollbackActivities
+    catalog: Catalog
+
+    async def prepare(self, tool: str, arguments: JsonObject, *, step: int) -> PreparedCall:
+        """A call as its leg prepares it, approved where it must be."""
+        wanted = PrepareInput(
+            call_id=f"m.1-calendar.{step}",
+            mission_id="m",
+            leg_id="1-calendar",
+            tool=tool,
+            arguments=arguments,
+            catalog_digest=self.catalog.digest,
+            now=NOW,
+        )
+        prepared = await ActivityEnvironment().run(self.called.prepare_call, wanted)
+        assert isinstance(prepared, PreparedCall)
+        assert prepared.call is not None
+        if prepared.card is None:
+            return prepared
+        grant = Grant(
+            confirmation_id=wanted.call_id,
+            digest=prepared.card.digest,
+            approver="ann",
+            granted_at=NOW,
+        )
+        call = prepared.call.model_copy(update={"grant": grant})
+        return prepared.model_copy(update={"call": call})
+
+    async def creation(self) -> tuple[ToolCall, Obligation]:
+        """The call that makes the event, approved, and what it leaves."""
+        made = await self.prepare(CREATE, {"title": "Dinner", "start_date": "2026-12-04"}, step=2)
+        assert made.call is not None
+        assert made.obligation is not None
+        return made.call, made.obligation
+
+    def lose(self, operation: str, *kinds: FaultKind) -> None:
+        """Each of these happens to an operation once, in this order, from now on."""
+        self.sandbox.faults.replace(
+            [FaultRule(operation_id=operation, kind=kind, times=1) for kind in kinds]
+        )
+
+    async def send(self, call: ToolCall, *, attempt: int = 1) -> ToolOutcome | None:
+        """One attempt; None when it came to nothing clear."""
+        environment = ActivityEnvironment()
+        environment.info = dataclasses.replace(environment.info, attempt=attempt)
+        return await _unless_unclear(environment.run(self.called.invoke_tool, call))
+
+    async def undo(self, obligation: Obligation) -> UndoOutcome | None:
+        """One attempt; None when it came to nothing clear."""
+        wanted = UndoInput(obligation=obligation)
+        return await _unless_unclear(ActivityEnvironment().run(self.undone.undo_obligation, wanted))
+
+    def effects(self) -> list[str]:
+        """What happened at the provider, in order."""
+        return [effect.kind for effect in self.sandbox.ledger.effects("m")]
+
+    def keys(self, operation: str) -> set[str | None]:
+        """The keys that requests of an operation carried."""
+        requests = self.sandbox.ledger.requests("m")
+        return {r.idempotency_key for r in requests if r.operation == operation}
+
+
+async def _unless_unclear(attempt: Awaitable[T]) -> T | None:
+    try:
+        return await attempt
+    except ApplicationError as error:
+        assert not error.non_retryable
+        return None
+
+
+@pytest.fixture
+async def event(tmp_path: Path) -> AsyncIterator[Event]:
+    """A calendar served on a real socket, and what calls it."""
+    document = bundled_specs() / "calendar.yaml"
+    store, catalog = CatalogStore(tmp_path), Catalog.load(document)
+    store.put(catalog)
+    async with (
+        running_sandbox(load_documents([document])) as sandbox,
+        ToolClient(
+            secrets=MemorySecrets(),
+            pii=MemoryPii(),
+            server_variables={"host": "127.0.0.1", "port": str(sandbox.port)},
+            allowed_private_hosts=("127.0.0.1",),
+        ) as tools,
+    ):
+        undone = RollbackActivities(store, tools, cast(Client, None))
+        yield Event(sandbox, ToolActivities(store, tools, MemoryGrants()), undone, catalog)
+
+
+@pytest.mark.parametrize(("forward", "backward"), STORIES)
+async def test_lost_calls_and_lost_cancels_have_one_effect_each(
+    event: Event, forward: tuple[FaultKind, ...], backward: tuple[FaultKind, ...]
+) -> None:
+    """Twice lost and then answered; twice lost again on the way back, and then undone."""
+    call, obligation = await event.creation()
+    event.lose(CREATE, *forward)
+    made = [await event.send(call, attempt=attempt) for attempt in (1, 2, 3)]
+    assert made[-1] is not None
+    committed = obligation.answered(made[-1], at=NOW)
+    event.lose(CANCEL, *backward)
+    undone = [await event.undo(committed) for _ in range(3)]
+
+    assert [outcome is None for outcome in made] == [True, True, False]
+    assert [outcome and outcome.state for outcome in undone] == [None, None, "cancelled"]
+    assert event.effects() == ["create", "cancel"]
+    assert event.keys(CREATE) == {CALL_ID}
+    assert event.keys(CANCEL) == {f"{CALL_ID}.cancel"}
+
+
+@pytest.mark.parametrize("kind", LOST)
+async def test_a_call_that_stays_unclear_is_undone_if_it_happened(
+    event: Event, kind: FaultKind
+) -> None:
+    """The provider is asked, and what it holds is cancelled; what it does not hold is void."""
+    call, obligation = await event.creation()
+    event.lose(CREATE, kind)
+    made = await event.send(call)
+    undone = await event.undo(obligation)
+    happened = kind.endswith("after")
+
+    assert made is None
+    assert undone is not None
+    assert undone.state == ("cancelled" if happened else "void")
+    assert event.effects() == (["create", "cancel"] if happened else [])
+
+
+@pytest.mark.parametrize("kind", LOST)
+async def test_a_legs_own_cancel_that_is_lost_is_carried_out_once(
+    event: Event, kind: FaultKind
+) -> None:
+    """The rollback repeats that call under its key, so that there is no second cancel beside it."""
+    call, obligation = await event.creation()
+    made = await event.send(call)
+    assert made is not None
+    assert isinstance(made.body, dict)
+    cancel = await event.prepare(CANCEL, {"event_id": made.body["event_id"]}, step=3)
+    assert cancel.call is not None
+    assert cancel.cancel is not None
+    event.lose(CANCEL, kind)
+    lost = await event.send(cancel.call)
+    ledger = Ledger(obligations=(obligation.answered(made, at=NOW),))
+    (unclear,) = ledger.cancelling(cancel.cancel).obligations
+    undone = await event.undo(unclear)
+
+    assert lost is None
+    assert undone is not None
+    assert undone.state == "cancelled"
+    assert event.effects() == ["create", "cancel"]
+    assert event.keys(CANCEL) == {"m.1-calendar.3"}

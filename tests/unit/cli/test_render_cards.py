@@ -1,0 +1,67 @@
+"""Cards as people see them in a terminal."""
+
+from datetime import UTC, datetime
+
+from rich.console import Console
+
+from orchestrator.card_content import CardLine, Moment, Reservation
+from orchestrator.cli import render
+from orchestrator.confirm import ConfirmationCard
+
+CARD = ConfirmationCard(
+    confirmation_id="m.1-dinner.2-2",
+    mission_id="m",
+    leg_id="1-dinner",
+    card_type="structured-reservation",
+    heading="Reservation",
+    title="Reserve a [table]",
+    content=Reservation(
+        place=(CardLine(label="City", value="Lisbon [bold]old town[/]"),),
+        times=(Moment(label="Time", at="20:00"),),
+    ),
+    lines=(CardLine(label="Client reference", value="m.1-dinner.2"),),
+    tool="dining_reserve_table",
+    undo="undone by dining_cancel_reservation within 1 day",
+    digest="ab" * 32,
+    expires_at=datetime(2026, 12, 3, 18, tzinfo=UTC),
+    approvers=("*@ops.example.com",),
+    round=2,
+    reminded=1,
+)
+
+
+def drawn(width: int = 120) -> Console:
+    return Console(width=width, record=True, quiet=False, file=None, force_terminal=False)
+
+
+def test_a_card_shows_all_there_is_to_decide_on() -> None:
+    """Under its headings; what looks like markup is text; the command holds the whole digest."""
+    console = drawn()
+    with console.capture() as captured:
+        render.card(console, CARD)
+    text = captured.get()
+
+    for part in (
+        "Reserve a [table]",
+        "Where",
+        "Lisbon [bold]old town[/]",
+        "When",
+        "20:00",
+        "Details",
+        "undone by dining_cancel_reservation within 1 day",
+        "*@ops.example.com",
+        "2026-12-03 18:00 UTC",
+        "asked 2x, reminded 1x",
+        f"orchestrator confirm approve m.1-dinner.2-2 --digest {'ab' * 32}",
+    ):
+        assert part in text
+
+
+def test_a_list_tells_what_waits_for_long() -> None:
+    """Until when it can be decided, and how often people were asked."""
+    console = drawn(width=160)
+    with console.capture() as captured:
+        render.cards(console, [CARD])
+
+    assert "asked 2x, reminded 1x" in captured.get()
+    assert "2026-12-03 18:00 UTC" in captured.get()

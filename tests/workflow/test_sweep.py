@@ -1,0 +1,148 @@
+"""The sweep: who is recovered, who is left alone, and how a long one goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
+
+from orchestrator import contracts
+from orchestrator.contracts import RecoverInput, Recovery, SweepInput, SweepReport
+from orchestrator.planning.decision import CallTool, GiveUp
+from orchestrator.saga import UndoOutcome
+from orchestrator.testing import FakeWorld, fake_leg, states_of
+from workflows import ALL_WORKFLOWS
+
+if TYPE_CHECKING:
+    from tests.workflow.conftest import Mission, Stage
+
+
+async def sweep(stage: Stage, *, task_queue: str | None = None) -> SweepReport:
+    """One sweep, to its end."""
+    report: SweepReport = await stage.env.client.execute_workflow(
+        contracts.SWEEP_WORKFLOW,
+        SweepInput(),
+        id=f"sweep-{stage.task_queue}",
+        task_queue=task_queue or stage.task_queue,
+        result_type=SweepReport,
+    )
+    return report
+
+
+async def booked(stage: Stage, world: FakeWorld) -> Mission:
+    """A mission that has booked a flight and waits for a person."""
+    world.plan(fake_leg("trip"))
+    world.decide(
+        "trip",
+        CallTool(tool="book_flight"),
+        CallTool(tool="buy_ticket", arguments={"seat": "12A"}),
+    )
+    mission = await stage.start()
+    await mission.card("trip")
+    return mission
+
+
+async def test_a_terminated_mission_is_rolled_back(stage: Stage, world: FakeWorld) -> None:
+    """On its own task queue, and once: the next sweep finds that all is done."""
+    mission = await booked(stage, world)
+    await mission.handle.terminate()
+    world.strand((mission.mission_id,))
+
+    first = await sweep(stage)
+    report = await mission.rollback_handle.result()
+    second = await sweep(stage)
+
+    assert first.started == (mission.mission_id,)
+    assert second.started == ()
+    assert second.looked_at == 1
+    assert states_of(report.ledger) == {"book_flight": "cancelled"}
+
+
+async def test_a_mission_that_runs_looks_after_itself(stage: Stage, world: FakeWorld) -> None:
+    """It was found for a leg that somebody terminated, and meets that loss itself."""
+    mission = await booked(stage, world)
+    world.strand((mission.mission_id,))
+
+    assert (await sweep(stage)).started == ()
+    assert await mission.rollback_status() is None
+    await mission.leg_handle("trip").terminate()
+    await mission.handle.terminate()
+
+
+async def test_a_mission_that_left_nothing_gets_no_rollback(stage: Stage, world: FakeWorld) -> None:
+    """Nothing was booked, so there is nothing to say about it."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
+    mission = await stage.start()
+    await mission.card("trip")
+    await mission.leg_handle("trip").terminate()
+    await mission.handle.terminate()
+    world.strand((mission.mission_id, "gone-long-ago"))
+
+    report = await sweep(stage)
+
+    assert (report.looked_at, report.started, report.unreadable) == (2, (), ())
+    assert await mission.rollback_status() is None
+
+
+async def test_a_rollback_that_was_terminated_is_taken_up(stage: Stage, world: FakeWorld) -> None:
+    """Though its mission has ended in good order: what was parked is on the list again."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
+    world.undo("book_flight", UndoOutcome(state="parked", note="too late"))
+    mission = await stage.start()
+    await mission.end()
+    await mission.parked()
+    await mission.rollback_handle.terminate()
+    world.strand((mission.mission_id,))
+
+    report = await sweep(stage)
+
+    assert report.started == (mission.mission_id,)
+    assert [o.note for o in await mission.parked()] == ["too late"]
+    assert len(world.undone()) == 1
+    await mission.rollback_handle.terminate()
+
+
+async def test_a_long_sweep_goes_on_in_a_new_run(stage: Stage, world: FakeWorld) -> None:
+    """It forgets neither its place nor what it has found."""
+    world.strand(*[(f"gone-{page}",) for page in range(23)])
+
+    report = await sweep(stage)
+    runs = len({call.at for call in world.attempts(contracts.FIND_STRANDED)})
+
+    assert report.looked_at == 23
+    assert len(world.attempts(contracts.FIND_STRANDED)) == 23
+    assert runs > 1
+    history = await stage.env.client.get_workflow_handle(
+        f"sweep-{stage.task_queue}"
+    ).fetch_history()
+    assert len(history.events) < 200
+
+
+async def test_a_mission_that_cannot_be_examined_is_looked_up_again(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The others are recovered, and the next sweep begins no later than this one did."""
+
+    @activity.defn(name=contracts.RECOVER_MISSION)
+    async def recover(wanted: RecoverInput) -> Recovery:
+        if wanted.mission_id == "broken":
+            raise ApplicationError("no worker knows it")
+        return Recovery(mission_id=wanted.mission_id, done="started")
+
+    world.strand(("broken", "fine"))
+    others = [a for a in world.activities() if a.__name__ != "recover_mission"]
+    async with Worker(
+        stage.env.client,
+        task_queue=f"{stage.task_queue}-broken",
+        workflows=ALL_WORKFLOWS,
+        activities=[*others, recover],
+    ):
+        report = await sweep(stage, task_queue=f"{stage.task_queue}-broken")
+
+    assert report.started == ("fine",)
+    assert [(r.mission_id, r.why) for r in report.unreadable] == [("broken", "no worker knows it")]
+    assert report.swept_until is None
