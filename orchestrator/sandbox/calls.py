@@ -10,8 +10,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from orchestrator.sandbox.documents import Operation
 from orchestrator.sandbox.ledger import Cause
+from orchestrator.sandbox.operations import Operation
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from starlette.types import Receive, Scope, Send
 
 from orchestrator.sandbox.calls import Answer, Call, timestamp
 from orchestrator.sandbox.credentials import check_credentials
-from orchestrator.sandbox.documents import Document, Kind, Operation
+from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.faults import FaultPlan, FaultRule, Trouble
 from orchestrator.sandbox.ledger import Cause, Ledger
+from orchestrator.sandbox.operations import Kind, Operation
 from orchestrator.sandbox.problems import Problem
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.synthesis import UnsupportedSchema

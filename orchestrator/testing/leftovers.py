@@ -54,8 +54,7 @@ async def assert_nothing_left(sandbox: SandboxClient, mission: MissionHandle) ->
     ledger = (await mission.snapshot()).ledger
     found = [left.sentence for left in await find_leftovers(sandbox, mission.mission_id)]
     found += [
-        f"{o.tool} is {o.state.value} in the mission's ledger: {o.note}"
-        for o in ledger.live()
+        f"{o.tool} is {o.state.value} in the mission's ledger: {o.note}" for o in ledger.live()
     ]
     assert not found, f"mission {mission.mission_id} left behind: " + "; ".join(found)
 
