@@ -30,6 +30,8 @@ _STEP_SHARE: Final = 4
 _DISCOVERED_SHARE: Final = 8
 """A section may take one part in so many of the context."""
 _LONGEST_LABEL: Final = 64
+_TOLD_BY: Final = frozenset({"enum", "const", "format", "default"})
+_TOLD_BY_TYPE: Final = ("boolean", "integer", "number")
 CONFIRM: Final = " [confirm]"
 
 DISCOVER_HINT: Final = f"Tools without a schema here: call {DISCOVER} with a few words first."
@@ -131,12 +133,31 @@ def tool_description(tool: Tool) -> str:
 
 
 def tool_parameters(tool: Tool) -> JsonObject:
-    """The tool's input schema without the references that the orchestrator fills by itself."""
-    if not tool.reference_inputs:
-        return tool.input_schema
+    """The tool's input schema without what a planner has no use for.
+
+    That is the references that the orchestrator fills by itself, and examples of inputs that say by
+    their type, format, choices or default what they take. Nothing that constrains is left out.
+    """
     ours = set(tool.reference_inputs) - set(tool.required_inputs)
-    kept: JsonObject = {n: s for n, s in tool.properties.items() if n not in ours}
+    kept = {n: _without_examples(s) for n, s in tool.properties.items() if n not in ours}
+    if not kept:
+        return tool.input_schema if not ours else {**tool.input_schema, "properties": {}}
     return {**tool.input_schema, "properties": kept}
+
+
+def _without_examples(schema: JsonObject) -> JsonObject:
+    """A schema, and those of its items and properties, without examples that tell nothing."""
+    shown = dict(schema)
+    if schema.get("type") in _TOLD_BY_TYPE or not _TOLD_BY.isdisjoint(schema):
+        shown.pop("examples", None)
+    if isinstance(items := schema.get("items"), dict):
+        shown["items"] = _without_examples(items)
+    if isinstance(parts := schema.get("properties"), dict):
+        shown["properties"] = {
+            name: _without_examples(part) if isinstance(part, dict) else part
+            for name, part in parts.items()
+        }
+    return shown
 
 
 def tool_schema(tool: Tool) -> str:
@@ -191,12 +212,12 @@ def initial_block(
 def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> ToolBlock:
     """The tools of one step.
 
-    What the router selected joins the full schemas; core tools of domains that the selection does
-    not touch go to the catalog for this step, unless the router failed open. The best selected and
+    What the router selected joins the full schemas; core tools of domains that no request's best
+    tool is of go to the catalog for this step, unless the router failed open. The best selected and
     the last discovered tools are taken first; what finds no room keeps its line in the catalog.
     The best selected tool is shown whatever its size.
     """
-    touched = () if selection.band == "fail_open" else _domains(selection.tools, catalog)
+    touched = () if selection.band == "fail_open" else _domains(_best(selection), catalog)
     room = context.agent.context_tokens
     start = _start(catalog, context.agent.domains, core_domains=touched, context_tokens=room)
     core = {tool.name for tool in start.core}
@@ -209,6 +230,11 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
     return ToolBlock(
         start.core, step, tuple(reversed(discovered)), start.deferred, start.catalog_tokens
     )
+
+
+def _best(selection: Selection) -> Sequence[str]:
+    """The best selected tool of each request: they come first."""
+    return selection.tools[: max(1, len(selection.frame.clauses))]
 
 
 def _start(
