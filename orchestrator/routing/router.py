@@ -167,6 +167,11 @@ class Router:
                 order |= dict.fromkeys(self._feeders([name], reading, context, dict(ranked)))
         return list(order)
 
+    def tables(self, text: str) -> tuple[ScoreTable, ...]:
+        """What is known of the candidates: one table for the whole text, one for each clause."""
+        reading = self._read(text, RouteContext(), None, Deadline(None, 0))
+        return (reading.whole, *reading.parts) if reading.whole else ()
+
     def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
         """Read, score, select; on any error, or out of time, the whole catalog."""
         try:

@@ -13,6 +13,8 @@ from orchestrator.routing.columns import CardColumns, Rows
 from orchestrator.routing.evidence import FIELDS, Evidence, EvidenceIndex
 from orchestrator.routing.fit import UNTYPED
 from orchestrator.routing.frame import ClauseReading
+from orchestrator.routing.passages import FEATURES as PASSAGE_FEATURES
+from orchestrator.routing.passages import Passages
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.terms import Floats
@@ -21,6 +23,7 @@ from orchestrator.routing.words import content_stems
 
 FEATURES: Final = (
     *FIELDS,
+    *PASSAGE_FEATURES,
     "name",
     "domain",
     "action",
@@ -73,15 +76,18 @@ class Scorer:
         self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
         self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self._index = EvidenceIndex(cards, profile)
+        self._passages = Passages(cards)
         self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self._index.idf)
 
     def score(
         self, reading: ClauseReading, slots: Sequence[Slot], context: RouteContext
     ) -> ScoreTable:
         """The feature table of one text over its most promising candidates."""
-        evidence = self._index.find(reading.stems, values=value_stems(slots))
+        values = value_stems(slots)
+        evidence = self._index.find(reading.stems, values=values)
         rows = self._shortlist(evidence, context)
         features = self._word_features(evidence, rows)
+        features |= self._passages.features(reading.stems, values, evidence.known, rows)
         features |= self._card_features(rows, reading, slots, context)
         table = np.stack([features[name] for name in FEATURES])
         fused = self._weights @ table
