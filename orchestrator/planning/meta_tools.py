@@ -99,7 +99,7 @@ META_TOOLS: Final = (
 
 
 def _plain(node: object, defined: Mapping[str, dict[str, object]]) -> object:
-    """Without titles and empty defaults, and with each definition in the place that refers to it."""
+    """Without titles and empty defaults, each definition in the place that refers to it."""
     if isinstance(node, list):
         return [_plain(item, defined) for item in node]
     if not isinstance(node, dict):

@@ -16,7 +16,9 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.planning.decision import StepContext
 from orchestrator.planning.meta_tools import DISCOVER, META_TOOLS
+from orchestrator.planning.planner import PII_PREFIX
 from orchestrator.record import JsonObject
+from orchestrator.routing.cards import probes_of
 from orchestrator.routing.selection import Selection
 
 TOKENS_PER_BYTE: Final = 0.3
@@ -124,9 +126,6 @@ def tool_description(tool: Tool) -> str:
     said = (tool.summary, tool.description)
     text = " ".join(part.strip() for part in said if part.strip())
     marks = [text] if text else []
-    if tool.pii_fields:
-        handles = ", ".join(f"pii:{name}" for name in tool.pii_fields)
-        marks.append(f"Personal inputs take handles: {handles}.")
     if tool.needs_confirmation:
         marks.append("A person confirms each call.")
     return " ".join(marks)
@@ -136,13 +135,25 @@ def tool_parameters(tool: Tool) -> JsonObject:
     """The tool's input schema without what a planner has no use for.
 
     That is the references that the orchestrator fills by itself, and examples of inputs that say by
-    their type, format, choices or default what they take. Nothing that constrains is left out.
+    their type, format, choices or default what they take. Nothing that constrains is left out; a
+    personal input takes its handle and nothing else.
     """
     ours = set(tool.reference_inputs) - set(tool.required_inputs)
-    kept = {n: _without_examples(s) for n, s in tool.properties.items() if n not in ours}
+    personal = set(tool.pii_fields)
+    kept = {
+        name: _handle(name, schema) if name in personal else _without_examples(schema)
+        for name, schema in tool.properties.items()
+        if name not in ours
+    }
     if not kept:
         return tool.input_schema if not ours else {**tool.input_schema, "properties": {}}
     return {**tool.input_schema, "properties": kept}
+
+
+def _handle(name: str, schema: JsonObject) -> JsonObject:
+    """What a personal input takes: the value's own shape is nothing to a planner."""
+    told = {"description": schema["description"]} if "description" in schema else {}
+    return {"const": f"{PII_PREFIX}{name}", **told}
 
 
 def _without_examples(schema: JsonObject) -> JsonObject:
@@ -191,8 +202,8 @@ class ToolBlock:
     step: tuple[Tool, ...]
     discovered: tuple[Tool, ...]
     deferred: tuple[Tool, ...]
-    """Every tool outside `core`, shown in full at this step or not: so the section stays the same
-    from step to step."""
+    """The tools outside `core`, shown in full at this step or not: so the section stays the same
+    from step to step. Probes are not among them."""
     catalog_tokens: int
     """What the lines of `deferred` may take."""
 
@@ -245,7 +256,9 @@ def _start(
     near = [t for t in always if not core_domains or t.domain in core_domains]
     core = _within(near, context_tokens // _CORE_SHARE)
     held = {tool.name for tool in core}
-    deferred = tuple(tool for tool in own if tool.name not in held)
+    # A probe looks up a call by a reference that is ours: nothing to choose, though it can be found.
+    left_out = held | probes_of(own)
+    deferred = tuple(tool for tool in own if tool.name not in left_out)
     return ToolBlock(core, (), (), deferred, context_tokens // _CATALOG_SHARE)
 
 

@@ -32,6 +32,7 @@ from orchestrator.planning.prompt import (
     tool_schema,
 )
 from orchestrator.planning.prompt_state import PromptState, tool_sources
+from orchestrator.routing.cards import probes_of
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Band, RouteContext, Selection
 
@@ -102,13 +103,17 @@ def test_the_estimate_is_above_the_real_count_for_schemas_and_prose(catalog: Cat
 
 
 def test_core_tools_are_shown_whole_and_the_others_by_name(catalog: Catalog) -> None:
-    """Every tool stands in exactly one of both sections."""
+    """Every tool stands in exactly one of both sections, but for the probes of other tools."""
     block = initial_block(catalog)
 
     assert {t.name for t in block.core} == {
         t.name for t in catalog.tools.values() if t.load_policy == "core"
     }
-    assert len(block.core) + len(block.deferred) == len(catalog)
+    probes = probes_of(catalog.tools.values())
+    assert probes
+    assert {t.name for t in block.deferred} == set(catalog.tools) - {
+        t.name for t in block.core
+    } - probes
     assert not block.discovered
 
 
@@ -119,14 +124,19 @@ def test_a_schema_is_one_line_of_json_with_name_description_and_parameters() -> 
         summary="Pay a bill.",
         pii_fields=("iban",),
         card_type="structured-payment",
-        input_schema={"type": "object", "properties": {"iban": {"type": "string"}}},
+        input_schema={
+            "type": "object",
+            "properties": {"iban": {"pattern": "^[A-Z]{2}", "description": "Where it goes."}},
+        },
     )
 
     assert json.loads(tool_schema(tool)) == {
         "name": "pay",
-        "description": "Pay a bill. Personal inputs take handles: pii:iban. "
-        "A person confirms each call.",
-        "parameters": tool.input_schema,
+        "description": "Pay a bill. A person confirms each call.",
+        "parameters": {
+            "type": "object",
+            "properties": {"iban": {"const": "pii:iban", "description": "Where it goes."}},
+        },
     }
     assert "\n" not in tool_schema(tool)
 
@@ -142,6 +152,31 @@ def test_references_that_the_orchestrator_fills_are_not_shown() -> None:
 
     assert tool_parameters(tool)["properties"] == {"room": {"type": "string"}}
     assert tool_parameters(required)["properties"] == properties
+
+
+def test_examples_that_tell_nothing_are_not_shown() -> None:
+    """Where type, format, choices or a default tell what is taken; constraints all stay."""
+    told = {"type": "string", "format": "date", "examples": ["2026-12-03"]}
+    plain = {"type": "string", "minLength": 2, "examples": ["Berlin"]}
+    counts = {"type": "integer", "minimum": 1, "maximum": 9, "examples": [1]}
+    nested = {"type": "array", "items": {"type": "object", "properties": {"on": told}}}
+    properties = {"on": told, "city": plain, "count": counts, "days": nested, "any": {}}
+    tool = _tool("t", input_schema={"type": "object", "properties": properties})
+
+    assert tool_parameters(tool)["properties"] == {
+        "on": {"type": "string", "format": "date"},
+        "city": plain,
+        "count": {"type": "integer", "minimum": 1, "maximum": 9},
+        "days": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"on": {"type": "string", "format": "date"}},
+            },
+        },
+        "any": {},
+    }
+    assert tool.properties["on"] == told
 
 
 def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
