@@ -5,6 +5,7 @@ worker connects to this machine alone: whatever servers a document names, no rea
 """
 
 import asyncio
+import functools
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -28,6 +29,7 @@ from orchestrator.client import MissionClient, MissionHandle
 from orchestrator.mission import MissionPolicy, MissionRequest
 from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.decision import StepDecision
+from orchestrator.routing.router import Router
 from orchestrator.sandbox import Playbook, RunningSandbox, redirected, running_sandbox
 from orchestrator.settings import Settings
 from orchestrator.starting import new_mission_id
@@ -113,12 +115,13 @@ async def installed(
         settings = _settings(turned, folder)
         temporal = await stack.enter_async_context(running_temporal(folder))
         tools = await stack.enter_async_context(_tools(catalog, settings))
-        planner = ScriptedPlanner(ChainingPlanner(ScriptedRouter))
+        usual = functools.cache(Router)
+        planner = ScriptedPlanner(ChainingPlanner(usual))
         for worker in build(
             temporal,
             settings,
             catalog=catalog,
-            routers=ScriptedRouter,
+            routers=lambda catalog: ScriptedRouter(catalog, usual),
             planner=planner,
             agents=(),
             tools=tools,
