@@ -24,7 +24,7 @@ ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
 CANCELLED = ToolOutcome(kind="succeeded", status=200, body={"status": "cancelled"})
 MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404")
 GONE = ToolOutcome(kind="rejected", status=410, reason="HTTP 410")
-SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
+SOLD_OUT = ToolOutcome(kind="rejected", status=422, reason="sold out")
 BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
 LOST = TransportFailed("find_order", "timed out", may_have_arrived=True)
 
