@@ -85,7 +85,7 @@ class MissionHandle:
     async def snapshot(self) -> MissionResult:
         """The result document as it stands now, without waiting.
 
-        Running legs are asked themselves, and what a later rollback did shows in the ledger.
+        Running legs are asked themselves, and what a rollback did shows in the ledger.
         """
         result = await self._client.connection.query(
             self.mission_id, contracts.RESULT_QUERY, MissionResult
@@ -94,7 +94,8 @@ class MissionHandle:
             return _with_ledger(result, await self._undone_since(result.ledger))
         legs = await asyncio.gather(*(self._as_it_stands(leg) for leg in result.legs))
         asked = result.model_copy(update={"legs": tuple(legs)})
-        return _with_ledger(asked, Ledger.merged(leg.ledger for leg in legs))
+        ledger = Ledger.merged(leg.ledger for leg in legs)
+        return _with_ledger(asked, await self._undone_since(ledger))
 
     async def _undone_since(self, ledger: Ledger) -> Ledger:
         rollback = contracts.rollback_workflow_id(self.mission_id)
@@ -104,9 +105,7 @@ class MissionHandle:
             )
         except errors.MissionNotFound:
             return ledger
-        for obligation in report.ledger.obligations:
-            ledger = ledger.written(obligation)
-        return ledger
+        return ledger.overlaid(report.ledger)
 
     async def _as_it_stands(self, leg: LegResult) -> LegResult:
         if leg.status is not LegStatus.RUNNING:
@@ -321,7 +320,9 @@ class MissionClient:
 
         Raises:
             ConfirmationError: of the kind that says why it was refused; nothing changed.
+            NoWorker: nobody would take it.
         """
+        await self.connection.await_poller()
         return await self.connection.update(
             leg_of(decision.confirmation_id),
             contracts.DECIDE_UPDATE,

@@ -68,6 +68,7 @@ class Settings(BaseSettings):
     )
     sweep_interval: timedelta = Field(
         default=timedelta(minutes=5),
+        ge=timedelta(0),
         description="how often missions that were stopped from outside are looked for; zero: never",
     )
     routing_profile: Path | None = Field(
@@ -95,6 +96,15 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         return tuple(host for part in value.split(",") if (host := part.strip()))
+
+    @field_validator("sweep_interval", mode="before")
+    @classmethod
+    def _read_seconds(cls, value: Any) -> Any:
+        """A plain number is seconds, as it is in tool contracts."""
+        try:
+            return timedelta(seconds=float(value))
+        except (TypeError, ValueError, OverflowError):
+            return value
 
     @field_validator("server_variables", mode="before")
     @classmethod

@@ -17,7 +17,7 @@ from orchestrator.chaos.histories import (
     rollback_seconds,
     showings,
 )
-from orchestrator.chaos.invariants import Testimony
+from orchestrator.chaos.invariants import Account
 from orchestrator.chaos.patience import steadily
 from orchestrator.chaos.plan import MissionScript
 from orchestrator.client import MissionClient
@@ -32,7 +32,7 @@ _SHOWN = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 _LAST_WORD_S = 10.0
 _PAUSE_S = 0.3
 
-OnEnd = Callable[[Testimony], None]
+OnEnd = Callable[[Account], None]
 
 
 class Conductor:
@@ -49,11 +49,11 @@ class Conductor:
         self.fired: Counter[Fault] = Counter()
         """Blows that fell."""
 
-    async def play_all(self, scripts: Sequence[MissionScript], *, at_once: int) -> list[Testimony]:
+    async def play_all(self, scripts: Sequence[MissionScript], *, at_once: int) -> list[Account]:
         """Play every script, so many at a time."""
         room = asyncio.Semaphore(at_once)
 
-        async def play(script: MissionScript) -> Testimony:
+        async def play(script: MissionScript) -> Account:
             async with room:
                 return await self.play(script)
 
@@ -61,7 +61,7 @@ class Conductor:
             tasks = [playing.create_task(play(script)) for script in scripts]
         return [task.result() for task in tasks]
 
-    async def play(self, script: MissionScript) -> Testimony:
+    async def play(self, script: MissionScript) -> Account:
         """One mission, from its start until nothing about it is open any more."""
         began = asyncio.get_running_loop().time()
         try:
@@ -136,7 +136,7 @@ class Conductor:
 
     # -- what it says -----------------------------------------------------------------------------
 
-    async def _hear(self, script: MissionScript) -> Testimony:
+    async def _hear(self, script: MissionScript) -> Account:
         mission_id = script.mission_id
         result = await self._client.get(mission_id).snapshot()
         rollback = await self._report(mission_id)
@@ -144,7 +144,7 @@ class Conductor:
         rollback_id = contracts.rollback_workflow_id(mission_id)
         undone = [] if rollback is None else await self._showings(rollback_id)
         shown = [await self._showings(part) for part in (mission_id, *legs)]
-        return Testimony(
+        return Account(
             index=script.index,
             mission_id=mission_id,
             goal=script.goal,
@@ -174,13 +174,13 @@ class Conductor:
                 return []
             raise
 
-    async def _stuck(self, script: MissionScript) -> Testimony:
+    async def _stuck(self, script: MissionScript) -> Account:
         """What can be heard of a mission that does not settle."""
         try:
             async with asyncio.timeout(_LAST_WORD_S):
                 told = await steadily(lambda: self._hear(script))
         except TimeoutError:
-            return Testimony(
+            return Account(
                 index=script.index,
                 mission_id=script.mission_id,
                 goal=script.goal,

@@ -13,21 +13,26 @@ class FeatureWeights(Record):
     """
 
     text: float = 1.0
-    schema_text: float = 0.3
-    examples: float = 1.0
+    schema_text: float = 0.6
+    examples: float = 1.4
     tags: float = 0.3
-    name: float = 0.2
-    domain: float = 0.3
-    action: float = 0.08
-    effect: float = 0.15
-    fit: float = 0.05
-    slots: float = 0.1
+    coverage: float = Field(default=0.15, description="share of the request's words that it has")
+    held: float = Field(default=-0.6, description="the same of its name and description alone")
+    near: float = Field(default=0.5, description="words that stand near each other in both")
+    order: float = Field(default=0.45, description="words that follow each other in both")
+    spelling: float = Field(default=0.5, description="pieces of words in both")
+    name: float = 0.45
+    domain: float = 0.22
+    action: float = 0.1
+    effect: float = 0.3
+    fit: float = 0.13
+    slots: float = 0.07
     agent: float = Field(
         default=0.3, description="tools of the agent's own domains: a preference, no wall"
     )
     negated: float = Field(default=0.3, description="names that say what is not wanted")
     own: float = Field(
-        default=0.3, description="lists of what was booked, for or against: my flights, flights"
+        default=0.4, description="views of what was booked, for or against: my flights, flights"
     )
     embedding: float = Field(
         default=0.5, description="nearness of vectors, when an embedder is configured"

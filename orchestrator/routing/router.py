@@ -10,7 +10,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import EmbedderUnavailable
 from orchestrator.intent import Action, IntentFrame, Slot
 from orchestrator.routing.adaptive_k import adaptive_k
-from orchestrator.routing.cards import make_card, own_listings_of, probes_of
+from orchestrator.routing.cards import make_card, own_views_of, probes_of
 from orchestrator.routing.clauses import clause_spans, without_lead
 from orchestrator.routing.confidence import confidence_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
@@ -96,7 +96,7 @@ class Router:
         self._catalog = catalog
         self._profile = profile or RoutingProfile()
         tools = tuple(catalog.tools.values())
-        probes, own = probes_of(tools), own_listings_of(tools)
+        probes, own = probes_of(tools), own_views_of(tools)
         self._cards = tuple(
             make_card(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools
         )
@@ -201,6 +201,11 @@ class Router:
             if position < _FED:
                 order |= dict.fromkeys(self._feeders([name], reading, context, dict(ranked)))
         return list(order)
+
+    def tables(self, text: str) -> tuple[ScoreTable, ...]:
+        """What is known of the candidates: one table for the whole text, one for each clause."""
+        reading = self._read(text, RouteContext(), None, Deadline(None, 0))
+        return (reading.whole, *reading.parts) if reading.whole else ()
 
     def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
         """Read, score, select; on any error, or out of time, the whole catalog."""
