@@ -10,7 +10,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import EmbedderUnavailable
 from orchestrator.intent import Action, IntentFrame, Slot
 from orchestrator.routing.adaptive_k import adaptive_k
-from orchestrator.routing.cards import make_card, own_views_of, probes_of
+from orchestrator.routing.card_cache import CardCache
+from orchestrator.routing.cards import make_cards
 from orchestrator.routing.clauses import clause_spans, without_lead
 from orchestrator.routing.confidence import confidence_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
@@ -79,6 +80,7 @@ class Router:
         clock: Callable[[], float] | None = None,
         timeout_s: float = TIMEOUT_S,
         similarity: CardSimilarity | None = None,
+        cards: CardCache | None = None,
     ) -> None:
         """Prepare the cards and indexes of a catalog.
 
@@ -89,6 +91,7 @@ class Router:
             timeout_s: how long one routing may take before every tool is forwarded.
             similarity: an embedder's view of the catalog's cards, one more feature; when it has no
                 answer, the others decide.
+            cards: those made for earlier routers, to be used again; None: all are made.
         """
         self._clock = clock
         self._timeout_s = timeout_s
@@ -96,10 +99,7 @@ class Router:
         self._catalog = catalog
         self._profile = profile or RoutingProfile()
         tools = tuple(catalog.tools.values())
-        probes, own = probes_of(tools), own_views_of(tools)
-        self._cards = tuple(
-            make_card(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools
-        )
+        self._cards = make_cards(tools) if cards is None else cards.of(tools)
         self._by_name = {card.name: card for card in self._cards}
         self._actions = {(card.domain, card.action) for card in self._cards}
         self._verbs = {(card.domain, stem(card.verb)) for card in self._cards}
