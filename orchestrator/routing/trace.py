@@ -41,6 +41,9 @@ class RouteRecord(Record):
     prerequisites: tuple[str, ...] = ()
     catalog_size: int
     scores: dict[str, float] = Field(description="fused score of the best candidates, best first")
+    chances: tuple[float, ...] = Field(
+        default=(), description="that the best 1, 2, 3 and 4 tools are all that is needed"
+    )
     shadows: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="what other ways to choose would have forwarded"
     )
@@ -84,6 +87,7 @@ def record_of(
         prerequisites=selection.prerequisites,
         catalog_size=selection.catalog_size,
         scores=selection.scores,
+        chances=selection.chances,
         shadows=shadows_of(selection),
         called=called,
     )

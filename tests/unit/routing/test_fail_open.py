@@ -20,7 +20,7 @@ STAGES = (
     (module, "frame_of"),
     (module, "joined"),
     (Scorer, "score"),
-    (module, "confidence_of"),
+    (module, "chances_of"),
     (module, "adaptive_k"),
 )
 
