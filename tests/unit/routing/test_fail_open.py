@@ -36,7 +36,7 @@ STAGES = (
     (scoring, "value_stems"),
     (CardColumns, "fit"),
     (CatalogVocabulary, "domain_array"),
-    (module, "confidence_of"),
+    (module, "chances_of"),
     (module, "adaptive_k"),
     (Producers, "prerequisites"),
 )
