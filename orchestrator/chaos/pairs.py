@@ -158,6 +158,7 @@ class _Trials:
                 CallTool(tool=attempt.tool.name, arguments=attempt.arguments),
                 GiveUp(reason="what was done is to be undone"),
                 mission_id=attempt.mission_id,
+                policy=attempt.case.policy,
             )
             if attempt.tool.needs_confirmation:
                 await self._approve(mission)

@@ -22,6 +22,9 @@ FOREIGN = ROOT / "tests" / "documents" / "foreign"
 CASES = (Case.CLEAN, Case.ANSWER_LOST)
 Found = tuple[PairsReport, str, set[str]]
 
+# The first test waits for all that the fixture runs, twenty seconds on a quiet machine.
+pytestmark = pytest.mark.timeout(300)
+
 
 @pytest.fixture(scope="module")
 async def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
