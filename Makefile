@@ -27,7 +27,7 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test bench lint types lock clean
+.PHONY: help demo dev test chaos bench lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -39,8 +39,19 @@ demo: $(STAMP) ## three missions on real parts: success, rollback, killed worker
 dev: $(STAMP) ## Temporal with its UI, the sandbox and a worker, left running
 	$(PY) -m orchestrator dev
 
-test: $(STAMP) ## all tests; PYTEST_ARGS adds options
-	$(PY) -m pytest $(PYTEST_ARGS)
+# Files stay whole: the tests of one share servers that start with its first.
+test: $(STAMP) ## all tests, side by side on all cores; PYTEST_ARGS adds options
+	$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(PYTEST_ARGS)
+
+# More of one run: make chaos CHAOS_MISSIONS=50 CHAOS_SEEDS=7
+CHAOS_MISSIONS ?= 500
+CHAOS_SEEDS ?= 1 2 3
+
+chaos: $(STAMP) ## the long chaos runs, with the time each takes; CHAOS_SEEDS and CHAOS_MISSIONS choose
+	@set -e; for seed in $(CHAOS_SEEDS); do \
+		$(PY) -m orchestrator chaos run --seed $$seed --missions $(CHAOS_MISSIONS); \
+	done
+	$(PY) -m orchestrator chaos run --every-point
 
 bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
 	$(PY) -m tests.benchmarks $(BENCH)

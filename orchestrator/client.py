@@ -320,7 +320,9 @@ class MissionClient:
 
         Raises:
             ConfirmationError: of the kind that says why it was refused; nothing changed.
+            NoWorker: nobody would take it.
         """
+        await self.connection.await_poller()
         return await self.connection.update(
             leg_of(decision.confirmation_id),
             contracts.DECIDE_UPDATE,

@@ -1,6 +1,7 @@
 """Confirmations: the card a person reads, the digest they approve, the grant that results."""
 
 import hashlib
+import json
 from datetime import datetime
 from typing import Annotated, Any, Final, Literal, cast
 
@@ -35,8 +36,16 @@ def call_digest(
     }
     if confirmation_id not in ("", call_id):
         covered["confirmation_id"] = confirmation_id
-    # JSON values are what canonical JSON is defined on; the library's own type is not exported.
-    return hashlib.sha256(rfc8785.dumps(cast(Any, covered))).hexdigest()
+    return hashlib.sha256(_canonical(covered)).hexdigest()
+
+
+def _canonical(value: JsonObject) -> bytes:
+    """Canonical JSON; for what RFC 8785 excludes (integers from 2**53 on), plain JSON in order."""
+    try:
+        # JSON values are what it is defined on; the library's own type is not exported.
+        return rfc8785.dumps(cast(Any, value))
+    except rfc8785.CanonicalizationError:
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 
 class ConfirmationCard(Record):

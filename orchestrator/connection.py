@@ -35,6 +35,8 @@ _POLLER_PATIENCE_S = 3.0
 PICK_UP = timedelta(seconds=6)
 """How long a worker may take to begin with a workflow before we say that there is none."""
 _ABSENCE_S = 120.0
+_ANSWER = timedelta(seconds=20)
+"""How long a worker may take to answer: it may first have to replay a long history."""
 
 
 class Connection:
@@ -49,9 +51,7 @@ class Connection:
         """Ask a workflow, running or closed."""
         handle = self.temporal.get_workflow_handle(workflow_id)
         try:
-            answer: T = await handle.query(
-                name, result_type=kind, rpc_timeout=timedelta(seconds=20)
-            )
+            answer: T = await handle.query(name, result_type=kind, rpc_timeout=_ANSWER)
             return answer
         except (RPCError, WorkflowQueryFailedError) as error:
             raise self.explained(error, workflow_id) from error
@@ -62,11 +62,18 @@ class Connection:
         """Send an update and wait for its result; a refusal is raised as our own error.
 
         `about` is the id that the caller named, for an error to name it too.
+
+        Raises:
+            NoWorker: nobody answered in time; should a worker come back soon, it may still count.
         """
         handle = self.temporal.get_workflow_handle(workflow_id)
         try:
-            answer: T = await handle.execute_update(name, message, result_type=kind)
+            answer: T = await handle.execute_update(
+                name, message, result_type=kind, rpc_timeout=_ANSWER
+            )
             return answer
+        except WorkflowUpdateRPCTimeoutOrCancelledError as error:
+            raise errors.NoWorker(self._task_queue) from error
         except WorkflowUpdateFailedError as error:
             raise _refusal(error) from error
         except RPCError as error:

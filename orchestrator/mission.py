@@ -1,10 +1,10 @@
 """A mission: what is asked for, what becomes of it, and its legs' results."""
 
 import hashlib
+import json
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-import rfc8785
 from pydantic import Field
 
 from orchestrator.approval import ConfirmationPolicy
@@ -43,7 +43,7 @@ class MissionRequest(Record):
 def request_digest(request: MissionRequest) -> str:
     """SHA-256 of what is asked for: goal, inputs and budget; not how long to wait for whom."""
     asked = request.model_dump(mode="json", include={"goal", "inputs", "budget"})
-    return hashlib.sha256(rfc8785.dumps(asked)).hexdigest()
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 class MissionStatus(StrEnum):

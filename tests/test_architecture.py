@@ -36,6 +36,7 @@ _VIOLATIONS: Final = (
     ("workflows-do-not-compute", "workflows/__init__.py", "import orchestrator.routing"),
     ("workflows-do-not-compute", "orchestrator/contracts.py", "import orchestrator.catalog"),
     ("shapes-stay-shapes", "orchestrator/planning/decision.py", "import orchestrator.catalog"),
+    ("chaos-is-planned-and-judged-purely", "orchestrator/chaos/plan.py", "import temporalio"),
     ("io-knows-no-workflow", "activities/__init__.py", "import workflows"),
     ("io-knows-no-workflow", "orchestrator/adapters/__init__.py", "import workflows"),
     ("sandbox-is-a-witness", "orchestrator/sandbox/__init__.py", "import orchestrator.catalog"),

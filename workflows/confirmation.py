@@ -1,7 +1,7 @@
 """The confirmation gate: one card at a time, waited on until a decision, its expiry or a cancel."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -58,10 +58,15 @@ class Gate:
     before it was amended, or of another leg's card, is refused.
     """
 
-    def __init__(self, *, on_reminder: Callable[[], None] = lambda: None) -> None:
-        """A gate with no card open; `on_reminder` is called after a reminder was counted."""
+    def __init__(self, closed: Mapping[str, str], *, on_reminder: Callable[[], None]) -> None:
+        """A gate with no card open.
+
+        Args:
+            closed: confirmation id to what became of it, of those that are closed already.
+            on_reminder: called after a reminder was counted.
+        """
         self._open: _Open | None = None
-        self._closed: dict[str, str] = {}
+        self._closed = dict(closed)
         self._on_reminder = on_reminder
 
     @property

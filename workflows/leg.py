@@ -14,16 +14,7 @@ from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_e
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
     from orchestrator.budget import Money, over_budget
-    from orchestrator.confirm import (
-        PAST,
-        Amend,
-        Approve,
-        DecisionEnvelope,
-        DecisionReceipt,
-        DecisionRecord,
-        Reject,
-        record_of,
-    )
+    from orchestrator.confirm import DecisionEnvelope, DecisionReceipt, DecisionRecord, Reject
     from orchestrator.contracts import (
         AnswerInput,
         LegInput,
@@ -33,8 +24,8 @@ with workflow.unsafe.imports_passed_through():
         PrepareInput,
         ReserveInput,
         ReserveOutput,
+        ToolCall,
     )
-    from orchestrator.errors import AmendmentInvalid, CardDecided
     from orchestrator.mission import LegResult, LegStatus, Question, StepRecord
     from orchestrator.outcome import ToolOutcome
     from orchestrator.planning.decision import (
@@ -50,8 +41,9 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.record import JsonObject
     from orchestrator.routing.selection import Selection
     from workflows import calls
-    from workflows.confirmation import Gate, grant_of
-    from workflows.failures import LOST, first_words, refuse
+    from workflows.asking import Asking, NotConfirmed
+    from workflows.confirmation import grant_of
+    from workflows.failures import LOST, first_words
     from workflows.leg_view import details
     from workflows.questions import Inquiry
     from workflows.waiting import finish_despite_cancel
@@ -72,8 +64,8 @@ class LegWorkflow:
         """Take up the state of the run before, or an empty one."""
         self._input = leg
         self._state: LegState = leg.state
-        self._gate = Gate(on_reminder=self._remind)
-        self._prepared: PreparedCall | None = None
+        closed = {d.confirmation_id: d.kind for d in leg.state.decisions if d.kind != "amended"}
+        self._asking = Asking(self, leg.policy.confirmation, closed)
         self._inquiry = Inquiry()
         self._reservations: dict[str, ReserveOutput] = {}
 
@@ -190,9 +182,9 @@ class LegWorkflow:
             return
         try:
             allowed, refusal = await self._allow(prepared)
-        except LegLost as lost:
-            self._record(selection, f"call {decision.tool}", "expired", str(lost))
-            raise
+        except NotConfirmed as expired:
+            self._record(selection, f"call {decision.tool}", "expired", str(expired))
+            raise LegLost(str(expired)) from expired
         if allowed is None:
             self._observe(decision, outcome="refused", error=refusal)
             self._record(selection, f"call {decision.tool}", "refused", refusal)
@@ -236,11 +228,9 @@ class LegWorkflow:
             return None, refusal
         if prepared.card is None:
             return prepared, None
-        verdict = self._standing(prepared) or await self._confirm(prepared)
+        verdict, granted = await self._asking.about(prepared)
         if isinstance(verdict, Reject):
             return None, f"{verdict.approver} rejected it: {verdict.reason}"
-        granted = self._prepared
-        assert granted is not None
         assert granted.call is not None
         if granted.price != prepared.price:
             refusal = await self._reserve(granted)
@@ -248,53 +238,6 @@ class LegWorkflow:
                 return None, refusal
         call = granted.call.model_copy(update={"grant": grant_of(verdict, workflow.now())})
         return granted.model_copy(update={"call": call}), None
-
-    def _standing(self, prepared: PreparedCall) -> Approve | None:
-        """The approval that a standing one gives to this call, recorded like a person's."""
-        self._prepared = prepared
-        if prepared.card is None or prepared.standing_approver is None:
-            return None
-        approve = Approve(
-            confirmation_id=prepared.card.confirmation_id,
-            digest=prepared.card.digest,
-            approver=prepared.standing_approver,
-        )
-        self._remember(record_of(approve, prepared.card, workflow.now()))
-        return approve
-
-    async def _confirm(self, prepared: PreparedCall) -> Approve | Reject:
-        """What a person decides, asked as often as the policy says.
-
-        Raises:
-            LegLost: nobody decided in time.
-        """
-        policy = self._input.policy.confirmation
-        for asked in range(1, policy.rounds + 1):
-            self._prepared = prepared if asked == 1 else await self._prepare_again(asked)
-            assert self._prepared.card is not None
-            self._gate.open(self._prepared.card)
-            self._show(LegStatus.AWAITING_CONFIRMATION)
-            verdict = await self._gate.wait(policy.reminders)
-            self._show(LegStatus.RUNNING)
-            if verdict is not None:
-                return verdict
-            self._decided_by_nobody(self._prepared)
-        raise LegLost(f"nobody confirmed it in time: {prepared.title}")
-
-    async def _prepare_again(self, asked: int) -> PreparedCall:
-        """The same call, as it was last amended, with a card of its own.
-
-        Raises:
-            LegLost: it cannot be made any more.
-        """
-        before = self._prepared
-        assert before is not None
-        assert before.call is not None
-        call = before.call
-        prepared = await self._prepare(call.call_id, call.tool, call.arguments, asked=asked)
-        if prepared.card is None:
-            raise LegLost(f"{call.tool} was not confirmed in time, and now: {_faults(prepared)}")
-        return prepared
 
     async def _invoke(self, allowed: PreparedCall) -> ToolOutcome:
         assert allowed.call is not None
@@ -431,56 +374,12 @@ class LegWorkflow:
     @workflow.update(name=contracts.DECIDE_UPDATE)
     async def decide(self, envelope: DecisionEnvelope) -> DecisionReceipt:
         """Take a decision on the open card: approve, amend or reject."""
-        decision = envelope.decision
-        await self._gate.is_open(decision.confirmation_id)
-        if isinstance(decision, Amend):
-            return await self._amend(decision)
-        record = self._gate.decide(decision, workflow.now())
-        self._remember(record)
-        return DecisionReceipt(
-            confirmation_id=decision.confirmation_id, accepted=PAST[decision.kind], at=record.at
-        )
+        return await self._asking.take(envelope.decision)
 
     @decide.validator
     def check_decision(self, envelope: DecisionEnvelope) -> None:
         """Refuse what is not a decision on the open card, before it enters history."""
-        self._gate.check(envelope.decision)
-
-    async def _amend(self, amend: Amend) -> DecisionReceipt:
-        before = self._prepared
-        assert before is not None
-        assert before.call is not None
-        assert before.card is not None
-        prepared = await self._prepare(
-            before.call.call_id,
-            before.call.tool,
-            {**before.call.arguments, **amend.changes},
-            asked=before.card.round,
-        )
-        if prepared.card is None:
-            raise refuse(
-                AmendmentInvalid(
-                    amend.confirmation_id, f"the amended call is not valid: {_faults(prepared)}"
-                )
-            )
-        self._gate.check(amend)  # the card may have been decided or expired meanwhile
-        if self._prepared is not before:
-            raise refuse(
-                CardDecided(
-                    amend.confirmation_id, "it was amended while this amendment was being checked"
-                )
-            )
-        record = self._gate.decide(amend, workflow.now())
-        self._remember(record)
-        self._prepared = prepared
-        self._gate.open(prepared.card)
-        self._draw()
-        return DecisionReceipt(
-            confirmation_id=amend.confirmation_id,
-            accepted="amended",
-            at=record.at,
-            card=prepared.card,
-        )
+        self._asking.check(envelope.decision)
 
     @workflow.update(name=contracts.ANSWER_UPDATE)
     async def answer(self, answer: AnswerInput) -> str:
@@ -522,7 +421,7 @@ class LegWorkflow:
     @workflow.query(name=contracts.WAITING_QUERY)
     def waiting(self) -> LegWaiting:
         """What the leg waits for a person to do."""
-        return LegWaiting(card=self._gate.card, question=self._inquiry.question)
+        return LegWaiting(card=self._asking.card, question=self._inquiry.question)
 
     # -- bookkeeping ------------------------------------------------------------------------------
 
@@ -585,30 +484,32 @@ class LegWorkflow:
         self._update(steps=(*self._state.steps, record))
         self._show(self._state.status)
 
-    def _remind(self) -> None:
-        """Somebody should decide: seen in the Temporal UI, the log and a metric."""
-        card = self._gate.card
-        assert card is not None
-        workflow.logger.warning("confirmation %s still waits", card.confirmation_id)
-        workflow.metric_meter().create_counter(
-            contracts.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
-        ).add(1, {"card_type": card.card_type})
-        self._draw()
+    # -- what asking needs of its leg -------------------------------------------------------------
 
-    def _remember(self, record: DecisionRecord) -> None:
+    async def prepare(self, call: ToolCall, arguments: JsonObject, *, asked: int) -> PreparedCall:
+        """See `Asker`."""
+        return await self._prepare(call.call_id, call.tool, arguments, asked=asked)
+
+    def remember(self, record: DecisionRecord) -> None:
+        """See `Asker`."""
         self._update(decisions=(*self._state.decisions, record))
 
-    def _decided_by_nobody(self, prepared: PreparedCall) -> None:
-        assert prepared.card is not None
-        self._remember(
-            DecisionRecord(
-                confirmation_id=prepared.card.confirmation_id,
-                kind="expired",
-                approver="",
-                at=workflow.now(),
-                digest=prepared.card.digest,
+    def waits(self, waiting: bool) -> None:
+        """See `Asker`."""
+        self._show(LegStatus.AWAITING_CONFIRMATION if waiting else LegStatus.RUNNING)
+
+    def draw(self) -> None:
+        """See `Asker`."""
+        workflow.set_current_details(
+            details(
+                self._input.leg.goal,
+                self._state,
+                card=self._asking.card,
+                question=self._inquiry.question,
             )
         )
+
+    # -- its state --------------------------------------------------------------------------------
 
     def _update(self, **changes: object) -> None:
         self._state = self._state.model_copy(update=changes)
@@ -622,26 +523,8 @@ class LegWorkflow:
         if status is not self._state.status or not self._state.steps:
             workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
         self._update(status=status)
-        self._draw()
-
-    def _draw(self) -> None:
-        workflow.set_current_details(
-            details(
-                self._input.leg.goal,
-                self._state,
-                card=self._gate.card,
-                question=self._inquiry.question,
-            )
-        )
+        self.draw()
 
     async def _drain(self) -> None:
         """Let updates that are still being handled finish: their senders get an answer."""
         await workflow.wait_condition(workflow.all_handlers_finished)
-
-
-def _faults(prepared: PreparedCall) -> str:
-    """Why a call cannot be made, in one text."""
-    if prepared.missing_personal:
-        named = ", ".join(prepared.missing_personal)
-        return f"the PII vault holds no {named}; store it with: orchestrator pii set"
-    return "; ".join(prepared.problems)

@@ -17,10 +17,11 @@ from orchestrator.chaos.histories import (
     rollback_seconds,
     showings,
 )
-from orchestrator.chaos.invariants import Testimony
+from orchestrator.chaos.invariants import Account
 from orchestrator.chaos.patience import steadily
 from orchestrator.chaos.plan import MissionScript
 from orchestrator.client import MissionClient
+from orchestrator.errors import OrchestratorError
 from orchestrator.mission import MissionRequest, MissionResult
 from orchestrator.saga import RollbackReport
 from orchestrator.sandbox import SandboxClient
@@ -30,9 +31,11 @@ _RUNNING = WorkflowExecutionStatus.RUNNING
 _SHOWN = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 
 _LAST_WORD_S = 10.0
+_NO_END = (TimeoutError, OrchestratorError, RPCError)
+"""How a mission can fail to settle; the others of the run go on."""
 _PAUSE_S = 0.3
 
-OnEnd = Callable[[Testimony], None]
+OnEnd = Callable[[Account], None]
 
 
 class Conductor:
@@ -49,11 +52,11 @@ class Conductor:
         self.fired: Counter[Fault] = Counter()
         """Blows that fell."""
 
-    async def play_all(self, scripts: Sequence[MissionScript], *, at_once: int) -> list[Testimony]:
+    async def play_all(self, scripts: Sequence[MissionScript], *, at_once: int) -> list[Account]:
         """Play every script, so many at a time."""
         room = asyncio.Semaphore(at_once)
 
-        async def play(script: MissionScript) -> Testimony:
+        async def play(script: MissionScript) -> Account:
             async with room:
                 return await self.play(script)
 
@@ -61,7 +64,7 @@ class Conductor:
             tasks = [playing.create_task(play(script)) for script in scripts]
         return [task.result() for task in tasks]
 
-    async def play(self, script: MissionScript) -> Testimony:
+    async def play(self, script: MissionScript) -> Account:
         """One mission, from its start until nothing about it is open any more."""
         began = asyncio.get_running_loop().time()
         try:
@@ -69,8 +72,8 @@ class Conductor:
                 await self._start(script)
                 await self._settle(script)
                 told = await steadily(lambda: self._hear(script))
-        except TimeoutError:
-            told = await self._stuck(script)
+        except _NO_END as error:
+            told = await self._stuck(script, error)
         seconds = asyncio.get_running_loop().time() - began
         told = told.model_copy(update={"seconds": seconds})
         self._on_end(told)
@@ -136,7 +139,7 @@ class Conductor:
 
     # -- what it says -----------------------------------------------------------------------------
 
-    async def _hear(self, script: MissionScript) -> Testimony:
+    async def _hear(self, script: MissionScript) -> Account:
         mission_id = script.mission_id
         result = await self._client.get(mission_id).snapshot()
         rollback = await self._report(mission_id)
@@ -144,7 +147,7 @@ class Conductor:
         rollback_id = contracts.rollback_workflow_id(mission_id)
         undone = [] if rollback is None else await self._showings(rollback_id)
         shown = [await self._showings(part) for part in (mission_id, *legs)]
-        return Testimony(
+        return Account(
             index=script.index,
             mission_id=mission_id,
             goal=script.goal,
@@ -174,18 +177,18 @@ class Conductor:
                 return []
             raise
 
-    async def _stuck(self, script: MissionScript) -> Testimony:
-        """What can be heard of a mission that does not settle."""
+    async def _stuck(self, script: MissionScript, error: Exception) -> Account:
+        """What can be heard of a mission that does not settle, or cannot be asked."""
         try:
             async with asyncio.timeout(_LAST_WORD_S):
                 told = await steadily(lambda: self._hear(script))
-        except TimeoutError:
-            return Testimony(
+        except _NO_END:
+            return Account(
                 index=script.index,
                 mission_id=script.mission_id,
                 goal=script.goal,
                 status="stuck",
-                error="it does not answer",
+                error=str(error) or "it does not answer",
             )
-        error = f"{told.status}: {told.error or 'no error'}"
-        return told.model_copy(update={"status": "stuck", "error": error})
+        why = f"{told.status}: {told.error or str(error) or 'no error'}"
+        return told.model_copy(update={"status": "stuck", "error": why})

@@ -10,7 +10,7 @@ from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.faults import Fault
 from orchestrator.chaos.histories import kill_points
-from orchestrator.chaos.invariants import Testimony
+from orchestrator.chaos.invariants import Account
 from orchestrator.chaos.plan import MissionScript
 from orchestrator.chaos.points import (
     KILL_POINTS,
@@ -114,12 +114,12 @@ class EveryPoint:
 
     async def _play(
         self, scripts: Sequence[MissionScript], kills: dict[str, KillPoint]
-    ) -> list[Testimony]:
+    ) -> list[Account]:
         lanes = await self._start_lanes(kills)
         side_by_side = [s for s in scripts if s.mission_id not in kills]
         alone = iter([s for s in scripts if s.mission_id in kills])
 
-        async def drive(client: MissionClient) -> list[Testimony]:
+        async def drive(client: MissionClient) -> list[Account]:
             conductor = self._conductor(client, on_end=self._on_end)
             return [await conductor.play(script) for script in alone]
 

@@ -46,7 +46,7 @@ class HeldEffect(Record):
         return self.cause.partition(".")[0]
 
 
-class Testimony(Record):
+class Account(Record):
     """What a mission says of itself once it is settled."""
 
     index: int
@@ -71,12 +71,12 @@ class Breach(Record):
 
 
 def judge(
-    testimonies: Iterable[Testimony], effects: Iterable[HeldEffect], *, keyed: Collection[str]
+    accounts: Iterable[Account], effects: Iterable[HeldEffect], *, keyed: Collection[str]
 ) -> list[Breach]:
     """Every breach, in the order of the missions.
 
     Args:
-        testimonies: one of each mission.
+        accounts: one of each mission.
         effects: the sandbox's whole ledger; what other missions did there is left out.
         keyed: the operations that take an idempotency key.
     """
@@ -91,13 +91,13 @@ def judge(
             invariant=invariant,
             what=what,
         )
-        for told in sorted(testimonies, key=lambda told: told.index)
+        for told in sorted(accounts, key=lambda told: told.index)
         for invariant, what in _breaches(told, by_mission.get(told.mission_id, []), keyed)
     ]
 
 
 def _breaches(
-    told: Testimony, effects: Sequence[HeldEffect], keyed: Collection[str]
+    told: Account, effects: Sequence[HeldEffect], keyed: Collection[str]
 ) -> Iterator[tuple[Invariant, str]]:
     if told.status == "stuck":
         yield "stuck", f"not settled after {told.seconds:.0f} s: {told.error or 'no error'}"
@@ -109,7 +109,7 @@ def _breaches(
         yield "prompt", f"{told.prompts_during_rollback} asked after the undoing had begun"
 
 
-def _orphans(told: Testimony, effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
+def _orphans(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
     states = _states(told)
     standing = _STANDS
     if told.status == MissionStatus.SUCCEEDED:
@@ -137,7 +137,7 @@ def _duplicates(effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]
                 yield "duplicate", f"{cause} had its effect {count} times"
 
 
-def _phantoms(told: Testimony, effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
+def _phantoms(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
     """What a mission that succeeded has a receipt for, and its provider does not hold."""
     if told.status != MissionStatus.SUCCEEDED:
         return
@@ -160,5 +160,5 @@ def _keyless(
             yield "keyless", f"{effect.operation} ({effect.cause}) has the key of what it undoes"
 
 
-def _states(told: Testimony) -> Mapping[str, ObligationState]:
+def _states(told: Account) -> Mapping[str, ObligationState]:
     return {o.obligation_id: o.state for o in told.ledger.obligations}

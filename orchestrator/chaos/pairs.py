@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import contracts
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.chaos.pairs_cases import Case, faults_of
 from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
@@ -51,7 +52,7 @@ class _Attempt:
 
 
 async def check_pairs(
-    documents: Mapping[str, Mapping[str, Any]],
+    documents: Mapping[str, JsonObject],
     folder: Path,
     *,
     seed: int = 0,
@@ -74,13 +75,13 @@ async def check_pairs(
         DocumentError: a document cannot be served.
     """
     began = time.monotonic()
-    async with installed(documents, folder, seed=seed) as installation:
-        pairs = _Pairs(installation, seed)
-        found, attempts = pairs.read(cases)
-        on_start(len(found) + len(attempts))
-        for check in found:
-            on_check(check)
-        found += await pairs.run(attempts, on_check)
+    found, attempts = _read(Catalog.from_documents(documents), seed, cases)
+    on_start(len(found) + len(attempts))
+    for check in found:
+        on_check(check)
+    if attempts:
+        async with installed(documents, folder, seed=seed) as installation:
+            found += await _Trials(installation, seed).run(attempts, on_check)
     order = ["contract", *Case]
     found.sort(key=lambda check: (check.document, check.tool, order.index(check.case)))
     return PairsReport(
@@ -92,38 +93,44 @@ async def check_pairs(
     )
 
 
-class _Pairs:
+def _read(
+    catalog: Catalog, seed: int, cases: Sequence[Case]
+) -> tuple[list[PairCheck], list[_Attempt]]:
+    """What is found by reading alone, and what is to be tried."""
+    checks: list[PairCheck] = []
+    attempts: list[_Attempt] = []
+    for tool in catalog.tools.values():
+        if tool.effect not in (Effect.OBLIGATION, Effect.WRITE):
+            continue
+        undo = tool.compensation
+        cancel = catalog.tool(undo.cancel.tool) if undo is not None else None
+        flaws = list(flaws_of_contract(tool, cancel))
+        if tool.effect is Effect.OBLIGATION:
+            try:
+                attempts += _attempts(catalog, tool, seed, cases, first=len(attempts))
+            except ArgumentsInvalid as error:
+                flaws.append(no_arguments(error))
+        if flaws:
+            checks.append(_check(tool, "contract", flaws))
+    return checks, attempts
+
+
+def _attempts(
+    catalog: Catalog, tool: Tool, seed: int, cases: Sequence[Case], *, first: int
+) -> list[_Attempt]:
+    found = []
+    for number, case in enumerate(cases, first):
+        arguments = make_arguments(catalog, tool, seed=f"{seed}:{tool.name}:{case}")
+        mission_id = f"pair-{number}-{tool.name}"[:72].rstrip("-_")
+        found.append(_Attempt(tool, case, mission_id, arguments))
+    return found
+
+
+class _Trials:
     def __init__(self, installation: Installation, seed: int) -> None:
         self._installation = installation
-        self._catalog = installation.catalog
         self._seed = seed
         self._thinking = asyncio.Semaphore(_THINKING_AT_ONCE)
-
-    def read(self, cases: Sequence[Case]) -> tuple[list[PairCheck], list[_Attempt]]:
-        """What is found by reading alone, and what is to be tried."""
-        checks: list[PairCheck] = []
-        attempts: list[_Attempt] = []
-        for tool in self._catalog.tools.values():
-            if tool.effect not in (Effect.OBLIGATION, Effect.WRITE):
-                continue
-            flaws = list(flaws_of_contract(tool, self._cancel(tool)))
-            if tool.effect is Effect.OBLIGATION:
-                try:
-                    attempts += [self._attempt(tool, case, len(attempts)) for case in cases]
-                except ArgumentsInvalid as error:
-                    flaws.append(no_arguments(error))
-            if flaws:
-                checks.append(_check(tool, "contract", flaws))
-        return checks, attempts
-
-    def _cancel(self, tool: Tool) -> Tool | None:
-        undo = tool.compensation
-        return self._catalog.tool(undo.cancel.tool) if undo is not None else None
-
-    def _attempt(self, tool: Tool, case: Case, number: int) -> _Attempt:
-        arguments = make_arguments(self._catalog, tool, seed=f"{self._seed}:{tool.name}:{case}")
-        mission_id = f"pair-{number}-{list(Case).index(case)}-{tool.name}"[:72].rstrip("-_")
-        return _Attempt(tool, case, mission_id, arguments)
 
     async def run(self, attempts: Sequence[_Attempt], on_check: OnCheck) -> list[PairCheck]:
         """Every attempt, many at once: most of the time of each is waiting."""
@@ -151,6 +158,7 @@ class _Pairs:
                 CallTool(tool=attempt.tool.name, arguments=attempt.arguments),
                 GiveUp(reason="what was done is to be undone"),
                 mission_id=attempt.mission_id,
+                policy=attempt.case.policy,
             )
             if attempt.tool.needs_confirmation:
                 await self._approve(mission)

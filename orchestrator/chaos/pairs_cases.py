@@ -1,13 +1,17 @@
 """The ways in which the call of a pair can go: well, or so that nobody knows what came of it."""
 
+from datetime import timedelta
 from enum import StrEnum
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.mission import MissionPolicy
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
-LATENESS_S = 3.5
-"""Seconds by which a late answer is late: beyond the time of a scripted call, far within the time
+LATENESS_S = 4.5
+"""Seconds by which a late answer is late: beyond the time of an unclear call, far within the time
 after which it can no longer arrive."""
+_UNCLEAR = MissionPolicy(call_timeout=timedelta(seconds=3), call_attempts=1)
+"""Short, for the rollback of an unclear call waits until it can no longer arrive."""
 
 
 class Case(StrEnum):
@@ -24,6 +28,11 @@ class Case(StrEnum):
     def story(self) -> str:
         """What happens in it."""
         return _STORIES[self]
+
+    @property
+    def policy(self) -> MissionPolicy:
+        """The limits of its call: short where its end is waited for."""
+        return _UNCLEAR if self.is_ambiguous else MissionPolicy(call_attempts=1)
 
     @property
     def is_ambiguous(self) -> bool:

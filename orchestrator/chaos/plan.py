@@ -20,10 +20,12 @@ HOLD_S = 0.75
 """How long a request is held on its way for a blow to fall meanwhile."""
 _HASTY_EXPIRY = timedelta(seconds=2)
 
-_REFUSALS = (400, 403, 404, 409, 422)
+_REFUSALS = (401, 403, 409)
+"""What says nothing of an earlier attempt. A 404 to a cancel or a probe, or a 422 to a key that is
+known, would be a lie about what the provider holds."""
 _BREAKAGES = (500, 502, 503, 504)
-_REQUESTS = 10
-"""A mission sends about so many requests, those of its rollback included."""
+_PASS = (0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7)
+"""How many requests pass first: searches come first, bookings next, cancels last."""
 _LASTS_S = 8.0
 """About so long a mission lasts."""
 
@@ -151,7 +153,7 @@ def _rules(rng: Random, mission_id: str, faults: frozenset[Fault]) -> tuple[Faul
 def _rule(rng: Random, mission_id: str, fault: Fault) -> FaultRule:
     draw, times = _DRAWN[fault]
     # Cancels are few and come last: a refusal of them waits for no other request.
-    after = 0 if fault is Fault.REFUSE_CANCEL else min(rng.randrange(_REQUESTS) for _ in "ab")
+    after = 0 if fault is Fault.REFUSE_CANCEL else rng.choice(_PASS)
     where = {"request_prefix": f"{mission_id}.", "after": after, "times": rng.choice(times)}
     return draw(rng).model_copy(update=where)
 
@@ -186,7 +188,7 @@ def _latency(rng: Random) -> FaultRule:
     return FaultRule(kind="latency", delay_s=round(rng.uniform(0.1, longest_s), 2))
 
 
-_FAILURES = (1, 1, 2)
+_FAILURES = (1, 1, 1, 2)
 """A third failure of one cancel would make it wait for minutes."""
 _DRAWN: dict[Fault, tuple[Callable[[Random], FaultRule], tuple[int, ...]]] = {
     Fault.DROP_BEFORE: (lambda _: FaultRule(kind="drop_before"), _FAILURES),

@@ -5,7 +5,7 @@ from math import ceil
 
 from pydantic import Field
 
-from orchestrator.chaos.invariants import Breach, HeldEffect, Testimony
+from orchestrator.chaos.invariants import Account, Breach, HeldEffect
 from orchestrator.record import Record
 from orchestrator.saga import ObligationState
 
@@ -59,7 +59,7 @@ class ChaosReport(Record):
 
 
 def compile_report(
-    testimonies: Sequence[Testimony],
+    accounts: Sequence[Account],
     effects: Sequence[HeldEffect],
     breaches: Sequence[Breach],
     *,
@@ -71,26 +71,26 @@ def compile_report(
     reproduce: str | None,
 ) -> ChaosReport:
     """Count what missions and providers say."""
-    ours = {told.mission_id for told in testimonies}
+    ours = {told.mission_id for told in accounts}
     made = [effect for effect in effects if effect.mission_id in ours]
-    rollbacks = [told.rollback_s for told in testimonies if told.rollback_s is not None]
+    rollbacks = [told.rollback_s for told in accounts if told.rollback_s is not None]
     return ChaosReport(
         seed=seed,
         faults=faults,
-        missions=len(testimonies),
-        statuses=_statuses(testimonies),
+        missions=len(accounts),
+        statuses=_statuses(accounts),
         effects=len(made),
         live=sum(effect.is_live for effect in made),
         duplicates=sum(breach.invariant == "duplicate" for breach in breaches),
         orphans=sum(breach.invariant == "orphan" for breach in breaches),
-        prompts_during_rollback=sum(told.prompts_during_rollback for told in testimonies),
+        prompts_during_rollback=sum(told.prompts_during_rollback for told in accounts),
         parked=sum(
             obligation.state is ObligationState.PARKED
-            for told in testimonies
+            for told in accounts
             for obligation in told.ledger.obligations
         ),
         rollback_s=Percentiles.of(rollbacks),
-        mission_s=Percentiles.of([told.seconds for told in testimonies]),
+        mission_s=Percentiles.of([told.seconds for told in accounts]),
         fault_counts=dict(fault_counts),
         seconds=seconds,
         breaches=tuple(breaches),
@@ -100,6 +100,6 @@ def compile_report(
     )
 
 
-def _statuses(testimonies: Sequence[Testimony]) -> dict[str, int]:
-    names = sorted({told.status for told in testimonies})
-    return {name: sum(told.status == name for told in testimonies) for name in names}
+def _statuses(accounts: Sequence[Account]) -> dict[str, int]:
+    names = sorted({told.status for told in accounts})
+    return {name: sum(told.status == name for told in accounts) for name in names}

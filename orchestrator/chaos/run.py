@@ -11,7 +11,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.faults import Fault, format_faults
-from orchestrator.chaos.invariants import HeldEffect, Testimony, judge
+from orchestrator.chaos.invariants import Account, HeldEffect, judge
 from orchestrator.chaos.plan import MissionScript, schedule_strikes
 from orchestrator.chaos.report import ChaosReport, FaultCount, compile_report
 from orchestrator.chaos.saboteur import Saboteur, worker_names
@@ -77,7 +77,7 @@ class ChaosRun:
 
     async def _play(
         self, client: MissionClient, sandbox: SandboxClient, scripts: Sequence[MissionScript]
-    ) -> tuple[list[Testimony], Counter[Fault]]:
+    ) -> tuple[list[Account], Counter[Fault]]:
         options = self._options
         await sandbox.set_faults([rule for script in scripts for rule in script.rules])
         for name in worker_names(options.workers):
@@ -110,7 +110,7 @@ class Case:
         self,
         sandbox: SandboxClient,
         scripts: Sequence[MissionScript],
-        told: Sequence[Testimony],
+        told: Sequence[Account],
         fired: Counter[Fault],
     ) -> ChaosReport:
         """What the missions say, held against what the sandbox says."""

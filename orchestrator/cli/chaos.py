@@ -4,6 +4,7 @@ import asyncio
 import secrets
 import shlex
 import shutil
+import signal
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -158,6 +159,10 @@ def _every_point(options: RunOptions, goal: str, about: str, only: int | None) -
 async def _on_a_stack(options: RunOptions, keep: Path | None, play: Play) -> ChaosReport:
     # The SDK warns of each call that a dead server does not answer; here it dies on purpose.
     Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
+    # Asked to stop, it stops its processes like after Ctrl-C.
+    asyncio.get_running_loop().add_signal_handler(
+        signal.SIGTERM, signal.raise_signal, signal.SIGINT
+    )
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
     stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=WORKER_VARIABLES)
     with progress.status("starting Temporal, the sandbox and a worker"):

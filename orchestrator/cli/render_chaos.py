@@ -16,8 +16,8 @@ def report(console: Console, found: ChaosReport) -> None:
     console.print(_faults(found))
     for breach in found.breaches[:_BREACHES_SHOWN]:
         console.print(
-            f"[bold red]{breach.invariant}[/] {breach.mission_id}: "
-            f"{escape(breach.what)} ({escape(breach.goal)})",
+            f"[bold red]{breach.invariant}[/] {breach.mission_id} ({escape(breach.goal)}): "
+            f"{escape(breach.what)}",
             soft_wrap=True,
         )
     if len(found.breaches) > _BREACHES_SHOWN:

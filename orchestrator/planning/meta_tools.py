@@ -1,5 +1,6 @@
 """Meta tools: the steps of a leg that call no provider, as tools that a model can choose."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -79,8 +80,9 @@ class MetaTool:
 
     @property
     def parameters(self) -> JsonObject:
-        """Its input schema, without the titles that pydantic adds."""
-        schema = _untitled(self.arguments.model_json_schema())
+        """Its input schema, without the titles and definitions that pydantic adds."""
+        made = self.arguments.model_json_schema()
+        schema = _plain(made, made.pop("$defs", {}))
         assert isinstance(schema, dict)
         schema.pop("description", None)
         return schema
@@ -96,7 +98,17 @@ META_TOOLS: Final = (
 )
 
 
-def _untitled(node: object) -> object:
-    if isinstance(node, dict):
-        return {k: _untitled(v) for k, v in node.items() if k != "title" or isinstance(v, dict)}
-    return [_untitled(item) for item in node] if isinstance(node, list) else node
+def _plain(node: object, defined: Mapping[str, dict[str, object]]) -> object:
+    """Without titles and empty defaults, each definition in the place that refers to it."""
+    if isinstance(node, list):
+        return [_plain(item, defined) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(to := node.get("$ref"), str):
+        meant = defined[to.rpartition("/")[2]]
+        return _plain({k: v for k, v in meant.items() if k != "description"}, defined)
+    return {
+        key: _plain(value, defined)
+        for key, value in node.items()
+        if (key != "title" or isinstance(value, dict)) and (key, value) != ("default", "")
+    }

@@ -16,7 +16,9 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.planning.decision import StepContext
 from orchestrator.planning.meta_tools import DISCOVER, META_TOOLS
+from orchestrator.planning.planner import PII_PREFIX
 from orchestrator.record import JsonObject
+from orchestrator.routing.cards import probes_of
 from orchestrator.routing.selection import Selection
 
 TOKENS_PER_BYTE: Final = 0.3
@@ -30,6 +32,8 @@ _STEP_SHARE: Final = 4
 _DISCOVERED_SHARE: Final = 8
 """A section may take one part in so many of the context."""
 _LONGEST_LABEL: Final = 64
+_TOLD_BY: Final = frozenset({"enum", "const", "format", "default"})
+_TOLD_BY_TYPE: Final = ("boolean", "integer", "number")
 CONFIRM: Final = " [confirm]"
 
 DISCOVER_HINT: Final = f"Tools without a schema here: call {DISCOVER} with a few words first."
@@ -122,21 +126,49 @@ def tool_description(tool: Tool) -> str:
     said = (tool.summary, tool.description)
     text = " ".join(part.strip() for part in said if part.strip())
     marks = [text] if text else []
-    if tool.pii_fields:
-        handles = ", ".join(f"pii:{name}" for name in tool.pii_fields)
-        marks.append(f"Personal inputs take handles: {handles}.")
     if tool.needs_confirmation:
         marks.append("A person confirms each call.")
     return " ".join(marks)
 
 
 def tool_parameters(tool: Tool) -> JsonObject:
-    """The tool's input schema without the references that the orchestrator fills by itself."""
-    if not tool.reference_inputs:
-        return tool.input_schema
+    """The tool's input schema without what a planner has no use for.
+
+    That is the references that the orchestrator fills by itself, and examples of inputs that say by
+    their type, format, choices or default what they take. Nothing that constrains is left out; a
+    personal input takes its handle and nothing else.
+    """
     ours = set(tool.reference_inputs) - set(tool.required_inputs)
-    kept: JsonObject = {n: s for n, s in tool.properties.items() if n not in ours}
+    personal = set(tool.pii_fields)
+    kept: JsonObject = {
+        name: _handle(name, schema) if name in personal else _without_examples(schema)
+        for name, schema in tool.properties.items()
+        if name not in ours
+    }
+    if not kept:
+        return tool.input_schema if not ours else {**tool.input_schema, "properties": {}}
     return {**tool.input_schema, "properties": kept}
+
+
+def _handle(name: str, schema: JsonObject) -> JsonObject:
+    """What a personal input takes: the value's own shape is nothing to a planner."""
+    told = {"description": schema["description"]} if "description" in schema else {}
+    return {"const": f"{PII_PREFIX}{name}", **told}
+
+
+def _without_examples(schema: JsonObject) -> JsonObject:
+    """A schema, and those of its items and properties, without examples that tell nothing."""
+    shown = dict(schema)
+    if schema.get("type") in _TOLD_BY_TYPE or not _TOLD_BY.isdisjoint(schema):
+        shown.pop("examples", None)
+    if isinstance(items := schema.get("items"), dict):
+        shown["items"] = _without_examples(items)
+    if isinstance(parts := schema.get("properties"), dict):
+        shown["properties"] = {
+            name: _without_examples(part) if isinstance(part, dict) else part
+            for name, part in parts.items()
+        }
+    return shown
 
 
 def tool_schema(tool: Tool) -> str:
@@ -170,8 +202,8 @@ class ToolBlock:
     step: tuple[Tool, ...]
     discovered: tuple[Tool, ...]
     deferred: tuple[Tool, ...]
-    """Every tool outside `core`, shown in full at this step or not: so the section stays the same
-    from step to step."""
+    """The tools outside `core`, shown in full at this step or not: so the section stays the same
+    from step to step. Probes are not among them."""
     catalog_tokens: int
     """What the lines of `deferred` may take."""
 
@@ -191,12 +223,12 @@ def initial_block(
 def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> ToolBlock:
     """The tools of one step.
 
-    What the router selected joins the full schemas; core tools of domains that the selection does
-    not touch go to the catalog for this step, unless the router failed open. The best selected and
+    What the router selected joins the full schemas; core tools of domains that no request's best
+    tool is of go to the catalog for this step, unless the router failed open. The best selected and
     the last discovered tools are taken first; what finds no room keeps its line in the catalog.
     The best selected tool is shown whatever its size.
     """
-    touched = () if selection.band == "fail_open" else _domains(selection.tools, catalog)
+    touched = () if selection.band == "fail_open" else _domains(_best(selection), catalog)
     room = context.agent.context_tokens
     start = _start(catalog, context.agent.domains, core_domains=touched, context_tokens=room)
     core = {tool.name for tool in start.core}
@@ -211,6 +243,11 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
     )
 
 
+def _best(selection: Selection) -> Sequence[str]:
+    """The best selected tool of each request: they come first."""
+    return selection.tools[: max(1, len(selection.frame.clauses))]
+
+
 def _start(
     catalog: Catalog, domains: Sequence[str], *, core_domains: Sequence[str], context_tokens: int
 ) -> ToolBlock:
@@ -219,7 +256,9 @@ def _start(
     near = [t for t in always if not core_domains or t.domain in core_domains]
     core = _within(near, context_tokens // _CORE_SHARE)
     held = {tool.name for tool in core}
-    deferred = tuple(tool for tool in own if tool.name not in held)
+    # A probe looks up a call by a reference that is ours: nothing to choose, but to be found.
+    left_out = held | probes_of(own)
+    deferred = tuple(tool for tool in own if tool.name not in left_out)
     return ToolBlock(core, (), (), deferred, context_tokens // _CATALOG_SHARE)
 
 

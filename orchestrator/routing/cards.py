@@ -1,7 +1,7 @@
 """Capability cards: what the router knows of a tool, prepared for scoring."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -47,7 +47,7 @@ class CapabilityCard:
     """Whether it only looks up what an unclear call did, by a reference that no person knows."""
 
     shows_own: bool
-    """Whether it lists what was booked before, where another tool finds what can be booked."""
+    """Whether it shows what was booked before, where another tool finds what can be booked."""
 
     @property
     def is_side_effect(self) -> bool:
@@ -61,7 +61,7 @@ class CapabilityCard:
 
 
 def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
-    """The card of a tool; the rest is what `probes_of` and `own_listings_of` say of it."""
+    """The card of a tool; the rest is what `probes_of` and `own_views_of` say of it."""
     verb, action = verb_and_action(tool)
     hidden = {*tool.pii_fields, *tool.reference_inputs}
     required = tuple(name for name in _required(tool) if name not in hidden)
@@ -74,7 +74,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         required=required,
         needs=needs_of(required, tool.properties),
         takes=frozenset(_takes(tool)),
-        produces=frozenset(property_names(tool.output_schema)),
+        produces=frozenset((*property_names(tool.output_schema), *_ids_of(tool.output_schema))),
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
         schema_stems=tuple(_schema_stems(tool)),
@@ -86,14 +86,20 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
     )
 
 
+def make_cards(tools: Sequence[Tool]) -> tuple[CapabilityCard, ...]:
+    """The cards of a catalog's tools, in their order."""
+    probes, own = probes_of(tools), own_views_of(tools)
+    return tuple(make_card(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools)
+
+
 def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
     """The names of tools that others declare as the probe of their compensation."""
     found = (tool.compensation.probe for tool in tools if tool.compensation)
     return frozenset(probe.tool for probe in found if probe)
 
 
-def own_listings_of(tools: Iterable[Tool]) -> frozenset[str]:
-    """The names of tools that list what was booked, of domains with a tool that finds what can be.
+def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:
+    """The names of tools that show what was booked, of domains with a tool that finds what can be.
 
     One answers with the ids that a booking makes, the other with those that it takes.
     """
@@ -105,7 +111,7 @@ def own_listings_of(tools: Iterable[Tool]) -> frozenset[str]:
         looks = [tool for tool in some if tool.effect is Effect.READ]
         answers = {t.name: _ids(property_names(t.output_schema)) for t in looks}
         if any(ids & takes and not ids & makes for ids in answers.values()):
-            single = {t.name for t in looks if _ids(t.required_inputs)}
+            single = {t.name for t in looks if _ids(t.required_inputs) - makes}
             own |= {name for name, ids in answers.items() if ids & makes} - single
     return frozenset(own)
 
@@ -135,6 +141,24 @@ def property_names(schema: JsonValue, depth: int = 0) -> Iterator[str]:
         yield from properties
     for below in _subschemas(schema):
         yield from property_names(below, depth + 1)
+
+
+def id_of(noun: str) -> str:
+    """What the id of a thing is called in `CapabilityCard.produces`, in one number and form."""
+    return f"{stem(noun)}_id"
+
+
+def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]:
+    """Ids that an answer has under the name of their thing: `books` whose members have an `id`."""
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return
+    named = schema.get("properties")
+    properties = named if isinstance(named, dict) else {}
+    if "id" in properties and thing:
+        yield id_of(tokens(thing)[-1] if tokens(thing) else thing)
+    for name, below in properties.items():
+        yield from _ids_of(below, name, depth + 1)
+    yield from _ids_of(schema.get("items"), thing, depth + 1)
 
 
 def _subschemas(schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:

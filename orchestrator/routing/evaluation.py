@@ -112,9 +112,7 @@ def evaluate(
         DocumentUnreadable: a file is missing or a line is not what it should be.
         UsageError: there are no queries.
     """
-    root = Path(folder)
-    catalog = Catalog.from_functions(_read_lines(root / "tools.jsonl"))
-    queries = _queries(root / "queries.jsonl", split)
+    catalog, queries = open_folder(folder, split=split)
     router = Router(
         catalog, profile=profile, similarity=similarity(catalog) if similarity else None
     )
@@ -124,6 +122,13 @@ def evaluate(
             called = tuple(tuple(sorted(group)) for group in answer.query.groups)
             traces(record_of(answer.selection, catalog_digest=catalog.digest, called=called))
     return summarise(answers, len(catalog))
+
+
+def open_folder(folder: str | Path, *, split: str | None) -> tuple[Catalog, list[Query]]:
+    """The tools of a folder, and its queries of one split; see `evaluate`."""
+    root = Path(folder)
+    catalog = Catalog.from_functions(_read_lines(root / "tools.jsonl"))
+    return catalog, _queries(root / "queries.jsonl", split)
 
 
 def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:

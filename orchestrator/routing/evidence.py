@@ -4,7 +4,8 @@ import math
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,11 +17,21 @@ from orchestrator.routing.terms import Floats, TermIndex
 
 FIELDS: Final = ("text", "schema_text", "examples", "tags")
 
-_WEIGHT_POWER = 0.3
+_WEIGHT_POWER = 0.1
 _FAMILY_PREFIX = 5
 _FAMILY_REACH = 3
 _FEWEST = 12
 _NOTHING = "\0"
+_LEAST_IDF = 0.05
+_WORDS_KEPT = 1 << 15
+
+
+class _Word(NamedTuple):
+    """A word as the catalog has it: related words and what each counts."""
+
+    related: tuple[tuple[str, float], ...]
+    idf: float
+    is_known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +40,14 @@ class Evidence:
 
     `total` is the weighted sum of the fields. `mass` is what a card would score that held every
     word of the text: words that no card holds weigh most, so total / mass tells how much of the
-    text the catalog has words for.
+    text the catalog has words for. `known` holds how telling each word is that the catalog has in
+    any form, its own or a related one.
     """
 
     fields: Mapping[str, Floats]
     total: Floats
     mass: float
+    known: Mapping[str, float]
 
     @property
     def strength(self) -> Floats:
@@ -80,6 +93,8 @@ class EvidenceIndex:
         used = (name for name in FIELDS if indexes[name].index.terms)
         self._full = sum(float(getattr(weights, name)) for name in used)
         self._families = _families(self._stack.terms)
+        # The whole of a request and its clauses have the same words, and so have other requests.
+        self._word = lru_cache(maxsize=_WORDS_KEPT)(self._look_up)
 
     def find(self, stems: Iterable[str], *, values: Container[str] = ()) -> Evidence:
         """The evidence of a text given as stems; repeats count once.
@@ -89,39 +104,46 @@ class EvidenceIndex:
             values: those that belong to values (a city, a day). A tool need not know them, so they
                 add to the evidence but never to its mass.
         """
-        words = dict.fromkeys(stems)
-        query = self._with_related(words)
+        words = {word: self._word(word) for word in dict.fromkeys(stems)}
+        query = _with_related(words)
         stack = self._stack.sums(query).reshape(len(FIELDS), -1)[:, : self._size]
         fields = dict(zip(FIELDS, stack, strict=True))
         total = np.zeros(self._size)
         for name, scores in fields.items():
             total += getattr(self._profile.weights, name) * scores
-        asked = [word for word in words if word not in values]
-        return Evidence(fields=fields, total=total, mass=self._mass(asked))
+        asked = (found.idf for word, found in words.items() if word not in values)
+        mass = self._full * sum(max(0.0, idf) for idf in asked) * (self._text.k1 + 1)
+        known = {w: max(_LEAST_IDF, found.idf) for w, found in words.items() if found.is_known}
+        return Evidence(fields=fields, total=total, mass=mass, known=known)
 
     def knows(self, word: str) -> bool:
         """Whether the catalog has the word, one of its family or a synonym."""
-        return not self._stack.terms.isdisjoint(self._with_related([word]))
+        return self._word(word).is_known
 
     def idf(self, word: str) -> float:
         """How telling a word is among names and descriptions."""
         return self._text.idf(word)
 
-    def _with_related(self, words: Iterable[str]) -> dict[str, float]:
-        """The words, and the catalog's words of the same family at a lower weight."""
-        query = dict.fromkeys(words, 1.0)
-        for word in list(query):
-            for relative in self._families.get(word[:_FAMILY_PREFIX], ()):
-                if abs(len(relative) - len(word)) <= _FAMILY_REACH:
-                    query.setdefault(relative, self._profile.related)
-            for synonym in synonyms_of(word):
-                query.setdefault(synonym, self._profile.synonym)
-        return query
+    def _look_up(self, word: str) -> _Word:
+        """What the catalog has of a word: itself, and at a lower weight its family and synonyms."""
+        related: dict[str, float] = {}
+        for relative in self._families.get(word[:_FAMILY_PREFIX], ()):
+            if relative != word and abs(len(relative) - len(word)) <= _FAMILY_REACH:
+                related.setdefault(relative, self._profile.related)
+        for synonym in synonyms_of(word):
+            if synonym in self._stack.terms:
+                related.setdefault(synonym, self._profile.synonym)
+        is_known = bool(related) or word in self._stack.terms
+        return _Word(tuple(related.items()), self._text.idf(word), is_known)
 
-    def _mass(self, words: Iterable[str]) -> float:
-        """What a card that held every word in every field scores."""
-        idf = sum(max(0.0, self._text.idf(word)) for word in words)
-        return self._full * idf * (self._text.k1 + 1)
+
+def _with_related(words: Mapping[str, _Word]) -> dict[str, float]:
+    """The words, and what the catalog has that is related to them."""
+    query = dict.fromkeys(words, 1.0)
+    for found in words.values():
+        for relative, weight in found.related:
+            query.setdefault(relative, weight)
+    return query
 
 
 def _index(corpus: list[Sequence[str]]) -> SparseBm25:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from orchestrator.catalog.tool import Effect
 from orchestrator.intent import Action, Slot
-from orchestrator.routing.cards import CapabilityCard
+from orchestrator.routing.cards import CapabilityCard, id_of
 from orchestrator.routing.fit import missing_inputs
 from orchestrator.routing.inputs import identifies, noun_of
 from orchestrator.routing.words import stem, tokens
@@ -88,9 +88,11 @@ class Producers:
         """
         if not identifies(name):
             return []
-        declared = [p for p in self._by_property.get(name, ()) if self._is_source(card, name, p)]
-        if declared:
-            return declared
+        for called in dict.fromkeys((name, id_of(noun_of(name)))):
+            found = self._by_property.get(called, ())
+            declared = [p for p in found if self._is_source(card, name, p)]
+            if declared:
+                return declared
         noun = noun_of(name) or stem(tokens(card.domain)[-1] if tokens(card.domain) else "")
         return [p for p in self._by_noun.get(noun, ()) if self._is_source(card, name, p)]
 

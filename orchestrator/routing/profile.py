@@ -13,21 +13,26 @@ class FeatureWeights(Record):
     """
 
     text: float = 1.0
-    schema_text: float = 0.3
-    examples: float = 1.0
+    schema_text: float = 0.6
+    examples: float = 1.4
     tags: float = 0.3
-    name: float = 0.2
-    domain: float = 0.3
-    action: float = 0.08
-    effect: float = 0.15
-    fit: float = 0.05
-    slots: float = 0.1
+    coverage: float = Field(default=0.15, description="share of the request's words that it has")
+    held: float = Field(default=-0.6, description="the same of its name and description alone")
+    near: float = Field(default=0.5, description="words that stand near each other in both")
+    order: float = Field(default=0.45, description="words that follow each other in both")
+    spelling: float = Field(default=0.5, description="pieces of words in both")
+    name: float = 0.45
+    domain: float = 0.22
+    action: float = 0.1
+    effect: float = 0.3
+    fit: float = 0.13
+    slots: float = 0.07
     agent: float = Field(
         default=0.3, description="tools of the agent's own domains: a preference, no wall"
     )
-    negated: float = Field(default=0.3, description="names that say what is not wanted")
+    negated: float = Field(default=0.5, description="names that say what is not wanted")
     own: float = Field(
-        default=0.3, description="lists of what was booked, for or against: my flights, flights"
+        default=0.4, description="views of what was booked, for or against: my flights, flights"
     )
     embedding: float = Field(
         default=0.5, description="nearness of vectors, when an embedder is configured"
@@ -43,10 +48,13 @@ class RoutingProfile(Record):
         default=0.4, ge=0, le=1, description="what a word of the same family counts: book, booking"
     )
     synonym: float = Field(default=0.3, ge=0, le=1, description="what a synonym counts")
-    crisp: float = Field(default=0.55, description="confidence from which one tool suffices")
-    sure: float = Field(default=0.4, description="confidence from which two tools suffice")
+    crisp: float = Field(default=0.65, description="confidence from which one tool suffices")
+    sure: float = Field(
+        default=0.75, description="chance to have all that is needed from which no tool is added"
+    )
+    gain: float = Field(default=0.06, description="least gain of that chance that a tool is worth")
     side_effect_sure: float = Field(
-        default=0.95, description="confidence from which a side effect needs no third tool"
+        default=0.9, description="confidence from which a side effect needs no third tool"
     )
     fits: float = Field(default=0.85, description="evidence below which no tool fits a text")
     learned: dict[str, float] = Field(

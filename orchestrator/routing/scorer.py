@@ -14,6 +14,8 @@ from orchestrator.routing.embedding import closeness
 from orchestrator.routing.evidence import FIELDS, Evidence, EvidenceIndex
 from orchestrator.routing.fit import UNTYPED
 from orchestrator.routing.frame import ClauseReading
+from orchestrator.routing.passages import FEATURES as PASSAGE_FEATURES
+from orchestrator.routing.passages import Passages
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.terms import Floats
@@ -22,6 +24,7 @@ from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, content_stems, stem
 
 FEATURES: Final = (
     *FIELDS,
+    *PASSAGE_FEATURES,
     "name",
     "domain",
     "action",
@@ -82,6 +85,7 @@ class Scorer:
         self._shows_own = np.array([card.shows_own for card in cards], dtype=float)
         self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self._index = EvidenceIndex(cards, profile)
+        self._passages = Passages(cards)
         self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self._index.idf)
 
     def score(
@@ -95,7 +99,8 @@ class Scorer:
 
         `near` is how near an embedder sees each card, shape (n_cards,); None without one.
         """
-        evidence = self._index.find(reading.stems, values=value_stems(slots))
+        values = value_stems(slots)
+        evidence = self._index.find(reading.stems, values=values)
         rows = self._shortlist(evidence, context)
         if near is not None:
             rows = np.union1d(rows, np.argsort(-near, kind="stable")[:_NEAREST])
@@ -103,6 +108,9 @@ class Scorer:
             rows = rows[~self._probes[rows]]
         features = self._word_features(evidence, rows)
         features["embedding"] = np.zeros(len(rows)) if near is None else closeness(near)[rows]
+        # What is counted, in "5 heads of 10 tosses", is as telling as any noun.
+        told = value_stems(slot for slot in slots if slot.kind != "quantity")
+        features |= self._passages.features(reading.stems, told, evidence.known, rows)
         features |= self._card_features(rows, reading, slots, context)
         table = np.stack([features[name] for name in FEATURES])
         fused = self._weights @ table
@@ -160,7 +168,7 @@ class Scorer:
             "slots": columns.slot_use(slots, rows),
             "agent": self._own(context)[columns.domain[rows]],
             "negated": columns.naming(reading.unwanted, rows),
-            "own": self._shows_own[rows] * _ownership(reading),
+            "own": self._shows_own[rows] * _ownership(reading, slots),
             "learned": self._learned[rows],
         }
 
@@ -169,11 +177,11 @@ class Scorer:
         return np.array([float(d in context.domains) for d in self._vocabulary.domains])
 
 
-def _ownership(reading: ClauseReading) -> float:
-    """1 where what somebody has is asked for, -0.5 where nothing says so, 0 for orders."""
-    if reading.action in SIDE_EFFECT_ACTIONS:
+def _ownership(reading: ClauseReading, slots: Iterable[Slot]) -> float:
+    """1 where what somebody has is asked for, -1 where nothing says so, 0 for orders and ids."""
+    if reading.action in SIDE_EFFECT_ACTIONS or any(s.kind == "identifier" for s in slots):
         return 0.0
-    return 1.0 if reading.is_own else -0.5
+    return 1.0 if reading.is_own else -1.0
 
 
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:

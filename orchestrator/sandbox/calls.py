@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from orchestrator.sandbox.documents import Operation
 from orchestrator.sandbox.ledger import Cause
+from orchestrator.sandbox.operations import Operation
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Answer:
     status: int
     body: Any
     replayed: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def timestamp(moment: datetime) -> str:

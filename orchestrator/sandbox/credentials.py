@@ -8,7 +8,8 @@ from typing import Any
 
 from starlette.datastructures import Headers, QueryParams
 
-from orchestrator.sandbox.documents import Document, Operation
+from orchestrator.sandbox.documents import Document
+from orchestrator.sandbox.operations import Operation
 from orchestrator.sandbox.problems import Problem
 
 

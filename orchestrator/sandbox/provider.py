@@ -13,9 +13,11 @@ from typing import Any
 
 from orchestrator.sandbox import filters
 from orchestrator.sandbox.calls import Answer, Call
-from orchestrator.sandbox.documents import Document, Kind, Operation, is_id
+from orchestrator.sandbox.documents import UNNAMED, Document
+from orchestrator.sandbox.finding import KEY, SENT, Finder
 from orchestrator.sandbox.ledger import Cause, EffectKind, EffectStatus, Ledger
 from orchestrator.sandbox.money import MONEY_NAMES, Money, find_money
+from orchestrator.sandbox.operations import Kind, Operation, is_id
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.problems import Problem
 from orchestrator.sandbox.schemas import Schema
@@ -26,10 +28,7 @@ JsonObject = dict[str, Any]
 
 _DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
 # Facts of a thing that are not facts of what is made from it.
-_SENT = "$request"
-"""Among the facts of a thing the request that made it, which a cancel or a probe may repeat."""
-_KEY = "$key"
-_OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at", _SENT)
+_OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at", SENT)
 _TROUBLE = ("cancel", "refund", "void", "reject", "fail", "error")
 _COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
 
@@ -51,6 +50,7 @@ class Provider:
         self._ledger = ledger
         self._store = Store(ledger.database, document.name)
         self._playbook = playbook
+        self._find = Finder(document, self._store, playbook, is_stocked=is_stocked)
         self._seed = seed
         self._make = Synthesizer(document.book, playbook.words)
 
@@ -62,17 +62,30 @@ class Provider:
         """
         operation, key = call.operation, call.cause.idempotency_key
         if key is None or operation.kind is Kind.READ:
-            return Answer(operation.success_status, self._perform(call))
+            body = self._perform(call)
+            return Answer(operation.success_status, body, headers=self._headers(call))
         given = self._store.answer(operation.operation_id, key)
         if given is None:
             body = self._perform(call)
             given = GivenAnswer(call.fingerprint, operation.success_status, body)
             self._store.keep_answer(operation.operation_id, key, given)
-            return Answer(given.status, body)
+            return Answer(given.status, body, headers=self._headers(call))
         if given.fingerprint != call.fingerprint:
             detail = f"Idempotency-Key {key!r} came before with another request."
             raise Problem(operation.refusal(422, 409), detail)
-        return Answer(given.status, given.body, replayed=True)
+        return Answer(given.status, given.body, replayed=True, headers=self._headers(call))
+
+    def _headers(self, call: Call) -> dict[str, str]:
+        """The headers that name what the call made, where the contract reads one."""
+        wanted = self._document.answered_headers(call.operation)
+        if not wanted:
+            return {}
+        key = call.cause.idempotency_key
+        # Newest first: without a key the newest is what was made just now.
+        made = self._store.resources_of(call.operation.operation_id)
+        own = (r for r in made if key is None or r.facts.get(SENT, {}).get(KEY) == key)
+        found = next(own, None)
+        return dict.fromkeys(wanted, found.resource_id) if found else {}
 
     def _perform(self, call: Call) -> Any:
         match call.operation.kind:
@@ -89,8 +102,8 @@ class Provider:
 
     def _create(self, call: Call) -> JsonObject:
         operation = call.operation
-        named = self._document.resource_ids.get(operation.operation_id, "id")
-        parents = self._parents(call)
+        named = self._document.resource_ids.get(operation.operation_id, UNNAMED)
+        parents = self._find.parents(call)
         again = self._again(call, named)
         if again is None:
             self._refuse_known_reference(call, named)
@@ -99,7 +112,7 @@ class Provider:
         body = self._new_body(call, named, identity, parents)
         inherited = {k: v for k, v in parents.items() if k not in _OWN_FACTS}
         facts = {**inherited, **call.arguments, named: identity, **self._told(operation, body)}
-        facts[_SENT] = {**call.arguments, _KEY: call.cause.idempotency_key}
+        facts[SENT] = {**call.arguments, KEY: call.cause.idempotency_key}
         reference = again.client_reference if again else call.cause.client_reference
         self._store.keep(
             Resource(named, resource_id, operation.operation_id, reference, facts),
@@ -196,7 +209,7 @@ class Provider:
     # Changing things
 
     def _update(self, call: Call) -> JsonObject:
-        resource = self._named_resource(call)
+        resource = self._find.named(call)
         if resource is None:
             return self._create(call)
         state = self._verb_state(call.operation)
@@ -208,15 +221,6 @@ class Provider:
         named, resource_id = resource.named, resource.resource_id
         self._record(call, "update", "live", named, resource_id, call.cause, None)
         return draft.body
-
-    def _named_resource(self, call: Call) -> Resource | None:
-        for name in self._document.resource_ids.values():
-            if name in call.arguments:
-                found = self._store.resource(name, str(call.arguments[name]))
-                if found is None:
-                    raise self._unknown(call, name, call.arguments[name])
-                return found
-        return None
 
     def _verb_state(self, operation: Operation) -> JsonObject:
         """The state an operation is named for: expense_approve_report gives "approved"."""
@@ -232,7 +236,7 @@ class Provider:
 
     def _cancel(self, call: Call) -> JsonObject:
         operation = call.operation
-        resource = self._to_cancel(call)
+        resource = self._find.to_cancel(call)
         earlier = self._store.cancellation(operation.operation_id, resource.resource_id)
         if earlier is not None:
             self._refuse_second_delete(call)
@@ -257,7 +261,7 @@ class Provider:
         state = self._state_after(call, resource, made_by) if made_by else {}
         self._store.keep(replace(resource, facts={**resource.facts, **state}))
         self._store.keep_cancellation(call.operation.operation_id, resource_id, body)
-        undone: list[str | None] = [o.operation_id for o in self._makers(call.operation)]
+        undone: list[str | None] = [o.operation_id for o in self._find.makers(call.operation)]
         # A cancel without a pair, such as a DELETE, ends whatever the resource stands for.
         for operation_id in undone or [None]:
             self._ledger.mark_cancelled(
@@ -269,7 +273,7 @@ class Provider:
 
     def _state_after(self, call: Call, resource: Resource, said_by: Operation) -> JsonObject:
         """Undone, unless the cancel takes back only what was later done to the thing."""
-        makers = [operation.operation_id for operation in self._makers(call.operation)]
+        makers = [operation.operation_id for operation in self._find.makers(call.operation)]
         is_whole = not makers or resource.operation in makers
         return self._state(self._document.thing_schema(said_by), is_undone=is_whole)
 
@@ -286,49 +290,6 @@ class Provider:
         scene = replace(self._scene(call, hints), omit=lambda name: name in unknown)
         return self._make.object(schema, scene)
 
-    def _to_cancel(self, call: Call) -> Resource:
-        ids: dict[str, str] = {}
-        for maker in self._makers(call.operation):
-            ids |= self._document.cancel_inputs(maker)
-        ids = ids or {name: name for name in self._document.resource_ids.values()}
-        for name, named in ids.items():
-            if name in call.arguments:
-                found = self._store.resource(named, str(call.arguments[name]))
-                if found is None:
-                    raise self._unknown(call, name, call.arguments[name])
-                return found
-        sent = self._by_what_was_sent(call)
-        return sent or self._by_reference(call, next(iter(ids.values()), None))
-
-    def _by_what_was_sent(self, call: Call) -> Resource | None:
-        """The newest thing whose request said what this call repeats; None when it repeats nothing.
-
-        Raises:
-            Problem: it repeats something, and no request said so.
-        """
-        # That one has an index of its own.
-        if "client_reference" in call.arguments:
-            return None
-        repeated = None
-        for maker, inputs in self._document.asked_by_request(call.operation):
-            wanted = {n: reading for n, reading in inputs.items() if n in call.arguments}
-            for resource in self._store.resources_of(maker.operation_id) if wanted else ():
-                sent = resource.facts.get(_SENT, {})
-                said = {n: sent.get(_KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
-                if all(call.arguments[name] == value for name, value in said.items()):
-                    return resource
-            repeated = next(iter(wanted), repeated)
-        if repeated is not None:
-            raise self._unknown(call, repeated, call.arguments[repeated])
-        return None
-
-    def _makers(self, cancel: Operation) -> list[Operation]:
-        """The operations that this one undoes, by either end of the pair."""
-        operations = self._document.operations
-        by_cancel = [o for o in operations if o.operation_id == cancel.cancel_for]
-        by_maker = [o for o in operations if o.cancels == cancel.operation_id]
-        return [*by_cancel, *(o for o in by_maker if o not in by_cancel)]
-
     # Finding things
 
     def _read(self, call: Call) -> Any:
@@ -344,18 +305,20 @@ class Provider:
         return draft.body
 
     def _found(self, call: Call) -> Mapping[str, Any]:
-        sent = self._by_what_was_sent(call)
+        sent = self._find.by_what_was_sent(call)
         if sent is not None:
             return sent.facts
         if "client_reference" in call.arguments:
             answered = self._document.book.properties(call.operation.answer_schema or {})
             made = self._document.resource_ids.values()
-            return self._by_reference(call, next((n for n in answered if n in made), None)).facts
-        return self._parents(call)
+            return self._find.by_reference(
+                call, next((n for n in answered if n in made), None)
+            ).facts
+        return self._find.parents(call)
 
     def _list(self, call: Call) -> Any:
         operation = call.operation
-        parents = self._parents(call)
+        parents = self._find.parents(call)
         draft = self._draft(call, parents)
         named = self._document.listed_resource(operation)
         offered = self._document.offered_ids(operation)
@@ -376,7 +339,7 @@ class Provider:
     def _stored(self, call: Call, named: str) -> list[JsonObject]:
         newest_first = reversed(self._store.resources(named))
         try:
-            sent = self._by_what_was_sent(call)
+            sent = self._find.by_what_was_sent(call)
         except Problem:
             return []
         if sent is not None:
@@ -436,40 +399,6 @@ class Provider:
         return {name: inner["enum"] for name, inner in resolved.items() if "enum" in inner}
 
     # Shared by all of them
-
-    def _parents(self, call: Call) -> JsonObject:
-        """The facts of everything that the arguments name by an id of this document."""
-        facts: JsonObject = {}
-        for name, value in call.arguments.items():
-            if name == call.operation.chosen_name or not is_id(value):
-                continue
-            if name in self._document.known_ids:
-                facts |= self._facts(call, name, str(value))
-            elif name in call.operation.path_names:
-                found = self._store.resource_of_id(str(value))
-                facts |= found.facts if found else {}
-        return facts
-
-    def _facts(self, call: Call, name: str, value: str) -> JsonObject:
-        resource = self._store.resource(name, value)
-        if resource:
-            return resource.facts
-        known = self._store.offer(name, value) or self._playbook.standing_thing(name, value)
-        if known is None and self._is_stocked:
-            return {name: call.arguments[name]}
-        if known is None:
-            raise self._unknown(call, name, value)
-        return known
-
-    def _by_reference(self, call: Call, named: str | None) -> Resource:
-        reference = call.arguments.get("client_reference")
-        found = self._store.resource_by_reference(str(reference), named) if reference else None
-        if found is None:
-            raise self._unknown(call, "client_reference", reference)
-        return found
-
-    def _unknown(self, call: Call, name: str, value: Any) -> Problem:
-        return Problem(call.operation.refusal(404, 422), f"There is no {name} {value!r}.")
 
     def _state(self, schema: Schema, *, is_undone: bool) -> JsonObject:
         properties = self._document.book.properties(schema)

@@ -14,9 +14,10 @@ from starlette.types import Receive, Scope, Send
 
 from orchestrator.sandbox.calls import Answer, Call, timestamp
 from orchestrator.sandbox.credentials import check_credentials
-from orchestrator.sandbox.documents import Document, Kind, Operation
+from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.faults import FaultPlan, FaultRule, Trouble
 from orchestrator.sandbox.ledger import Cause, Ledger
+from orchestrator.sandbox.operations import Kind, Operation
 from orchestrator.sandbox.problems import Problem
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.synthesis import UnsupportedSchema
@@ -236,7 +237,8 @@ def _status_seen(rule: FaultRule | None, status: int) -> int | None:
 
 
 def _response(answer: Answer) -> Response:
-    headers = {"Idempotent-Replayed": "true"} if answer.replayed else None
+    replayed = {"Idempotent-Replayed": "true"} if answer.replayed else {}
+    headers = {**answer.headers, **replayed}
     if answer.status == 204:
         return Response(status_code=204, headers=headers)
     return JSONResponse(answer.body, status_code=answer.status, headers=headers)

@@ -20,7 +20,8 @@ from openapi_core.validation.request.exceptions import MissingRequiredRequestBod
 from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
 from starlette.datastructures import Headers, QueryParams
 
-from orchestrator.sandbox.documents import Document, Operation
+from orchestrator.sandbox.documents import Document
+from orchestrator.sandbox.operations import Operation
 from orchestrator.sandbox.problems import Problem, Violation
 from orchestrator.sandbox.readings import is_key
 

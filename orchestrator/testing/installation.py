@@ -5,6 +5,7 @@ worker connects to this machine alone: whatever servers a document names, no rea
 """
 
 import asyncio
+import functools
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from temporalio.client import Client
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import UnsandboxedWorkflowRunner
@@ -28,6 +30,7 @@ from orchestrator.client import MissionClient, MissionHandle
 from orchestrator.mission import MissionPolicy, MissionRequest
 from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.decision import StepDecision
+from orchestrator.routing.router import Router
 from orchestrator.sandbox import Playbook, RunningSandbox, redirected, running_sandbox
 from orchestrator.settings import Settings
 from orchestrator.starting import new_mission_id
@@ -113,12 +116,13 @@ async def installed(
         settings = _settings(turned, folder)
         temporal = await stack.enter_async_context(running_temporal(folder))
         tools = await stack.enter_async_context(_tools(catalog, settings))
-        planner = ScriptedPlanner(ChainingPlanner(ScriptedRouter))
+        usual = functools.cache(Router)
+        planner = ScriptedPlanner(ChainingPlanner(usual))
         for worker in build(
             temporal,
             settings,
             catalog=catalog,
-            routers=ScriptedRouter,
+            routers=lambda catalog: ScriptedRouter(catalog, usual),
             planner=planner,
             agents=(),
             tools=tools,
@@ -165,6 +169,22 @@ class _OnlyThisMachine(AddressPolicy):
         return list(addresses)
 
 
+class _GivenSettings(Settings):
+    """Settings without the environment: what it says is about another installation."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What is given, and nothing else."""
+        return (init_settings,)
+
+
 def _tools(catalog: Catalog, settings: Settings) -> ToolClient:
     vault = FilePiiVault(settings.state_dir / "pii")
     for field, value in make_up_person(catalog).items():
@@ -180,16 +200,9 @@ def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
     for number, (name, document) in enumerate(documents.items()):
         safe = name if name.replace("-", "").replace("_", "").isalnum() else f"document-{number}"
         (specs / f"{safe}.json").write_text(json.dumps(document), encoding="utf-8")
-    # Each is given: what the environment says is about another installation.
-    return Settings(
+    return _GivenSettings(
         specs=(specs,),
-        overlays=(),
         state_dir=folder,
         task_queue="installation",
-        server_variables={},
-        agents=None,
-        planner_model=None,
         allowed_private_hosts=(_LOOPBACK,),
-        proxy=None,
-        routing_profile=None,
     )

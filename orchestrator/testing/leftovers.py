@@ -49,11 +49,12 @@ async def assert_nothing_left(sandbox: SandboxClient, mission: MissionHandle) ->
     Raises:
         AssertionError: a sentence for each thing that is not as it should be.
     """
-    result = await mission.result()
+    await mission.result()
+    # Not the result: a rollback may have come after it.
+    ledger = (await mission.snapshot()).ledger
     found = [left.sentence for left in await find_leftovers(sandbox, mission.mission_id)]
     found += [
-        f"{o.tool} is {o.state.value} in the mission's ledger: {o.note}"
-        for o in result.ledger.live()
+        f"{o.tool} is {o.state.value} in the mission's ledger: {o.note}" for o in ledger.live()
     ]
     assert not found, f"mission {mission.mission_id} left behind: " + "; ".join(found)
 

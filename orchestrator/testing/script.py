@@ -1,6 +1,6 @@
 """Missions whose steps a test writes down, on real parts: a planner that reads a script."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from orchestrator.catalog.catalog import Catalog
@@ -64,14 +64,12 @@ class ScriptedPlanner:
 
 
 class ScriptedRouter(Router):
-    """Forwards the tools that the leg of a script names; routes all other legs as usual.
+    """Forwards the tools that the leg of a script names; routes all other legs as usual."""
 
-    The indexes of the usual router are made when a leg first needs them.
-    """
-
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, usual: Callable[[Catalog], Router]) -> None:
+        """Take the catalog, and what makes its usual router when a leg first needs one."""
         self._whole = catalog
-        self._usual: Router | None = None
+        self._usual = usual
 
     def route(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
@@ -79,9 +77,7 @@ class ScriptedRouter(Router):
         """The tools for a request."""
         if text.startswith(_GOAL):
             return self._named(text.removeprefix(_GOAL).split(", "))
-        if self._usual is None:
-            self._usual = Router(self._whole)
-        return self._usual.route(text, context, now=now)
+        return self._usual(self._whole).route(text, context, now=now)
 
     def _named(self, names: list[str]) -> Selection:
         tools = tuple(name for name in names if name in self._whole.tools)

@@ -19,8 +19,11 @@ from orchestrator.chaos.pairs_report import PairsReport
 
 ROOT = Path(__file__).parents[2]
 FOREIGN = ROOT / "tests" / "documents" / "foreign"
-CASES = (Case.CLEAN, Case.ANSWER_LOST, Case.REQUEST_LOST)
+CASES = (Case.CLEAN, Case.ANSWER_LOST)
 Found = tuple[PairsReport, str, set[str]]
+
+# The first test waits for all that the fixture runs, twenty seconds on a quiet machine.
+pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,7 @@ async def _run_documented_test(folder: Path) -> str:
     for name, kind in (("pytest.ini", "ini"), ("test_visit.py", "python")):
         (block,) = re.findall(rf"^```{kind}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
         (folder / name).write_text(block)
+    shutil.copy(ROOT / "tests" / "documents" / "user_rollback.py", folder / "test_more.py")
     for name in ("crm.yaml", "crm-overlay.yaml"):
         shutil.copy(ROOT / "docs" / "examples" / name, folder)
     process = await asyncio.create_subprocess_exec(
@@ -80,8 +84,7 @@ def test_pairs_of_other_shapes_hold(found: Found, tool: str) -> None:
 
     assert _flaws(report, tool) == {case.value: [] for case in CASES}
     for check in (check for check in report.checks if check.tool == tool):
-        assert (check.made, check.prompts) == (check.cancelled, 0)
-        assert check.made == 1 or check.case == Case.REQUEST_LOST
+        assert (check.made, check.cancelled, check.prompts) == (1, 1, 0)
 
 
 def test_what_only_its_answer_names_is_reported(found: Found) -> None:
@@ -126,8 +129,8 @@ def test_no_host_of_a_document_is_ever_looked_up(found: Found) -> None:
 
 
 def test_the_documented_test_passes(found: Found) -> None:
-    """As it stands in docs/testing.md, with every warning an error."""
+    """As it stands in docs/testing.md, with others of a user, and every warning an error."""
     _, printed, _ = found
 
-    assert "1 passed" in printed, printed
+    assert "4 passed" in printed, printed
     assert "chaos seed: 3" in printed

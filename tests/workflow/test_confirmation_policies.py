@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
+from temporalio.exceptions import ApplicationError
 
 from orchestrator.approval import ApproverRule, ConfirmationPolicy, StandingApproval
 from orchestrator.budget import Money
@@ -15,6 +16,7 @@ from orchestrator.mission import MissionPolicy, MissionStatus
 from orchestrator.planning.decision import CallTool
 from orchestrator.record import JsonObject
 from orchestrator.testing import FakeWorld, fake_leg
+from workflows.confirmation import Gate
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -205,3 +207,18 @@ async def test_a_call_is_asked_about_a_bounded_number_of_times(
     assert [d.kind for d in result.legs[0].decisions] == ["expired"] * 3
     assert len({d.digest for d in result.legs[0].decisions}) == 3
     assert world.sent("buy_ticket") == []
+
+
+@pytest.mark.parametrize(
+    ("became", "refusal"),
+    [("expired", "CardExpired"), ("approved", "CardDecided"), ("rejected", "CardDecided")],
+)
+def test_a_leg_that_was_continued_knows_what_was_decided_before(became: str, refusal: str) -> None:
+    """Its record outlives the run, so a late decision is told what became of its card."""
+    gate = Gate({"m.1-leg.2": became}, on_reminder=lambda: None)
+
+    with pytest.raises(ApplicationError) as refused:
+        gate.check(Reject(confirmation_id="m.1-leg.2", reason="late", approver="ada@example.com"))
+
+    assert refused.value.type == refusal
+    assert became in refused.value.message

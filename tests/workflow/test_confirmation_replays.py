@@ -12,6 +12,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, Worker
 
+from orchestrator.adapters.workflow_runner import TaskOrderedRunner
 from orchestrator.approval import ConfirmationPolicy
 from orchestrator.mission import MissionPolicy, MissionStatus
 from orchestrator.planning.decision import AskUser, CallTool
@@ -39,6 +40,7 @@ async def forgetful(stage: Stage, world: FakeWorld) -> AsyncIterator[Stage]:
         workflows=ALL_WORKFLOWS,
         activities=world.activities(),
         max_cached_workflows=0,
+        workflow_runner=TaskOrderedRunner(),
     ):
         yield made
 

@@ -32,6 +32,7 @@ from orchestrator.planning.prompt import (
     tool_schema,
 )
 from orchestrator.planning.prompt_state import PromptState, tool_sources
+from orchestrator.routing.cards import probes_of
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Band, RouteContext, Selection
 
@@ -79,7 +80,7 @@ def test_the_initial_tool_block_is_at_most_38_percent_of_all_schemas(catalog: Ca
 def test_with_pruning_the_block_is_at_most_15_percent(
     catalog: Catalog, step_context: StepContext
 ) -> None:
-    """On average over the example requests of all tools, for an agent of every domain."""
+    """Each of the example requests of all tools, for an agent of every domain; 10% on average."""
     router, baseline = Router(catalog), _COUNT(_flat(catalog))
     shares = []
     for tool in catalog.tools.values():
@@ -89,7 +90,8 @@ def test_with_pruning_the_block_is_at_most_15_percent(
             shares.append(_COUNT(_text(block)) / baseline)
 
     assert len(shares) > 100
-    assert sum(shares) / len(shares) <= 0.15
+    assert max(shares) <= 0.15
+    assert sum(shares) / len(shares) <= 0.10
 
 
 def test_the_estimate_is_above_the_real_count_for_schemas_and_prose(catalog: Catalog) -> None:
@@ -101,13 +103,17 @@ def test_the_estimate_is_above_the_real_count_for_schemas_and_prose(catalog: Cat
 
 
 def test_core_tools_are_shown_whole_and_the_others_by_name(catalog: Catalog) -> None:
-    """Every tool stands in exactly one of both sections."""
+    """Every tool stands in exactly one of both sections, but for the probes of other tools."""
     block = initial_block(catalog)
 
     assert {t.name for t in block.core} == {
         t.name for t in catalog.tools.values() if t.load_policy == "core"
     }
-    assert len(block.core) + len(block.deferred) == len(catalog)
+    probes = probes_of(catalog.tools.values())
+    assert probes
+    assert {t.name for t in block.deferred} == set(catalog.tools) - {
+        t.name for t in block.core
+    } - probes
     assert not block.discovered
 
 
@@ -118,14 +124,19 @@ def test_a_schema_is_one_line_of_json_with_name_description_and_parameters() -> 
         summary="Pay a bill.",
         pii_fields=("iban",),
         card_type="structured-payment",
-        input_schema={"type": "object", "properties": {"iban": {"type": "string"}}},
+        input_schema={
+            "type": "object",
+            "properties": {"iban": {"pattern": "^[A-Z]{2}", "description": "Where it goes."}},
+        },
     )
 
     assert json.loads(tool_schema(tool)) == {
         "name": "pay",
-        "description": "Pay a bill. Personal inputs take handles: pii:iban. "
-        "A person confirms each call.",
-        "parameters": tool.input_schema,
+        "description": "Pay a bill. A person confirms each call.",
+        "parameters": {
+            "type": "object",
+            "properties": {"iban": {"const": "pii:iban", "description": "Where it goes."}},
+        },
     }
     assert "\n" not in tool_schema(tool)
 
@@ -141,6 +152,31 @@ def test_references_that_the_orchestrator_fills_are_not_shown() -> None:
 
     assert tool_parameters(tool)["properties"] == {"room": {"type": "string"}}
     assert tool_parameters(required)["properties"] == properties
+
+
+def test_examples_that_tell_nothing_are_not_shown() -> None:
+    """Where type, format, choices or a default tell what is taken; constraints all stay."""
+    told = {"type": "string", "format": "date", "examples": ["2026-12-03"]}
+    plain = {"type": "string", "minLength": 2, "examples": ["Berlin"]}
+    counts = {"type": "integer", "minimum": 1, "maximum": 9, "examples": [1]}
+    nested = {"type": "array", "items": {"type": "object", "properties": {"on": told}}}
+    properties = {"on": told, "city": plain, "count": counts, "days": nested, "any": {}}
+    tool = _tool("t", input_schema={"type": "object", "properties": properties})
+
+    assert tool_parameters(tool)["properties"] == {
+        "on": {"type": "string", "format": "date"},
+        "city": plain,
+        "count": {"type": "integer", "minimum": 1, "maximum": 9},
+        "days": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"on": {"type": "string", "format": "date"}},
+            },
+        },
+        "any": {},
+    }
+    assert tool.properties["on"] == told
 
 
 def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
@@ -189,6 +225,18 @@ def test_core_tools_of_other_domains_go_to_the_catalog_for_the_step(
 
     assert {t.domain for t in block.core} == {"flights"}
     assert "weather_get_forecast" in {t.name for t in block.deferred}
+
+
+def test_core_tools_stay_for_the_best_tool_of_each_request(
+    catalog: Catalog, step_context: StepContext
+) -> None:
+    """A close runner-up of another domain brings none; the second request of two does."""
+    chosen = _selection(["flight_book_offer", "hotel_book_room", "car_book_offer"])
+    frame = IntentFrame(clauses=("book a flight", "book a hotel"))
+    two = chosen.model_copy(update={"frame": frame})
+
+    assert {t.domain for t in block_of(step_context, chosen, catalog).core} == {"flights"}
+    assert {t.domain for t in block_of(step_context, two, catalog).core} == {"flights", "hotels"}
 
 
 def test_a_router_that_failed_open_keeps_every_core_tool(

@@ -10,7 +10,7 @@ from orchestrator.intent import Action
 from orchestrator.record import JsonObject
 from orchestrator.routing.cards import (
     make_card,
-    own_listings_of,
+    own_views_of,
     probes_of,
     property_names,
 )
@@ -114,7 +114,7 @@ def test_a_probe_is_for_those_who_give_a_reference(shipped: Catalog, router: Rou
     assert "flight_find_booking" in router.route("find the flight with my reference m1.2").tools
 
 
-def test_lists_of_what_was_booked_are_known_by_schema(
+def test_views_of_what_was_booked_are_known_by_schema(
     shipped: Catalog, make_tool: Callable[..., Tool]
 ) -> None:
     """In whatever words: they answer with what a booking makes, a search with what it takes."""
@@ -132,8 +132,8 @@ def test_lists_of_what_was_booked_are_known_by_schema(
         ),
     ]
 
-    assert own_listings_of(tools) == {"show_things"}
-    assert own_listings_of(tools[2:]) == frozenset()
-    own = own_listings_of(shipped.tools.values())
+    assert own_views_of(tools) == {"show_things", "get_lease"}
+    assert own_views_of(tools[2:]) == frozenset()
+    own = own_views_of(shipped.tools.values())
     assert {"flight_list_bookings", "hotel_list_bookings", "car_list_bookings"} <= own
-    assert own.isdisjoint({"flight_search_offers", "calendar_list_events", "flight_get_booking"})
+    assert own.isdisjoint({"flight_search_offers", "calendar_list_events", "hotel_get_hotel"})

@@ -49,7 +49,6 @@ REQUESTS = (
     ("can I claim a 200 EUR dinner", "expense_check_policy"),
     ("trash the old budget file", "file_delete_file"),
     ("I deleted the budget by mistake, bring it back", "file_restore_file"),
-    ("who can see the budget file", "file_list_shares"),
     ("unshare the budget with Lee", "file_revoke_share"),
     ("put the budget file into the archive folder", "file_move_file"),
     ("save these notes as a new file", "file_upload_file"),

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from orchestrator.sandbox import DocumentError, load_documents
-from orchestrator.sandbox.documents import Kind, read_document
+from orchestrator.sandbox.documents import read_document
+from orchestrator.sandbox.operations import Kind
 
 
 def test_folder_and_file_are_read_by_stem(shop: dict[str, Any], tmp_path: Path) -> None:

@@ -150,3 +150,28 @@ def test_redirected_documents_name_no_other_server() -> None:
     assert turned["my-api"]["servers"] == [{"url": "http://127.0.0.1:9/my-api-2"}]
     assert "real.example" not in str(turned["my api"]["paths"])
     assert "get" in turned["my api"]["paths"]["/b"]
+
+
+async def test_a_header_names_what_was_made_where_the_cancel_reads_it(opened: Opens) -> None:
+    """$response.header.X-Order in the contract: the answer carries it, a repeated one too."""
+    key = {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string"}}
+    number = {"name": "number", "in": "path", "required": True, "schema": {"type": "string"}}
+    done = {"responses": {"202": {"description": "done"}}}
+    args = {"number": "$response.header.X-Order"}
+    order = {"operationId": "order", "x-orchet-cancels": "drop", "parameters": [key], **done}
+    drop = {"operationId": "drop", "x-orchet-cancel-for": "order", "parameters": [number], **done}
+    changes = {
+        "orders": {"post": {**order, "x-orchet-compensation-args": args}},
+        "orders/{number}": {"delete": drop},
+    }
+    with Ledger() as ledger:
+        async with opened("gym", ledger, **changes) as http:
+            answers = [
+                await http.post("/orders", headers={"Idempotency-Key": "m.1"}) for _ in range(2)
+            ]
+            named = {answer.headers["X-Order"] for answer in answers}
+            dropped = await http.delete(f"/orders/{named.pop()}")
+
+        assert named == set()
+        assert dropped.status_code == 202
+        assert ledger.live() == []

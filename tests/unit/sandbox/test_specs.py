@@ -15,7 +15,8 @@ from openapi_core.datatypes import RequestParameters
 from openapi_core.testing import MockResponse
 
 from orchestrator.sandbox import Ledger, load_documents
-from orchestrator.sandbox.documents import Document, Kind, Operation, read_document
+from orchestrator.sandbox.documents import Document, read_document
+from orchestrator.sandbox.operations import Kind, Operation
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
 from orchestrator.sandbox.validation import IncomingRequest
 

@@ -1,0 +1,27 @@
+"""`orchestrator chaos run` as its users meet it: one short run with every fault."""
+
+import asyncio
+import json
+import os
+import sys
+
+SEED = os.environ.get("CHAOS_SEED", "20261122")
+
+
+async def test_a_short_run_with_every_fault_keeps_every_invariant() -> None:
+    """Missions under all that the kit can do: nothing orphaned, done twice or asked for again."""
+    command = ["chaos", "run", "--json", "--missions=12", "--workers=2", f"--seed={SEED}"]
+    ran = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "orchestrator", *command),
+        stdout=asyncio.subprocess.PIPE,
+        env={name: value for name, value in os.environ.items() if "ORCHESTRATOR" not in name},
+    )
+    output, _ = await ran.communicate()
+    report = json.loads(output)
+
+    assert (ran.returncode, report["breaches"]) == (0, [])
+    assert (report["missions"], report["orphans"], report["duplicates"]) == (12, 0, 0)
+    assert report["prompts_during_rollback"] == 0
+    assert report["rollback_s"]["count"] > 0
+    assert report["fault_counts"]["kill-worker"]["fired"] > 0
+    assert sum(count["fired"] > 0 for count in report["fault_counts"].values()) >= 6

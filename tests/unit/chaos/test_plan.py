@@ -1,0 +1,100 @@
+"""Scripts and schedules: all of it follows from the seed."""
+
+import pytest
+
+from orchestrator.chaos.faults import ALL, MACHINES, Fault, format_faults, parse_faults
+from orchestrator.chaos.plan import MissionScript, schedule_strikes, write_script
+from orchestrator.errors import UsageError
+
+GOALS = ("book a trip", "reserve a table")
+
+
+def scripts(seed: int, faults: frozenset[Fault], count: int = 200) -> list[MissionScript]:
+    return [write_script(seed, index, faults, GOALS) for index in range(count)]
+
+
+def test_a_script_follows_from_seed_and_index() -> None:
+    """The same two numbers give the same mission, whatever was written before it."""
+    again = write_script(7, 42, ALL, GOALS)
+
+    assert scripts(7, ALL)[42] == again
+    assert scripts(8, ALL)[42] != again
+
+
+def test_every_fault_happens_to_some_mission() -> None:
+    """Of 200 missions some meet each provider fault, some each blow, some each decision."""
+    written = scripts(1, ALL)
+    kinds = {rule.kind for script in written for rule in script.rules}
+    parts = {(blow.kind, blow.part) for script in written for blow in script.blows}
+
+    assert kinds >= {"drop_before", "drop_after", "status_before", "status_after", "rate_limit"}
+    assert kinds >= {"latency", "duplicate", "refuse_cancel"}
+    assert parts == {
+        ("cancel", "mission"),
+        ("terminate", "mission"),
+        ("terminate", "leg"),
+        ("terminate", "rollback"),
+    }
+    assert any(script.rejected_card is not None for script in written)
+    assert any(script.ignored_card is not None for script in written)
+    assert {script.goal for script in written} == set(GOALS)
+
+
+def test_without_faults_nothing_happens() -> None:
+    """An empty set of faults leaves missions and processes alone."""
+    quiet = scripts(1, frozenset(), 50)
+
+    assert all(not (s.rules or s.blows or s.rejected_card or s.ignored_card) for s in quiet)
+    assert schedule_strikes(1, frozenset(), workers=2, lasts_s=600) == []
+
+
+def test_provider_trouble_is_of_one_mission() -> None:
+    """Each rule meets the requests of its own mission, and no other's that begins alike."""
+    for script in scripts(3, ALL):
+        assert {rule.request_prefix for rule in script.rules} <= {f"{script.mission_id}."}
+
+
+def test_a_blow_on_a_request_comes_with_the_rule_that_holds_it() -> None:
+    """A request is held on its way so that the blow falls meanwhile."""
+    held = [
+        (script, blow.moment.hold(script.mission_id))
+        for script in scripts(5, frozenset({Fault.CANCEL, Fault.TERMINATE}))
+        for blow in script.blows
+        if blow.moment.request is not None
+    ]
+
+    assert held
+    assert all(hold in script.rules for script, hold in held)
+
+
+def test_strikes_follow_from_the_seed_and_hit_every_worker() -> None:
+    """Workers die often and the server seldom, in the order of time."""
+    strikes = schedule_strikes(2, MACHINES, workers=3, lasts_s=600)
+    kills = [strike for strike in strikes if strike.fault is Fault.KILL_WORKER]
+
+    assert strikes == schedule_strikes(2, MACHINES, workers=3, lasts_s=600)
+    assert strikes == sorted(strikes, key=lambda strike: strike.at_s)
+    assert {strike.worker for strike in kills} == {0, 1, 2}
+    assert {strike.fault for strike in strikes} == MACHINES
+    assert len(kills) > 2 * (len(strikes) - len(kills))
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("all", ALL),
+        ("none", frozenset()),
+        (" 5xx, latency ,", frozenset({Fault.BREAK, Fault.LATENCY})),
+    ],
+)
+def test_faults_are_read_and_written_as_a_list(text: str, faults: frozenset[Fault]) -> None:
+    """What is written reads as the same again."""
+    assert parse_faults(text) == faults
+    assert parse_faults(format_faults(faults)) == faults
+
+
+@pytest.mark.parametrize("text", ["", "5xx,explode", "ALL"])
+def test_an_unknown_fault_is_refused_with_those_there_are(text: str) -> None:
+    """The error names the known ones."""
+    with pytest.raises(UsageError, match="drop-after"):
+        parse_faults(text)

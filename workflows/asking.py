@@ -1,0 +1,189 @@
+"""Asking about a call: by a standing approval, or people, as often as the policy says."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator import contracts
+    from orchestrator.approval import ConfirmationPolicy
+    from orchestrator.confirm import (
+        PAST,
+        Amend,
+        Approve,
+        ConfirmationCard,
+        Decision,
+        DecisionReceipt,
+        DecisionRecord,
+        Reject,
+        record_of,
+    )
+    from orchestrator.contracts import PreparedCall, ToolCall
+    from orchestrator.errors import AmendmentInvalid, CardDecided
+    from orchestrator.record import JsonObject
+    from workflows.confirmation import Gate
+    from workflows.failures import refuse
+
+
+class NotConfirmed(Exception):
+    """Nobody decided in time; its text is a sentence."""
+
+
+class Asker(Protocol):
+    """The leg on whose behalf people are asked."""
+
+    async def prepare(self, call: ToolCall, arguments: JsonObject, *, asked: int) -> PreparedCall:
+        """The call with these arguments, checked, and with the card of its nth asking."""
+        ...
+
+    def remember(self, record: DecisionRecord) -> None:
+        """Keep what was decided."""
+        ...
+
+    def waits(self, waiting: bool) -> None:
+        """Show that people are asked, or no longer."""
+        ...
+
+    def draw(self) -> None:
+        """Show what changed on the card."""
+        ...
+
+
+class Asking:
+    """Asks about one call at a time, and takes the decisions on it."""
+
+    def __init__(self, asker: Asker, policy: ConfirmationPolicy, closed: Mapping[str, str]) -> None:
+        """Take who asks, by which policy, and what became of confirmations before this run."""
+        self._asker = asker
+        self._policy = policy
+        self._gate = Gate(closed, on_reminder=self._remind)
+        self._call: PreparedCall | None = None
+
+    @property
+    def card(self) -> ConfirmationCard | None:
+        """The card that waits for a decision."""
+        return self._gate.card
+
+    async def about(self, call: PreparedCall) -> tuple[Approve | Reject, PreparedCall]:
+        """What was decided, and on which call: amendments change it.
+
+        Raises:
+            NotConfirmed: nobody decided, however often they were asked.
+        """
+        self._call = call
+        verdict = self._standing(call) or await self._by_people(call)
+        return verdict, self._call
+
+    def _standing(self, call: PreparedCall) -> Approve | None:
+        """The approval that a standing one gives to this call, recorded like a person's."""
+        if call.card is None or call.standing_approver is None:
+            return None
+        approve = Approve(
+            confirmation_id=call.card.confirmation_id,
+            digest=call.card.digest,
+            approver=call.standing_approver,
+        )
+        self._asker.remember(record_of(approve, call.card, workflow.now()))
+        return approve
+
+    async def _by_people(self, call: PreparedCall) -> Approve | Reject:
+        for asked in range(1, self._policy.rounds + 1):
+            self._call = call if asked == 1 else await self._again(asked)
+            card = self._call.card
+            assert card is not None
+            self._gate.open(card)
+            self._asker.waits(True)
+            verdict = await self._gate.wait(self._policy.reminders)
+            self._asker.waits(False)
+            if verdict is not None:
+                return verdict
+            self._asker.remember(
+                DecisionRecord(
+                    confirmation_id=card.confirmation_id,
+                    kind="expired",
+                    approver="",
+                    at=workflow.now(),
+                    digest=card.digest,
+                )
+            )
+        raise NotConfirmed(f"nobody confirmed it in time: {call.title}")
+
+    async def _again(self, asked: int) -> PreparedCall:
+        """The same call, as it was last amended, with a card of its own."""
+        call = self._asked_about()
+        prepared = await self._asker.prepare(call, call.arguments, asked=asked)
+        if prepared.card is None:
+            raise NotConfirmed(
+                f"{call.tool} was not confirmed in time, and now: {_faults(prepared)}"
+            )
+        return prepared
+
+    def _asked_about(self) -> ToolCall:
+        assert self._call is not None
+        assert self._call.call is not None
+        return self._call.call
+
+    # -- decisions --------------------------------------------------------------------------------
+
+    def check(self, decision: Decision) -> None:
+        """Refuse what is not a decision on the open card, before it enters history."""
+        self._gate.check(decision)
+
+    async def take(self, decision: Decision) -> DecisionReceipt:
+        """Take a decision that `check` let through."""
+        await self._gate.is_open(decision.confirmation_id)
+        amended = await self._amended(decision) if isinstance(decision, Amend) else None
+        record = self._gate.decide(decision, workflow.now())
+        self._asker.remember(record)
+        card = None if amended is None else amended.card
+        if card is not None:
+            self._call = amended
+            self._gate.open(card)
+            self._asker.draw()
+        return DecisionReceipt(
+            confirmation_id=decision.confirmation_id,
+            accepted=PAST[decision.kind],
+            at=record.at,
+            card=card,
+        )
+
+    async def _amended(self, amend: Amend) -> PreparedCall:
+        """The call as the amendment makes it.
+
+        Raises:
+            ApplicationError: typed AmendmentInvalid, or as `check` says when something else was
+                decided while it was being checked.
+        """
+        before, call = self._call, self._asked_about()
+        assert before is not None
+        assert before.card is not None
+        prepared = await self._asker.prepare(
+            call, {**call.arguments, **amend.changes}, asked=before.card.round
+        )
+        if prepared.card is None:
+            problem = f"the amended call is not valid: {_faults(prepared)}"
+            raise refuse(AmendmentInvalid(amend.confirmation_id, problem))
+        self._gate.check(amend)
+        if self._call is not before:
+            problem = "it was amended while this amendment was being checked"
+            raise refuse(CardDecided(amend.confirmation_id, problem))
+        return prepared
+
+    def _remind(self) -> None:
+        """Somebody should decide: seen in the Temporal UI, the log and a metric."""
+        card = self._gate.card
+        assert card is not None
+        workflow.logger.warning("confirmation %s still waits", card.confirmation_id)
+        workflow.metric_meter().create_counter(
+            contracts.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
+        ).add(1, {"card_type": card.card_type})
+        self._asker.draw()
+
+
+def _faults(prepared: PreparedCall) -> str:
+    """Why a call cannot be made, in one text."""
+    if prepared.missing_personal:
+        named = ", ".join(prepared.missing_personal)
+        return f"the PII vault holds no {named}; store it with: orchestrator pii set"
+    return "; ".join(prepared.problems)
