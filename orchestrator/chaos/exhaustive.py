@@ -29,6 +29,8 @@ from orchestrator.errors import UsageError
 from orchestrator.sandbox import SandboxClient
 
 _LANES = "lanes"
+_MOST_LANES = 16
+"""Each is a process; while one waits for the server to miss a dead worker, others use the cores."""
 _ALONE = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT0S"}
 
 OnCount = Callable[[int], None]
@@ -135,7 +137,7 @@ class EveryPoint:
         """A client of each lane; none when nobody is to die."""
         if not kills:
             return []
-        queues = [f"lane-{n}" for n in range(min(self._options.at_once, len(kills)))]
+        queues = [f"lane-{n}" for n in range(min(self._options.at_once, _MOST_LANES, len(kills)))]
         points = self._stack.folder / f"{_LANES}.json"
         points.write_bytes(KILL_POINTS.dump_json(kills))
         command = [sys.executable, "-m", "orchestrator.chaos.worker", f"--points={points}"]

@@ -159,10 +159,10 @@ def _every_point(options: RunOptions, goal: str, about: str, only: int | None) -
 async def _on_a_stack(options: RunOptions, keep: Path | None, play: Play) -> ChaosReport:
     # The SDK warns of each call that a dead server does not answer; here it dies on purpose.
     Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
-    # Asked to stop, it stops its processes like after Ctrl-C.
-    asyncio.get_running_loop().add_signal_handler(
-        signal.SIGTERM, signal.raise_signal, signal.SIGINT
-    )
+    this_run = asyncio.current_task()
+    assert this_run is not None
+    # Asked to stop, it stops its processes first, as after Ctrl-C.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_run.cancel)
     folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
     stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=WORKER_VARIABLES)
     with progress.status("starting Temporal, the sandbox and a worker"):
@@ -171,6 +171,8 @@ async def _on_a_stack(options: RunOptions, keep: Path | None, play: Play) -> Cha
         progress.print(f"logs {folder}, Temporal UI while this runs: {stack.ui_url}")
         with _bar() as bar:
             report = await play(stack, bar)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     finally:
         await stack.stop()
     if report.ok and keep is None:
