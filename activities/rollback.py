@@ -133,7 +133,7 @@ class _Undo:
         outcome = await self._call(
             tool, sent.arguments, key=sent.idempotency_key, call_id=sent.call_id, cancels=True
         )
-        if outcome.kind == "succeeded" or outcome.status in _GONE:
+        if outcome.kind == "succeeded" or await self._is_gone(tool, outcome):
             return UndoOutcome(state="cancelled", note=f"cancelled by {sent.call_id}")
         return None
 
@@ -147,12 +147,27 @@ class _Undo:
             found = await self._probe(contract.probe)
             if found is not None:
                 return await self._undo_if_found(contract, found)
-        cancel = self._catalog.tool(contract.cancel.tool)
-        if not check_arguments(self._catalog, cancel, self._filled(contract, self._obligation)):
+        has_key = self._obligation.idempotency_key is not None
+        if self._can_cancel_unseen(contract) and (self._names_the_call(contract) or not has_key):
             return await self._cancel(contract, self._obligation)
-        if self._obligation.idempotency_key is not None:
+        if has_key:
             return await self._undo_if_found(contract, await self._repeat())
         return _parked("whether it took effect is unknown, and nothing in its contract can tell")
+
+    def _can_cancel_unseen(self, contract: Compensation) -> bool:
+        """Whether the request alone fills the cancel."""
+        cancel = self._catalog.tool(contract.cancel.tool)
+        return not check_arguments(self._catalog, cancel, self._filled(contract, self._obligation))
+
+    def _names_the_call(self, contract: Compensation) -> bool:
+        """Whether the cancel says which call it is about, by a reference or key of its own.
+
+        What else the request holds may fit the bookings of others: not finding it proves nothing.
+        """
+        known = self._obligation
+        own = [known.arguments.get(name) for name in self._tool.reference_inputs]
+        named = [value for value in (*own, known.idempotency_key) if value is not None]
+        return any(value in named for value in self._filled(contract, known).values())
 
     async def _undo_if_found(self, contract: Compensation, found: ToolOutcome) -> UndoOutcome:
         if found.kind == "rejected":
@@ -196,9 +211,25 @@ class _Undo:
             return UndoOutcome(state="cancelled", note=_refund_note(outcome), refund=outcome.price)
         if outcome.status in _GONE and obligation.state is not ObligationState.COMMITTED:
             return UndoOutcome(state="void", note="the provider does not hold it")
-        if outcome.status in _GONE and self._obligation.cancel_sent:
+        if self._obligation.cancel_sent and await self._is_gone(tool, outcome):
             return UndoOutcome(state="cancelled", note="gone after a cancel that was not answered")
         return _parked(f"{tool.name} was refused: {outcome.reason or outcome.status}")
+
+    async def _is_gone(self, cancel: Tool, outcome: ToolOutcome) -> bool:
+        """Whether "not found" means that a cancel before it, which was not answered, did its work.
+
+        A gateway in trouble says 404 too. HTTP makes sure of it for 410 and for a repeated DELETE
+        (RFC 9110, sections 15.5.11 and 9.3.5); for anything else the probe is asked.
+        """
+        if outcome.status not in _GONE:
+            return False
+        if outcome.status == 410 or cancel.method == "DELETE":
+            return True
+        contract = self._tool.compensation
+        if contract is None or contract.probe is None:
+            return False
+        found = await self._probe(contract.probe)
+        return found is not None and found.status in _GONE
 
     async def _call(
         self,

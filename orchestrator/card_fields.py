@@ -42,6 +42,11 @@ class Fact:
     """Of the kind money."""
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it says that there is nothing; sent, that is something to read too."""
+        return self.value in (None, [], {})
+
+    @property
     def is_id(self) -> bool:
         """Whether it names a thing by a code that says nothing to a person."""
         return self.words[-1:] in (("id",), ("ids",))
@@ -75,7 +80,7 @@ def _facts_of(name: str, value: JsonValue, holder: JsonObject, label: str) -> It
                 inner.kind,
                 inner.money,
             )
-    elif value not in (None, [], {}):
+    else:
         yield Fact(name, label, words, value, _kind(value))
 
 
@@ -148,11 +153,14 @@ def _text(value: JsonValue) -> str:
         money = price_of({"price": value}) if "amount" in value else None
         if money is not None:
             return str(money)
-        return ", ".join(f"{label_of(n).lower()} {readable(v)}" for n, v in value.items())
+        inner = (f"{label_of(n).lower()} {readable(v)}" for n, v in value.items())
+        return ", ".join(inner) or "none"
     if isinstance(value, list):
-        return "; ".join(readable(v) for v in value)
+        return "; ".join(readable(v) for v in value) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None:
+        return "none"
     if is_handle(value):
         return f"•••••• ({field_of(value)} from the vault)"
     return str(value)

@@ -123,7 +123,8 @@ def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[F
     price = quoted_price(arguments, item)
     sent = list(facts(arguments, labels))
     names = {fact.name for fact in sent} | set(arguments)
-    added = [f for f in facts(item or {}) if not {f.name, f.name.split(".")[0]} & names]
+    found = [fact for fact in facts(item or {}) if not fact.is_empty]
+    added = [f for f in found if not {f.name, f.name.split(".")[0]} & names]
     if tool.card_layout is not None:
         return [*sent, *added]
     return [*sent, *(f for f in added if f.money is None or f.money != price)]

@@ -74,9 +74,10 @@ _NEVER_LEFT = frozenset(
 )
 """Faults before the first byte of a request is sent: the provider cannot have acted."""
 
-_OF_THIS_ATTEMPT = frozenset({401, 403, 407, 421, 451})
-"""Refusals that a provider, or what stands before it, gives without looking at the request: they
-say nothing about an earlier attempt, whatever key it carried."""
+_OF_THIS_ATTEMPT = frozenset({401, 403, 407, 409, 421, 451})
+"""Refusals that say nothing about an earlier attempt, whatever key it carried: those that a
+provider, or what stands before it, gives without looking at the request, and a conflict, which may
+well be one with what the earlier attempt made."""
 
 _DONE_ELSEWHERE = frozenset({302, 303})
 """Redirects that providers also use to say "done, look there" after a request that they carried

@@ -45,6 +45,7 @@ from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import AgentProfile
 from orchestrator.planning.planner import MeteredPlanner, Planner
+from orchestrator.routing.card_cache import CardCache
 from orchestrator.routing.router import TIMEOUT_S, Router
 from orchestrator.settings import Settings, load_agents, load_routing_profile
 from workflows import ALL_WORKFLOWS
@@ -113,6 +114,8 @@ def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
     # What is waited for vectors beyond the default comes on top.
     timeout_s = TIMEOUT_S + (max(0.0, waits_s - ANSWER_S) if similarity else 0.0)
 
+    cards = CardCache()
+
     def make(catalog: Catalog) -> Router:
         return Router(
             catalog,
@@ -120,6 +123,7 @@ def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
             clock=time.monotonic,
             timeout_s=timeout_s,
             similarity=similarity(catalog) if similarity else None,
+            cards=cards,
         )
 
     return functools.lru_cache(maxsize=8)(make)

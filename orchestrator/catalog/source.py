@@ -81,21 +81,12 @@ def read_contract_schema() -> JsonObject:
     return read_object(_CONTRACT_SCHEMA)
 
 
-def read_documents(paths: Iterable[str | Path]) -> dict[str, JsonObject]:
-    """Parsed documents by the stem of their file, references to other files taken in.
+def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str, Path]]:
+    """Parsed documents and their files, by the stem of the file.
 
     Of a folder, files with another suffix are passed over, and so are files that are no OpenAPI
     documents, such as overlays and shared schemas. A file that is named must be one.
-
-    Raises:
-        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
-        DocumentInvalid: a file is no document, or two files have the same stem.
-        UsageError: no document was found.
     """
-    return _read(paths)[0]
-
-
-def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str, Path]]:
     asked = [Path(path) for path in paths]
     documents: dict[str, JsonObject] = {}
     files: dict[str, Path] = {}

@@ -11,7 +11,7 @@ from orchestrator.chaos.patience import is_passing
 from orchestrator.chaos.plan import MissionScript
 from orchestrator.client import MissionClient
 from orchestrator.confirm import ConfirmationCard
-from orchestrator.errors import ConfirmationError, MissionNotFound, NoWorker, ServerUnreachable
+from orchestrator.errors import OrchestratorError
 from orchestrator.mission import LegStatus
 
 APPROVER = "chaos@example.com"
@@ -48,7 +48,9 @@ class Approver:
         tasks = [self._looking, *self._busy.values()]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for ended in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(ended, Exception):
+                raise ended
 
     async def _look(self) -> None:
         while True:
@@ -73,7 +75,7 @@ class Approver:
             waiting = await self._client.waiting(leg_id)
             if waiting is not None and waiting.card is not None:
                 await self._decide(waiting.card)
-        except (ConfirmationError, MissionNotFound, NoWorker, ServerUnreachable):
+        except OrchestratorError:
             return
         except RPCError as error:
             if not is_passing(error):

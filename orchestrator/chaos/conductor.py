@@ -21,6 +21,7 @@ from orchestrator.chaos.invariants import Account
 from orchestrator.chaos.patience import steadily
 from orchestrator.chaos.plan import MissionScript
 from orchestrator.client import MissionClient
+from orchestrator.errors import OrchestratorError
 from orchestrator.mission import MissionRequest, MissionResult
 from orchestrator.saga import RollbackReport
 from orchestrator.sandbox import SandboxClient
@@ -30,6 +31,8 @@ _RUNNING = WorkflowExecutionStatus.RUNNING
 _SHOWN = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
 
 _LAST_WORD_S = 10.0
+_NO_END = (TimeoutError, OrchestratorError, RPCError)
+"""How a mission can fail to settle; the others of the run go on."""
 _PAUSE_S = 0.3
 
 OnEnd = Callable[[Account], None]
@@ -69,8 +72,8 @@ class Conductor:
                 await self._start(script)
                 await self._settle(script)
                 told = await steadily(lambda: self._hear(script))
-        except TimeoutError:
-            told = await self._stuck(script)
+        except _NO_END as error:
+            told = await self._stuck(script, error)
         seconds = asyncio.get_running_loop().time() - began
         told = told.model_copy(update={"seconds": seconds})
         self._on_end(told)
@@ -174,18 +177,18 @@ class Conductor:
                 return []
             raise
 
-    async def _stuck(self, script: MissionScript) -> Account:
-        """What can be heard of a mission that does not settle."""
+    async def _stuck(self, script: MissionScript, error: Exception) -> Account:
+        """What can be heard of a mission that does not settle, or cannot be asked."""
         try:
             async with asyncio.timeout(_LAST_WORD_S):
                 told = await steadily(lambda: self._hear(script))
-        except TimeoutError:
+        except _NO_END:
             return Account(
                 index=script.index,
                 mission_id=script.mission_id,
                 goal=script.goal,
                 status="stuck",
-                error="it does not answer",
+                error=str(error) or "it does not answer",
             )
-        error = f"{told.status}: {told.error or 'no error'}"
-        return told.model_copy(update={"status": "stuck", "error": error})
+        why = f"{told.status}: {told.error or str(error) or 'no error'}"
+        return told.model_copy(update={"status": "stuck", "error": why})

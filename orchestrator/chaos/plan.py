@@ -20,7 +20,9 @@ HOLD_S = 0.75
 """How long a request is held on its way for a blow to fall meanwhile."""
 _HASTY_EXPIRY = timedelta(seconds=2)
 
-_REFUSALS = (400, 403, 404, 409, 422)
+_REFUSALS = (401, 403, 409)
+"""What says nothing of an earlier attempt. A 404 to a cancel or a probe, or a 422 to a key that is
+known, would be a lie about what the provider holds."""
 _BREAKAGES = (500, 502, 503, 504)
 _PASS = (0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7)
 """How many requests pass first: searches come first, bookings next, cancels last."""
@@ -186,7 +188,7 @@ def _latency(rng: Random) -> FaultRule:
     return FaultRule(kind="latency", delay_s=round(rng.uniform(0.1, longest_s), 2))
 
 
-_FAILURES = (1, 1, 2)
+_FAILURES = (1, 1, 1, 2)
 """A third failure of one cancel would make it wait for minutes."""
 _DRAWN: dict[Fault, tuple[Callable[[Random], FaultRule], tuple[int, ...]]] = {
     Fault.DROP_BEFORE: (lambda _: FaultRule(kind="drop_before"), _FAILURES),

@@ -83,7 +83,9 @@ class Point(Record):
         else:
             assert self.fault is not None
             often = "once" if self.fault.times == 1 else "for good"
-            hit = f"{self.fault.kind} {often} at {self.fault.operation_id} #{self.fault.after + 1}"
+            with_status = self.fault.kind.startswith("status")
+            kind = f"{self.fault.kind} {self.fault.status}" if with_status else self.fault.kind
+            hit = f"{kind} {often} at {self.fault.operation_id} #{self.fault.after + 1}"
         return f"a mission that {self.shape.name}: {hit}"
 
     def script(self, mission_id: str, index: int) -> MissionScript:
@@ -123,10 +125,10 @@ def _rules(request: SeenRequest) -> list[FaultRule]:
         *(FaultRule(operation_id=name, kind=kind, times=1) for kind in once),
         *(FaultRule(operation_id=name, kind=kind) for kind in for_good),
         FaultRule(operation_id=name, kind="latency", delay_s=_TOO_LONG_S, times=1),
-        FaultRule(operation_id=name, kind="status_before", status=404, times=1),
+        FaultRule(operation_id=name, kind="status_before", status=403, times=1),
         *(
             [FaultRule(operation_id=name, kind="refuse_cancel", times=1)]
             if request.is_cancel
-            else [FaultRule(operation_id=name, kind="status_before", status=422, times=1)]
+            else [FaultRule(operation_id=name, kind="status_before", status=409, times=1)]
         ),
     ]

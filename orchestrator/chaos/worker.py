@@ -6,13 +6,11 @@ for each task queue, made by `fork`: when one has been killed, the next polls mi
 
 import argparse
 import asyncio
-import os
-import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.chaos.nursery import Nursery
 from orchestrator.chaos.points import KILL_POINTS, KillPoint
 from orchestrator.chaos.selfkill import KillPoints, self_kill
 from orchestrator.connection import connect_temporal
@@ -38,42 +36,6 @@ def main() -> None:
         asyncio.run(_serve(theirs, catalog, points, struck))
 
     Nursery(serve).run(given.queues, started=given.ready_file.touch)
-
-
-class Nursery:
-    """Keeps a child alive for each name, until it is asked to stop."""
-
-    def __init__(self, serve: Callable[[str], None]) -> None:
-        """Take what a child does with its name."""
-        self._serve = serve
-        self._children: dict[int, str] = {}
-        self._stopping = False
-
-    def run(self, names: list[str], *, started: Callable[[], object]) -> None:
-        """Have all children, and another for each that is killed; returns when all have stopped."""
-        signal.signal(signal.SIGTERM, self._stop)
-        for name in names:
-            self._bear(name)
-        started()
-        while self._children:
-            pid, status = os.wait()
-            name = self._children.pop(pid)
-            killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
-            if killed and not self._stopping:
-                self._bear(name)
-
-    def _bear(self, name: str) -> None:
-        child = os.fork()
-        if child == 0:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            self._serve(name)
-            os._exit(0)
-        self._children[child] = name
-
-    def _stop(self, signum: int, _: FrameType | None) -> None:
-        self._stopping = True
-        for child in self._children:
-            os.kill(child, signum)
 
 
 async def _serve(

@@ -140,7 +140,7 @@ def tool_parameters(tool: Tool) -> JsonObject:
     """
     ours = set(tool.reference_inputs) - set(tool.required_inputs)
     personal = set(tool.pii_fields)
-    kept = {
+    kept: JsonObject = {
         name: _handle(name, schema) if name in personal else _without_examples(schema)
         for name, schema in tool.properties.items()
         if name not in ours
@@ -256,7 +256,7 @@ def _start(
     near = [t for t in always if not core_domains or t.domain in core_domains]
     core = _within(near, context_tokens // _CORE_SHARE)
     held = {tool.name for tool in core}
-    # A probe looks up a call by a reference that is ours: nothing to choose, though it can be found.
+    # A probe looks up a call by a reference that is ours: nothing to choose, but to be found.
     left_out = held | probes_of(own)
     deferred = tuple(tool for tool in own if tool.name not in left_out)
     return ToolBlock(core, (), (), deferred, context_tokens // _CATALOG_SHARE)

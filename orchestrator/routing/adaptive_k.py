@@ -1,5 +1,6 @@
 """How many tools to forward: the band of a request, and the K that goes with it."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrator.routing.profile import RoutingProfile
@@ -7,6 +8,7 @@ from orchestrator.routing.selection import Band
 
 SIDE_EFFECT_FLOOR = 3
 CEILING = 4
+_MODERATE_CEILING = 3
 
 
 class Width(NamedTuple):
@@ -18,7 +20,7 @@ class Width(NamedTuple):
 
 
 def adaptive_k(
-    confidence: float,
+    chances: Sequence[float],
     *,
     clauses: int = 1,
     is_retry: bool = False,
@@ -28,7 +30,8 @@ def adaptive_k(
     """The width for a request.
 
     Args:
-        confidence: that the best tool is the right one, 0 to 1.
+        chances: that the best 1, 2, 3 and 4 tools are all that is needed, each 0 to 1; never
+            falling. The first is the confidence.
         clauses: requests in the text that different tools answer best.
         is_retry: the last tool call failed.
         is_side_effect: a side effect is asked for, or the best tool has one.
@@ -39,20 +42,36 @@ def adaptive_k(
         side_effect: at least 3 unless confidence is very high. The band is the one that decided.
     """
     profile = profile or RoutingProfile()
-    width = _by_confidence(confidence, profile)
-    if clauses > 1 or is_retry:
-        reason = "the last call failed" if is_retry else f"{clauses} requests in one"
-        width = Width(min(CEILING, max(width.k + 1, clauses + 1)), "multi_step", reason)
+    confidence = chances[0]
+    width = _single(chances, profile)
+    if is_retry:
+        k = max(width.k + 1, worth(chances, CEILING, profile))
+        width = Width(min(CEILING, k), "multi_step", "the last call failed")
+    elif clauses > 1:
+        k = max(min(clauses, _MODERATE_CEILING), worth(chances, CEILING, profile))
+        width = Width(k, "multi_step", f"{clauses} requests in one")
     if not is_side_effect or confidence >= profile.side_effect_sure:
         return width
-    if width.band == "multi_step" and width.k >= SIDE_EFFECT_FLOOR:
-        return width
+    if width.band == "multi_step":
+        return width._replace(k=max(width.k, SIDE_EFFECT_FLOOR))
     return Width(SIDE_EFFECT_FLOOR, "side_effect", f"a side effect, confidence {confidence:.2f}")
 
 
-def _by_confidence(confidence: float, profile: RoutingProfile) -> Width:
+def _single(chances: Sequence[float], profile: RoutingProfile) -> Width:
+    confidence = chances[0]
     if confidence >= profile.crisp:
         return Width(1, "crisp", f"one intent, confidence {confidence:.2f}")
-    if confidence >= profile.sure:
-        return Width(2, "moderate", f"moderate confidence {confidence:.2f}")
-    return Width(3, "moderate", f"low confidence {confidence:.2f}")
+    k = worth(chances, _MODERATE_CEILING, profile)
+    return Width(k, "moderate", f"confidence {confidence:.2f}, {chances[k - 1]:.2f} with {k} tools")
+
+
+def worth(chances: Sequence[float], ceiling: int, profile: RoutingProfile) -> int:
+    """From 2 tools up, as many as are worth it: until they suffice, or the next adds too little."""
+    k = 2
+    while k < ceiling and chances[k - 1] < profile.sure and _gain(chances, k) >= profile.gain:
+        k += 1
+    return k
+
+
+def _gain(chances: Sequence[float], k: int) -> float:
+    return chances[k] - chances[k - 1]

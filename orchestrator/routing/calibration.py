@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from orchestrator.record import Record
+from orchestrator.routing.adaptive_k import CEILING, adaptive_k
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.trace import RouteRecord
@@ -17,7 +18,7 @@ _TEMPERATURES: Final = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 _PRIORS: Final = (1.0, 3.0, 10.0, 30.0)
 _FOLDS = 5
 _ROUNDS = 150
-_GRID: Final = tuple(step / 40 for step in range(4, 40))
+_GRID: Final = tuple(step / 20 for step in range(2, 20))
 _NARROW = 3
 
 
@@ -203,19 +204,20 @@ def _thresholds(
     free = [i for i, record in enumerate(records) if record.band in ("crisp", "moderate")]
     if not free:
         return profile.crisp, profile.sure
-    confidence = np.array([records[i].frame.confidence for i in free])
+    chances = [_chances(records[i]) for i in free]
     covered = np.array(
         [[_is_covered(records[i], rankings[i], k) for k in range(1, _NARROW + 1)] for i in free]
     )
     rows = np.arange(len(free))
 
     def outcome(crisp: float, sure: float) -> tuple[float, float]:
-        widths = np.where(confidence >= crisp, 1, np.where(confidence >= sure, 2, _NARROW))
+        shifted = profile.model_copy(update={"crisp": crisp, "sure": sure})
+        widths = np.array([adaptive_k(chance, profile=shifted).k for chance in chances])
         return float(covered[rows, widths - 1].mean()), float(widths.mean())
 
     now = (profile.crisp, profile.sure)
     limit = outcome(*now)[1]
-    pairs = [(c, s) for c, s in product(_GRID, _GRID) if s <= c and outcome(c, s)[1] <= limit]
+    pairs = [(c, s) for c, s in product(_GRID, _GRID) if outcome(c, s)[1] <= limit]
     return max([now, *pairs], key=lambda pair: (outcome(*pair)[0], -outcome(*pair)[1]))
 
 
@@ -223,9 +225,12 @@ def _width(record: RouteRecord, profile: RoutingProfile) -> int:
     """How many tools the thresholds would have forwarded."""
     if record.band not in ("crisp", "moderate"):
         return record.k
-    if record.frame.confidence >= profile.crisp:
-        return 1
-    return 2 if record.frame.confidence >= profile.sure else _NARROW
+    return adaptive_k(_chances(record), profile=profile).k
+
+
+def _chances(record: RouteRecord) -> tuple[float, ...]:
+    """The chances of each width; of a record that has none, its confidence for all of them."""
+    return record.chances or (record.frame.confidence,) * CEILING
 
 
 def _is_covered(record: RouteRecord, ranking: Sequence[str], k: int) -> bool:

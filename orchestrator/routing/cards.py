@@ -1,7 +1,7 @@
 """Capability cards: what the router knows of a tool, prepared for scoring."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -84,6 +84,12 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         is_probe=is_probe,
         shows_own=shows_own,
     )
+
+
+def make_cards(tools: Sequence[Tool]) -> tuple[CapabilityCard, ...]:
+    """The cards of a catalog's tools, in their order."""
+    probes, own = probes_of(tools), own_views_of(tools)
+    return tuple(make_card(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools)
 
 
 def probes_of(tools: Iterable[Tool]) -> frozenset[str]:

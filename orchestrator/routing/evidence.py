@@ -17,7 +17,7 @@ from orchestrator.routing.terms import Floats, TermIndex
 
 FIELDS: Final = ("text", "schema_text", "examples", "tags")
 
-_WEIGHT_POWER = 0.3
+_WEIGHT_POWER = 0.1
 _FAMILY_PREFIX = 5
 _FAMILY_REACH = 3
 _FEWEST = 12

@@ -30,7 +30,7 @@ class FeatureWeights(Record):
     agent: float = Field(
         default=0.3, description="tools of the agent's own domains: a preference, no wall"
     )
-    negated: float = Field(default=0.3, description="names that say what is not wanted")
+    negated: float = Field(default=0.5, description="names that say what is not wanted")
     own: float = Field(
         default=0.4, description="views of what was booked, for or against: my flights, flights"
     )
@@ -48,10 +48,13 @@ class RoutingProfile(Record):
         default=0.4, ge=0, le=1, description="what a word of the same family counts: book, booking"
     )
     synonym: float = Field(default=0.3, ge=0, le=1, description="what a synonym counts")
-    crisp: float = Field(default=0.55, description="confidence from which one tool suffices")
-    sure: float = Field(default=0.4, description="confidence from which two tools suffice")
+    crisp: float = Field(default=0.65, description="confidence from which one tool suffices")
+    sure: float = Field(
+        default=0.75, description="chance to have all that is needed from which no tool is added"
+    )
+    gain: float = Field(default=0.06, description="least gain of that chance that a tool is worth")
     side_effect_sure: float = Field(
-        default=0.95, description="confidence from which a side effect needs no third tool"
+        default=0.9, description="confidence from which a side effect needs no third tool"
     )
     fits: float = Field(default=0.85, description="evidence below which no tool fits a text")
     learned: dict[str, float] = Field(

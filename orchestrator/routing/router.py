@@ -9,10 +9,11 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import EmbedderUnavailable
 from orchestrator.intent import Action, IntentFrame, Slot
-from orchestrator.routing.adaptive_k import adaptive_k
-from orchestrator.routing.cards import make_card, own_views_of, probes_of
+from orchestrator.routing.adaptive_k import CEILING, adaptive_k
+from orchestrator.routing.card_cache import CardCache
+from orchestrator.routing.cards import make_cards
 from orchestrator.routing.clauses import clause_spans, without_lead
-from orchestrator.routing.confidence import confidence_of
+from orchestrator.routing.confidence import chances_of, signs_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
 from orchestrator.routing.embedding import CardSimilarity
 from orchestrator.routing.frame import ClauseReading, frame_of, joined, read_clause
@@ -59,6 +60,11 @@ class _Reading:
         """One table per clause that asks for something."""
         return self.parts or ((self.whole,) if self.whole else ())
 
+    @property
+    def winners(self) -> tuple[str, ...]:
+        """The best tool of each clause."""
+        return tuple(dict.fromkeys(table.names[0] for table in self.tables if table.names))
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -79,6 +85,7 @@ class Router:
         clock: Callable[[], float] | None = None,
         timeout_s: float = TIMEOUT_S,
         similarity: CardSimilarity | None = None,
+        cards: CardCache | None = None,
     ) -> None:
         """Prepare the cards and indexes of a catalog.
 
@@ -89,6 +96,7 @@ class Router:
             timeout_s: how long one routing may take before every tool is forwarded.
             similarity: an embedder's view of the catalog's cards, one more feature; when it has no
                 answer, the others decide.
+            cards: those made for earlier routers, to be used again; None: all are made.
         """
         self._clock = clock
         self._timeout_s = timeout_s
@@ -96,10 +104,7 @@ class Router:
         self._catalog = catalog
         self._profile = profile or RoutingProfile()
         tools = tuple(catalog.tools.values())
-        probes, own = probes_of(tools), own_views_of(tools)
-        self._cards = tuple(
-            make_card(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools
-        )
+        self._cards = make_cards(tools) if cards is None else cards.of(tools)
         self._by_name = {card.name: card for card in self._cards}
         self._actions = {(card.domain, card.action) for card in self._cards}
         self._verbs = {(card.domain, stem(card.verb)) for card in self._cards}
@@ -206,6 +211,21 @@ class Router:
         """What is known of the candidates: one table for the whole text, one for each clause."""
         reading = self._read(text, RouteContext(), None, Deadline(None, 0))
         return (reading.whole, *reading.parts) if reading.whole else ()
+
+    def signs(self, text: str) -> tuple[Floats, tuple[tuple[str, ...], ...]]:
+        """What confidence is read from, and what each width from 1 to 4 would forward.
+
+        The signs are of shape (4, len(SIGNS)); see `orchestrator.routing.confidence`.
+        """
+        reading = self._read(text, RouteContext(), None, Deadline(None, 0))
+        ranked = _merge(reading)
+        names = [name for name, _ in ranked]
+        scores = dict(ranked)
+        forwarded = (
+            (*names[:k], *self._feeders(names[:k], reading, RouteContext(), scores))
+            for k in range(1, CEILING + 1)
+        )
+        return _signs(reading, ranked), tuple(forwarded)
 
     def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
         """Read, score, select; on any error, or out of time, the whole catalog."""
@@ -355,11 +375,11 @@ class Router:
 
     def _select(self, reading: _Reading, context: RouteContext) -> Explanation:
         ranked = _merge(reading)
-        winners = list(dict.fromkeys(table.names[0] for table in reading.tables if table.names))
-        confidence = confidence_of(reading.tables, fits=self._profile.fits)
-        frame = reading.frame.model_copy(update={"confidence": confidence})
+        winners = reading.winners
+        chances = chances_of(_signs(reading, ranked), reading.tables, fits=self._profile.fits)
+        frame = reading.frame.model_copy(update={"confidence": chances[0]})
         width = adaptive_k(
-            confidence,
+            chances,
             clauses=len(winners),
             is_retry=frame.previous_tool_error,
             is_side_effect=frame.side_effect_allowed or self._has_side_effect(winners),
@@ -374,6 +394,7 @@ class Router:
             reason=width.reason,
             frame=frame,
             scores=dict(ranked[:_SCORES_KEPT]),
+            chances=chances,
             prerequisites=prerequisites,
             catalog_size=len(self._cards),
             embedder=reading.embedder,
@@ -414,6 +435,15 @@ def _likely(clause: ClauseReading, context: RouteContext) -> RouteContext:
     if not clause.likely or clause.likely in context.domains:
         return context
     return context.model_copy(update={"domains": (*context.domains, clause.likely)})
+
+
+def _signs(reading: _Reading, ranked: Sequence[tuple[str, float]]) -> Floats:
+    return signs_of(
+        [score for _, score in ranked],
+        reading.tables,
+        requests=len(reading.winners),
+        words=len({word for clause in reading.clauses for word in clause.stems}),
+    )
 
 
 def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:

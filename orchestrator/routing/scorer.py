@@ -108,7 +108,9 @@ class Scorer:
             rows = rows[~self._probes[rows]]
         features = self._word_features(evidence, rows)
         features["embedding"] = np.zeros(len(rows)) if near is None else closeness(near)[rows]
-        features |= self._passages.features(reading.stems, values, evidence.known, rows)
+        # What is counted, in "5 heads of 10 tosses", is as telling as any noun.
+        told = value_stems(slot for slot in slots if slot.kind != "quantity")
+        features |= self._passages.features(reading.stems, told, evidence.known, rows)
         features |= self._card_features(rows, reading, slots, context)
         table = np.stack([features[name] for name in FEATURES])
         fused = self._weights @ table

@@ -39,6 +39,9 @@ class Selection(Record):
     scores: dict[str, float] = Field(
         default_factory=dict, description="fused score of the best candidates, at most 20"
     )
+    chances: tuple[float, ...] = Field(
+        default=(), description="that the best 1, 2, 3 and 4 tools are all that is needed"
+    )
     prerequisites: tuple[str, ...] = Field(
         default=(), description="those of `tools` that are there to feed another"
     )

@@ -43,6 +43,9 @@ class RouteRecord(Record):
     catalog_size: int
     embedder: str = Field(default="", description="as in the selection")
     scores: dict[str, float] = Field(description="fused score of the best candidates, best first")
+    chances: tuple[float, ...] = Field(
+        default=(), description="that the best 1, 2, 3 and 4 tools are all that is needed"
+    )
     shadows: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="what other ways to choose would have forwarded"
     )
@@ -87,6 +90,7 @@ def record_of(
         catalog_size=selection.catalog_size,
         embedder=selection.embedder,
         scores=selection.scores,
+        chances=selection.chances,
         shadows=shadows_of(selection),
         called=called,
     )

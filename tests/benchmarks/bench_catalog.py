@@ -18,7 +18,7 @@ import yaml
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
-from orchestrator.catalog.source import read_documents
+from orchestrator.catalog.source import read_sources
 from tests.benchmarks.documents import deep_document, wide_document
 from tests.benchmarks.figure import Figure
 
@@ -53,14 +53,14 @@ def _measured(shape: str, document: dict[str, Any], folder: Path) -> list[Figure
     as_yaml.write_text(yaml.dump(document, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper)))
     size, thousands = as_json.stat().st_size / _MEGABYTE, _operations(document) / 1_000
     del document
-    documents, json_s = _timed(lambda: read_documents([as_json]))
+    documents, json_s = _timed(lambda: read_sources([as_json]).documents)
     catalog, compile_s = _timed(lambda: Catalog.from_documents(documents))
     _, digest_s = _timed(lambda: catalog.digest)
     findings, lint_s = _timed(lambda: lint(documents))
     store = CatalogStore(folder / "store")
     _, put_s = _timed(lambda: store.put(catalog))
     _, get_s = _timed(lambda: CatalogStore(folder / "store").get(catalog.digest))
-    _, yaml_s = _timed(lambda: read_documents([as_yaml]))
+    _, yaml_s = _timed(lambda: read_sources([as_yaml]).documents)
     peak_mb, kept_mb = _memory(documents)
     note = f"{_SEEDS[shape]}: {len(catalog):,} operations, {size:.1f} MB"
 

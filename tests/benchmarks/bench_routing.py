@@ -20,6 +20,8 @@ from rank_bm25 import BM25Okapi
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.bm25 import SparseBm25
+from orchestrator.routing.card_cache import CardCache
+from orchestrator.routing.cards import make_cards
 from orchestrator.routing.router import Router
 from orchestrator.routing.words import content_stems
 from tests.benchmarks.figure import Figure
@@ -136,16 +138,31 @@ def route_figures(size: int) -> list[Figure]:
     okapi = BM25Okapi(_corpus(grammar))
     requests = grammar.requests(_REQUESTS)
     queries = [content_stems(text) for text in requests]
-    routed, ranked = [], []
+    routed, ranked, read = [], [], []
     for number, (text, query) in enumerate(zip(requests, queries, strict=True)):
         routed.append(_best(partial(router.route, text, now=_NOW)))
+        read.append(_best(partial(router.read, text, now=_NOW)))
         if number < _RANK_BM25_REQUESTS:
             ranked.append(_best(partial(okapi.get_scores, query)))
     return [
         *_latencies(f"route at {size:,} tools", routed),
+        *_latencies(f"intent frame at {size:,} tools", read),
         *_latencies(f"rank-bm25 at {size:,} tools", ranked),
+        *_card_figures(catalog, size),
         Figure(name=f"index build at {size:,} tools", value=seconds * 1e6 / size, unit="us/tool"),
         Figure(name=f"index memory at {size:,} tools", value=size_bytes / size, unit="B/tool"),
+    ]
+
+
+def _card_figures(catalog: Catalog, size: int) -> list[Figure]:
+    """Capability cards made, and found by the digests of their tools when nothing changed."""
+    tools = tuple(catalog.tools.values())
+    cache = CardCache()
+    cache.of(tools)
+    made, kept = _best(partial(make_cards, tools)), _best(partial(cache.of, tools))
+    return [
+        Figure(name=f"cards at {size:,} tools, made", value=made * 1e6 / size, unit="us/tool"),
+        Figure(name=f"cards at {size:,} tools, kept", value=kept * 1e6 / size, unit="us/tool"),
     ]
 
 

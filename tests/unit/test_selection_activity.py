@@ -4,6 +4,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from temporalio.testing import ActivityEnvironment
 
 from activities.planning import PlanningActivities
@@ -90,3 +95,36 @@ async def test_a_catalog_that_cannot_be_indexed_is_forwarded_whole(
     (kept,) = read_records(tmp_path / "traces.db")
     assert kept.band == "fail_open"
     assert kept.reason == "RecursionError while indexing the catalog"
+
+
+async def test_a_router_that_fails_open_says_so_everywhere(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the step's selection, its headers, the record on disk, the counter and the span."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise RecursionError("ouagadougou")
+
+    monkeypatch.setattr("orchestrator.routing.router.adaptive_k", broken)
+    reader, spans = InMemoryMetricReader(), InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    traces = RouteTraces(tmp_path / "traces.db")
+    thought = activities(catalog, tmp_path, traces)
+    thought._metrics = RouteMetrics(MeterProvider([reader]).get_meter("test"))
+
+    with provider.get_tracer("test").start_as_current_span("step"):
+        selection = await ActivityEnvironment().run(thought.select_tools, context(catalog))
+    traces.close()
+
+    reason = "RecursionError in the router"
+    assert (selection.band, selection.reason) == ("fail_open", reason)
+    assert selection.tools == tuple(catalog.tools)
+    (kept,) = read_records(tmp_path / "traces.db")
+    assert (kept.band, kept.reason, kept.shadows) == ("fail_open", reason, {})
+    (span,) = spans.get_finished_spans()
+    attributes = dict(span.attributes or {})
+    assert attributes["x-orqen-routing"] == "fail_open"
+    assert attributes["x-orqen-tools-output"] == str(len(catalog))
+    assert attributes["orchestrator.route.reason"] == reason
+    assert '"band": "fail_open"' in str(reader.get_metrics_data().to_json())  # type: ignore[union-attr]  # it was collected

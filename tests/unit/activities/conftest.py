@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from pydantic import JsonValue
 
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
@@ -37,15 +38,21 @@ def _keyed(operation: JsonObject) -> JsonObject:
     return cast(JsonObject, {**operation, "parameters": [key]})
 
 
-def document(*, by_reference: bool, probe: bool, key: bool) -> JsonObject:
+def document(
+    *, by_reference: bool, by_book: bool, probe: bool, key: bool, cancel_method: str
+) -> JsonObject:
     """A bookshop whose orders can be undone in more or fewer ways.
 
     Args:
         by_reference: the cancel also takes the client reference that the order was sent with.
+        by_book: the cancel takes the ordered book instead, as anybody else may have ordered it.
         probe: an order can be looked up by that reference.
         key: ordering takes an idempotency key.
+        cancel_method: of HTTP, in lower case.
     """
     compensation: JsonObject = {"order_id": "$response.body#/order_id"}
+    if by_book:
+        compensation = {"book_id": "$request.body#/book_id"}
     if by_reference:
         compensation["client_reference"] = "$request.body#/client_reference"
     order = _operation(
@@ -64,13 +71,13 @@ def document(*, by_reference: bool, probe: bool, key: bool) -> JsonObject:
         }
     cancel = _operation(
         "cancel_order",
-        ["order_id", "client_reference"],
+        ["order_id", "client_reference", "book_id"],
         **{"x-orchet-requires-confirmation": False, "x-orchet-cancel-for": "order_book"},
     )
     body = cast(JsonObject, cancel["requestBody"])
     content = cast(dict[str, dict[str, JsonObject]], body["content"])
-    ways = ["order_id", "client_reference"] if by_reference else ["order_id"]
-    content["application/json"]["schema"]["anyOf"] = [{"required": [way]} for way in ways]
+    ways = [{"required": [way]} for way in compensation]
+    content["application/json"]["schema"]["anyOf"] = cast(list[JsonValue], ways)
     lookup: JsonObject = {
         "operationId": "find_order",
         "x-orchet-tool": True,
@@ -92,7 +99,7 @@ def document(*, by_reference: bool, probe: bool, key: bool) -> JsonObject:
             "servers": [{"url": "http://127.0.0.1:9/shop"}],
             "paths": {
                 "/orders": {"post": _keyed(order) if key else order},
-                "/cancel": {"post": _keyed(cancel)},
+                "/cancel": {cancel_method: _keyed(cancel)},
                 "/lookup": {"get": lookup},
             },
         },
@@ -145,8 +152,21 @@ def scripted() -> type[ScriptedClient]:
 def shop(store: CatalogStore) -> Callable[..., Catalog]:
     """Makes and stores the catalog of a bookshop; see `document` for what can be chosen."""
 
-    def make(*, by_reference: bool = True, probe: bool = True, key: bool = True) -> Catalog:
-        made = document(by_reference=by_reference, probe=probe, key=key)
+    def make(
+        *,
+        by_reference: bool = True,
+        by_book: bool = False,
+        probe: bool = True,
+        key: bool = True,
+        cancel_method: str = "post",
+    ) -> Catalog:
+        made = document(
+            by_reference=by_reference and not by_book,
+            by_book=by_book,
+            probe=probe,
+            key=key,
+            cancel_method=cancel_method,
+        )
         catalog = Catalog.from_documents({"shop": made})
         store.put(catalog)
         return catalog

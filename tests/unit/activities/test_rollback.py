@@ -23,7 +23,8 @@ CALL_ID = "m.1-shop.2"
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
 CANCELLED = ToolOutcome(kind="succeeded", status=200, body={"status": "cancelled"})
 MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404")
-SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
+GONE = ToolOutcome(kind="rejected", status=410, reason="HTTP 410")
+SOLD_OUT = ToolOutcome(kind="rejected", status=422, reason="sold out")
 BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
 LOST = TransportFailed("find_order", "timed out", may_have_arrived=True)
 
@@ -197,7 +198,7 @@ BY_THE_LEG = CancelCall(
 )
 
 
-@pytest.mark.parametrize("answer", [CANCELLED, MISSING], ids=["done", "gone"])
+@pytest.mark.parametrize("answer", [CANCELLED, GONE], ids=["done", "gone"])
 async def test_a_legs_unclear_cancel_is_repeated_under_its_own_key(
     store: CatalogStore, shop: Shop, scripted: Any, answer: ToolOutcome
 ) -> None:
@@ -230,17 +231,62 @@ async def test_a_legs_cancel_that_is_refused_in_the_end_leaves_the_contracts(
     assert [key for _, _, key in client.calls] == ["m.1-shop.3", f"{CALL_ID}.cancel"]
 
 
-@pytest.mark.parametrize(("sent", "state"), [(True, "cancelled"), (False, "parked")])
-async def test_gone_after_an_unanswered_cancel_is_cancelled(
-    store: CatalogStore, shop: Shop, scripted: Any, sent: bool, state: str
+@pytest.mark.parametrize(
+    ("sent", "answer", "probed", "state"),
+    [
+        (True, MISSING, MISSING, "cancelled"),
+        (True, MISSING, ORDERED, "parked"),
+        (True, GONE, None, "cancelled"),
+        (False, MISSING, None, "parked"),
+        (False, GONE, None, "parked"),
+    ],
+    ids=["probe finds nothing", "probe finds it", "410", "no cancel before", "410 at once"],
+)
+async def test_not_found_after_an_unanswered_cancel_is_looked_into(
+    store: CatalogStore,
+    shop: Shop,
+    scripted: Any,
+    sent: bool,
+    answer: ToolOutcome,
+    probed: ToolOutcome | None,
+    state: str,
 ) -> None:
-    """Without one, a committed booking that nobody finds is for an operator."""
-    client = scripted({"cancel_order": [MISSING]})
+    """A gateway in trouble says 404 too: what stands must not be noted as cancelled."""
+    client = scripted({"cancel_order": [answer], "find_order": [probed] if probed else []})
     committed = unclear(
         shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"}, cancel_sent=sent
     )
 
     assert (await undo(store, client, committed)).state == state
+
+
+@pytest.mark.parametrize(("method", "state"), [("delete", "cancelled"), ("post", "parked")])
+async def test_without_a_probe_only_a_repeated_delete_may_find_nothing(
+    store: CatalogStore, shop: Shop, scripted: Any, method: str, state: str
+) -> None:
+    """HTTP says of DELETE that the first one did it; of POST it says nothing."""
+    client = scripted({"cancel_order": [MISSING]})
+    committed = unclear(
+        shop(probe=False, cancel_method=method),
+        state=ObligationState.COMMITTED,
+        response={"order_id": "o1"},
+        cancel_sent=True,
+    )
+
+    assert (await undo(store, client, committed)).state == state
+
+
+async def test_what_others_may_share_finds_no_call_of_ours(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """A cancel by the book would find another's order, or none: the key tells which is ours."""
+    client = scripted({"order_book": [ORDERED], "cancel_order": [CANCELLED]})
+    shared = unclear(shop(probe=False, by_book=True))
+
+    outcome = await undo(store, client, shared)
+
+    assert outcome.state == "cancelled"
+    assert client.called == ["order_book", "cancel_order"]
 
 
 @pytest.mark.parametrize(

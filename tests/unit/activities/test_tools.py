@@ -213,11 +213,11 @@ async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(
     assert "traveler_name" in (outcome.reason or "")
 
 
-@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("status", [401, 403, 409])
 async def test_a_repeated_call_that_is_turned_away_stays_unclear(
     store: CatalogStore, shop: Shop, scripted: Any, status: int
 ) -> None:
-    """The first attempt may have booked before the credential expired: nothing is void by that."""
+    """The first attempt may have booked, and be what a conflict is with: nothing is void yet."""
     refused = ToolOutcome(kind="rejected", status=status, reason="go away")
     call = await approved(store, scripted({}), shop())
 
@@ -234,7 +234,7 @@ async def test_a_repeated_call_that_is_refused_for_itself_never_happened(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:
     """The provider knows the key, and would have answered what it answered the first time."""
-    sold_out = ToolOutcome(kind="rejected", status=409, reason="sold out")
+    sold_out = ToolOutcome(kind="rejected", status=422, reason="sold out")
     client = scripted({"order_book": [sold_out]})
 
     outcome = await invoke(store, client, await approved(store, client, shop()), attempt=2)

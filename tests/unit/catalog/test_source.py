@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.source import read_documents, read_object
+from orchestrator.catalog.source import read_object, read_sources
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.errors import DocumentInvalid, DocumentUnreadable
 
@@ -116,7 +116,7 @@ def test_a_reference_to_a_file_that_is_not_there_is_refused(
     (tmp_path / "a.yaml").write_text(f"openapi: 3.1.0\npaths: {{/x: {{$ref: '{reference}'}}}}")
 
     with pytest.raises(DocumentInvalid, match=reason) as refused:
-        read_documents([tmp_path / "a.yaml"])
+        read_sources([tmp_path / "a.yaml"])
 
     assert refused.value.pointer == "/paths/~1x/$ref"
 
@@ -132,7 +132,7 @@ def test_files_that_refer_to_each_other_are_taken_in_once(tmp_path: Path) -> Non
     )
     (tmp_path / "c.yaml").write_text("C: {$ref: 'inner/b.yaml#/B'}")
 
-    (document,) = read_documents([tmp_path / "a.yaml"]).values()
+    (document,) = read_sources([tmp_path / "a.yaml"]).documents.values()
 
     assert document["x"] == {"$ref": "#/x-orchet-files/inner~1b.yaml/B"}
     assert document["x-orchet-files"] == {

@@ -7,21 +7,38 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing import frame
 from orchestrator.routing import router as module
+from orchestrator.routing import scorer as scoring
+from orchestrator.routing.columns import CardColumns
+from orchestrator.routing.evidence import EvidenceIndex
+from orchestrator.routing.passages import Passages
+from orchestrator.routing.prerequisites import Producers
 from orchestrator.routing.router import Router
 from orchestrator.routing.scorer import Scorer
 from orchestrator.routing.selection import Selection
+from orchestrator.routing.trace import record_of
+from orchestrator.routing.vocabulary import CatalogVocabulary
 
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (
     (module, "clause_spans"),
     (module, "read_clause"),
     (module, "read_slots"),
+    (module, "resolve"),
     (module, "frame_of"),
+    (frame, "content_stems"),
+    (CatalogVocabulary, "best_domain"),
     (module, "joined"),
     (Scorer, "score"),
-    (module, "confidence_of"),
+    (EvidenceIndex, "find"),
+    (Passages, "features"),
+    (scoring, "value_stems"),
+    (CardColumns, "fit"),
+    (CatalogVocabulary, "domain_array"),
+    (module, "chances_of"),
     (module, "adaptive_k"),
+    (Producers, "prerequisites"),
 )
 
 
@@ -66,6 +83,9 @@ def test_a_fault_in_any_stage_forwards_every_tool(
 
     assert_all_tools(selection, shipped)
     assert selection.reason == f"{error.__name__} in the router"
+    record = record_of(selection)
+    assert (record.band, record.reason) == ("fail_open", selection.reason)
+    assert "Lisbon" not in record.model_dump_json()
 
 
 @pytest.mark.parametrize(("owner", "stage"), STAGES)

@@ -122,7 +122,7 @@ def test_without_anything_before_it_points_at_nothing(router: Router) -> None:
     selection = router.route("book it")
 
     assert selection.frame.references == ("it",)
-    assert selection.frame.confidence < 0.55
+    assert len({name.split("_")[0] for name in selection.tools}) > 1
 
 
 def test_the_last_tool_that_can_be_acted_on_is_meant(router: Router) -> None:
