@@ -20,7 +20,7 @@ class Hits(NamedTuple):
     """Words of the request where the looked-at cards have them; arrays of shape (n_hits,)."""
 
     place: NDArray[np.intp]
-    """In the cards' words, ascending in each card; fields are further apart than words that meet."""
+    """In the cards' words, ascending in each card; fields lie further apart than pairs."""
     row: NDArray[np.intp]
     """Of the card among those looked at."""
     word: NDArray[np.intp]
