@@ -151,7 +151,7 @@ class _Undo:
         if self._can_cancel_unseen(contract) and (self._names_the_call(contract) or not has_key):
             return await self._cancel(contract, self._obligation)
         if has_key:
-            return await self._undo_if_found(contract, await self._repeat())
+            return await self._undo_repeated(contract, await self._repeat())
         return _parked("whether it took effect is unknown, and nothing in its contract can tell")
 
     def _can_cancel_unseen(self, contract: Compensation) -> bool:
@@ -169,10 +169,13 @@ class _Undo:
         named = [value for value in (*own, known.idempotency_key) if value is not None]
         return any(value in named for value in self._filled(contract, known).values())
 
+    async def _undo_repeated(self, contract: Compensation, repeated: ToolOutcome) -> UndoOutcome:
+        if repeated.kind == "rejected" and not settles_earlier_attempts(repeated.status or 0):
+            return _parked(f"whether it took effect is unknown: {repeated.reason}")
+        return await self._undo_if_found(contract, repeated)
+
     async def _undo_if_found(self, contract: Compensation, found: ToolOutcome) -> UndoOutcome:
         if found.kind == "rejected":
-            if not settles_earlier_attempts(found.status or 0):
-                return _parked(f"whether it took effect is unknown: {found.reason}")
             return UndoOutcome(state="void", note="the provider does not hold it")
         known = self._obligation.model_copy(
             update={

@@ -74,10 +74,9 @@ _NEVER_LEFT = frozenset(
 )
 """Faults before the first byte of a request is sent: the provider cannot have acted."""
 
-_OF_THIS_ATTEMPT = frozenset({401, 403, 407, 409, 421, 451})
-"""Refusals that say nothing about an earlier attempt, whatever key it carried: those that a
-provider, or what stands before it, gives without looking at the request, and a conflict, which may
-well be one with what the earlier attempt made."""
+_READ_UNDER_ITS_KEY = frozenset({402, 422})
+"""Refusals that only a provider gives which has read the request, and so its key. The others come
+as well from what stands before it, or of a conflict with what an earlier attempt made."""
 
 _DONE_ELSEWHERE = frozenset({302, 303})
 """Redirects that providers also use to say "done, look there" after a request that they carried
@@ -124,7 +123,7 @@ def classify_status(
 def settles_earlier_attempts(status: int) -> bool:
     """Whether a refusal with this status speaks for the attempts before it, under the same key.
 
-    A provider that knows the key answers what it answered before; but who is turned away at the
+    A provider that knows the key answers what it answered before; whoever is turned away at the
     door learns nothing of what went through it earlier.
     """
-    return status not in _OF_THIS_ATTEMPT
+    return status in _READ_UNDER_ITS_KEY

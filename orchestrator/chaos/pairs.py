@@ -7,9 +7,11 @@ call can no longer arrive, and the retries included. The judge is the sandbox's 
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,9 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.chaos.pairs_cases import Case, faults_of
 from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
 from orchestrator.chaos.pairs_verdict import Trial, flaws_of_contract, flaws_of_trial, no_arguments
+from orchestrator.chaos.patience import steadily
 from orchestrator.client import MissionHandle
-from orchestrator.connection import patiently
-from orchestrator.errors import ArgumentsInvalid
+from orchestrator.errors import ArgumentsInvalid, ConfirmationError
 from orchestrator.mission import MissionResult
 from orchestrator.planning.decision import CallTool, GiveUp
 from orchestrator.record import JsonObject
@@ -34,7 +36,7 @@ from orchestrator.testing.script import LEG
 APPROVER = "pairs@example.com"
 _THINKING_AT_ONCE = 6
 """Missions between their start and their approval: they keep this process busy; the rest wait."""
-_PATIENCE_S = 90.0
+_PATIENCE_S = 120.0
 _LOOK_S = 0.2
 _LOOKS = 150
 
@@ -154,12 +156,7 @@ class _Trials:
     async def _try(self, attempt: _Attempt, sandbox: SandboxClient) -> PairCheck:
         async with self._thinking:
             began = time.monotonic()
-            mission = await self._installation.start_script(
-                CallTool(tool=attempt.tool.name, arguments=attempt.arguments),
-                GiveUp(reason="what was done is to be undone"),
-                mission_id=attempt.mission_id,
-                policy=attempt.case.policy,
-            )
+            mission = await steadily(lambda: self._start(attempt))
             if attempt.tool.needs_confirmation:
                 await self._approve(mission)
         result, prompts = await _ended(mission)
@@ -186,16 +183,27 @@ class _Trials:
             seconds=round(time.monotonic() - began, 2),
         )
 
+    async def _start(self, attempt: _Attempt) -> MissionHandle:
+        return await self._installation.start_script(
+            CallTool(tool=attempt.tool.name, arguments=attempt.arguments),
+            GiveUp(reason="what was done is to be undone"),
+            mission_id=attempt.mission_id,
+            policy=attempt.case.policy,
+        )
+
     async def _approve(self, mission: MissionHandle) -> None:
         """Say yes to its call, unless it ends before it asks."""
         leg = contracts.leg_workflow_id(mission.mission_id, LEG)
         client = self._installation.mission_client
         for _ in range(_LOOKS):
-            waiting = await patiently(lambda: client.waiting(leg))
-            if waiting is not None and waiting.card is not None:
-                await mission.approve(waiting.card, approver=APPROVER)
+            waiting = await steadily(lambda: client.waiting(leg))
+            card = waiting.card if waiting is not None else None
+            if card is not None:
+                # A server that is slow to say so may have taken it the first time.
+                with contextlib.suppress(ConfirmationError):
+                    await steadily(partial(mission.approve, card, approver=APPROVER))
                 return
-            if not await client.connection.is_running(mission.mission_id):
+            if not await steadily(lambda: client.connection.is_running(mission.mission_id)):
                 return
             await asyncio.sleep(_LOOK_S)
 
@@ -207,9 +215,9 @@ async def _ended(mission: MissionHandle) -> tuple[MissionResult | None, int]:
     """
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            return await mission.result(), 0
+            return await steadily(mission.result), 0
     except TimeoutError:
-        return None, len(await mission.confirmations())
+        return None, len(await steadily(mission.confirmations))
 
 
 def _cancel_name(tool: Tool) -> str | None:

@@ -20,7 +20,7 @@ HOLD_S = 0.75
 """How long a request is held on its way for a blow to fall meanwhile."""
 _HASTY_EXPIRY = timedelta(seconds=2)
 
-_REFUSALS = (401, 403, 409)
+_REFUSALS = (400, 401, 403, 409)
 """What says nothing of an earlier attempt. A 404 to a cancel or a probe, or a 422 to a key that is
 known, would be a lie about what the provider holds."""
 _BREAKAGES = (500, 502, 503, 504)

@@ -100,7 +100,9 @@ class CardColumns:
         """The share of required inputs that can be filled, 0 to 1; 1 when nothing is required."""
         kinds = tuple(sorted(slot.kind for slot in slots))
         known = tuple(known)
-        return np.array([self._filled(code, known, kinds) for code in self._need[rows].tolist()])
+        codes, places = np.unique(self._need[rows], return_inverse=True)
+        shares = [self._filled(code, known, kinds) for code in codes.tolist()]
+        return np.array(shares)[places]
 
     def _share_filled(
         self, code: int, known: tuple[str, ...], kinds: tuple[SlotKind, ...]

@@ -1,4 +1,4 @@
-"""How sure the router is: the chance that its best one, two, three or four tools are all it takes."""
+"""How sure the router is: the chance that its best one to four tools are all it takes."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +34,7 @@ class Query(Record):
     )
     candidates: tuple[str, ...] | None = Field(default=None, description="None: the whole catalog")
     split: str = ""
+    kind: str = Field(default="", description="what sort of request it is, if the folder says so")
 
     @property
     def groups(self) -> tuple[frozenset[str], ...]:
@@ -67,6 +68,9 @@ class Evaluation(Record):
     embedder_used: int | None = Field(description="requests with vectors; None without an embedder")
     nothing_fits_auroc: float | None = Field(
         description="chance that a request some tool fits scores above one that none fits"
+    )
+    nothing_fits_by_kind: dict[str, float] = Field(
+        default_factory=dict, description="the same for each kind of request that no tool fits"
     )
     latency_p50_ms: float | None
     latency_p99_ms: float | None
@@ -154,6 +158,7 @@ def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:
         nothing_fits_auroc=_auroc(
             [a.score for a in asked], [a.score for a in answers if not a.query.groups]
         ),
+        nothing_fits_by_kind=_auroc_by_kind(answers),
         latency_p50_ms=_percentile(seconds, 50),
         latency_p99_ms=_percentile(seconds, 99),
     )
@@ -236,6 +241,16 @@ def _auroc(positives: Sequence[float], negatives: Sequence[float]) -> float | No
         for p in positives
     )
     return won / (len(positives) * len(negatives))
+
+
+def _auroc_by_kind(answers: Collection[_Answer]) -> dict[str, float]:
+    fitting = [answer.score for answer in answers if answer.query.groups]
+    scores: dict[str, list[float]] = defaultdict(list)
+    for answer in answers:
+        if not answer.query.groups:
+            scores[answer.query.kind].append(answer.score)
+    found = {kind: _auroc(fitting, negatives) for kind, negatives in sorted(scores.items())}
+    return {kind: auroc for kind, auroc in found.items() if auroc is not None}
 
 
 def _mean(values: Iterable[float]) -> float | None:

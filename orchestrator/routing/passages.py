@@ -20,7 +20,7 @@ class Hits(NamedTuple):
     """Words of the request where the looked-at cards have them; arrays of shape (n_hits,)."""
 
     place: NDArray[np.intp]
-    """In the cards' words, ascending; fields and cards are further apart than words that meet."""
+    """In the cards' words, ascending in each card; fields lie further apart than pairs."""
     row: NDArray[np.intp]
     """Of the card among those looked at."""
     word: NDArray[np.intp]
@@ -153,7 +153,7 @@ def _pairs(
     found_near, found_order = [], []
     for step in range(1, _REACH + 1):
         apart = hits.place[step:] - hits.place[:-step]
-        close = np.flatnonzero(apart <= _REACH)
+        close = np.flatnonzero((apart > 0) & (apart <= _REACH))
         first, second = hits.word[:-step][close], hits.word[step:][close]
         base = hits.row[:-step][close] * size
         low, high = np.minimum(first, second), np.maximum(first, second)
@@ -186,7 +186,8 @@ def _weigh(keys: NDArray[np.intp], weights: Floats, size: int, rows: int) -> Flo
     """The sum over each card's distinct pairs."""
     worth = weights.ravel()[keys % (size * size)] if size else np.zeros(0)
     distinct = np.unique(keys[worth > 0])
-    total: Floats = np.bincount(
-        distinct // (size * size or 1), weights.ravel()[distinct % (size * size or 1)], rows
+    pairs = weights.size or 1
+    total: Floats = np.bincount(distinct // pairs, weights.ravel()[distinct % pairs], rows).astype(
+        np.float64
     )
     return total

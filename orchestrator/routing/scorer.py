@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -187,4 +188,10 @@ def _ownership(reading: ClauseReading, slots: Iterable[Slot]) -> float:
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:
     """Stems of the words that are values; names and quoted words may say what is asked."""
     typed = (slot.text for slot in slots if slot.kind not in UNTYPED)
-    return frozenset(word for text in typed for word in content_stems(text))
+    return frozenset(word for text in typed for word in _stems(text))
+
+
+@lru_cache(maxsize=1 << 12)
+def _stems(value: str) -> tuple[str, ...]:
+    """The whole of a request and its clauses share their values."""
+    return tuple(content_stems(value))

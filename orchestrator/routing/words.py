@@ -78,7 +78,7 @@ _PHRASAL: Final[dict[tuple[str, str], Action]] = {
     ("call", "off"): Action.CANCEL,
     ("take", "back"): Action.CANCEL,
     ("let", "know"): Action.SEND,
-    ("get", "back"): Action.CANCEL,
+    ("get", "rid"): Action.CANCEL,
     ("tell", "me"): Action.READ,
     ("show", "me"): Action.SEARCH,
     ("send", "me"): Action.READ,

@@ -2,9 +2,9 @@
 
     python -m tests.benchmarks.fit_chances FOLDER FOLDER ...
 
-prints the coefficients of `orchestrator.routing.confidence`, and for each folder and width how often
-the width's tools hold all that a query needs, beside the mean chance by coefficients that were fitted
-to the other folders. The evaluation halves are not read.
+prints the coefficients of `orchestrator.routing.confidence`, and for each folder and width how
+often the width's tools hold all that a query needs, beside the mean chance by coefficients that
+were fitted to the other folders. The evaluation halves are not read.
 """
 
 import sys
@@ -25,7 +25,7 @@ _LEVELS: Final = np.array([sign.startswith("width") for sign in SIGNS])
 
 
 class Widths(NamedTuple):
-    """Queries of a folder: signs of shape (n, 4, n_signs), and whether each width sufficed, (n, 4)."""
+    """Of a folder's queries, signs (n, 4, n_signs), and whether each width sufficed (n, 4)."""
 
     signs: Floats
     sufficed: Floats
@@ -57,7 +57,7 @@ def read_widths(folder: str) -> Widths:
 
 
 def fit(folders: Iterable[Widths]) -> Floats:
-    """A logistic regression by Newton's method; each folder weighs alike, levels are not held back."""
+    """A logistic regression by Newton's method; each folder weighs alike."""
     parts = list(folders)
     signs = np.concatenate([part.signs.reshape(-1, len(SIGNS)) for part in parts])
     target = np.concatenate([part.sufficed.ravel() for part in parts])

@@ -1,11 +1,11 @@
-"""The routing profile's weights: fitted to the training halves of folders, checked on folders left out.
+"""The routing profile's weights: fitted to training halves, checked on folders left out.
 
     python -m tests.benchmarks.fit_routing FOLDER FOLDER ...
 
-prints the fitted weights, and nDCG@5 and recall on each folder's training half with the weights as they
-are, with those fitted to all folders, and with those fitted to all the others: what a catalog gains
-that the weights have never seen. A folder holds `tools.jsonl` and `queries.jsonl`; the evaluation
-halves are not read.
+prints the fitted weights, and recall and nDCG@5 on each folder's training half with the weights as
+they are, with those fitted to all folders, and with those fitted to all the others: what a catalog
+gains that the weights have never seen. A folder holds `tools.jsonl` and `queries.jsonl`; the
+evaluation halves are not read.
 """
 
 import random

@@ -42,13 +42,13 @@ class TimerThenSignal:
 
 
 def worker_on(client: Client, queue: str, runner: WorkflowRunner) -> Worker:
-    """A worker whose death holds its tasks up for two seconds."""
+    """A worker whose death holds its tasks up for five seconds."""
     return Worker(
         client,
         task_queue=queue,
         workflows=[TimerThenSignal],
         workflow_runner=runner,
-        sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
+        sticky_queue_schedule_to_start_timeout=timedelta(seconds=5),
     )
 
 

@@ -138,6 +138,18 @@ class Mission:
         except WorkflowFailureError:
             return await self.snapshot()
 
+    async def over(self) -> MissionResult:
+        """The result of one that leaves something parked, once it is over.
+
+        No time is skipped, for the server would skip all that an operator may take as well.
+        """
+
+        async def look() -> MissionResult | None:
+            result = await self.snapshot()
+            return result if result.finished_at is not None else None
+
+        return await self.eventually(look)
+
     async def failure(self) -> BaseException:
         """Skip to its end, which is a failure; what it failed with."""
         with pytest.raises(WorkflowFailureError) as failed:

@@ -177,7 +177,7 @@ async def test_what_cannot_be_undone_is_parked_and_the_rest_is_undone(
     world.undo("book_hotel", TOO_LATE)
 
     mission = await stage.start()
-    result = await mission.end()
+    result = await mission.over()
     parked = await mission.parked()
 
     assert result.status is MissionStatus.PARKED
@@ -193,9 +193,8 @@ async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
     lose_after(world, "book_flight")
     world.undo("book_flight", BUSY)
 
-    mission = await stage.start()
-    result = await mission.end()
-    parked = (await mission.parked())[0]
+    result = await (await stage.start()).end()
+    (parked,) = result.ledger.obligations
 
     assert result.status is MissionStatus.PARKED
     assert len(world.undone()) == parked.cancel_max_attempts == 3
@@ -224,7 +223,7 @@ async def test_an_operators_word_closes_the_rollback(
     lose_after(world, "book_flight")
     world.undo("book_flight", TOO_LATE)
     mission = await stage.start()
-    await mission.end()
+    await mission.over()
     parked = (await mission.parked())[0]
 
     await mission.resolve(parked.obligation_id, resolution)
@@ -240,7 +239,7 @@ async def test_an_operators_retry_undoes_it_after_all(stage: Stage, world: FakeW
     lose_after(world, "book_flight")
     world.undo("book_flight", TOO_LATE, UndoOutcome(state="cancelled"))
     mission = await stage.start()
-    await mission.end()
+    await mission.over()
     parked = (await mission.parked())[0]
 
     await mission.resolve(parked.obligation_id, "retry")
@@ -255,7 +254,7 @@ async def test_a_retry_that_fails_again_parks_again(stage: Stage, world: FakeWor
     lose_after(world, "book_flight")
     world.undo("book_flight", TOO_LATE, UndoOutcome(state="parked", note="still too late"))
     mission = await stage.start()
-    await mission.end()
+    await mission.over()
     parked = (await mission.parked())[0]
 
     await mission.resolve(parked.obligation_id, "retry")
@@ -275,7 +274,7 @@ async def test_resolving_what_is_not_parked_is_refused(stage: Stage, world: Fake
     lose_after(world, "book_flight", "book_hotel")
     world.undo("book_hotel", TOO_LATE)
     mission = await stage.start()
-    result = await mission.end()
+    result = await mission.over()
     flight, hotel = (o.obligation_id for o in result.ledger.obligations)
     await mission.parked()
 
@@ -347,7 +346,7 @@ async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeW
     await undo.reached()
     await mission.rollback_handle.cancel()
     undo.release()
-    result = await mission.end()
+    result = await mission.over()
 
     assert states_of(result.ledger) == {"book_flight": "parked", "book_hotel": "cancelled"}
     assert [o.tool for o in await mission.parked()] == ["book_flight"]

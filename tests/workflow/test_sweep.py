@@ -93,7 +93,6 @@ async def test_a_rollback_that_was_terminated_is_taken_up(stage: Stage, world: F
     world.decide("trip", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
     world.undo("book_flight", UndoOutcome(state="parked", note="too late"))
     mission = await stage.start()
-    await mission.end()
     await mission.parked()
     await mission.rollback_handle.terminate()
     world.strand((mission.mission_id,))

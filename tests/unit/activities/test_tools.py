@@ -213,7 +213,7 @@ async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(
     assert "traveler_name" in (outcome.reason or "")
 
 
-@pytest.mark.parametrize("status", [401, 403, 409])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409])
 async def test_a_repeated_call_that_is_turned_away_stays_unclear(
     store: CatalogStore, shop: Shop, scripted: Any, status: int
 ) -> None:

@@ -44,7 +44,7 @@ def test_a_clear_lead_is_surer_than_a_tie() -> None:
 @pytest.mark.parametrize(
     "better",
     [{"strength": 4.0}, {"coverage": 1.0}, {"near": 2.0}],
-    ids=lambda sign: next(iter(sign)),
+    ids=["strength", "coverage", "near"],
 )
 def test_stronger_evidence_is_surer(better: dict[str, float]) -> None:
     """So do the words, how many are known to the best tool, and those that meet."""

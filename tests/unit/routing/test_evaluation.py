@@ -126,3 +126,19 @@ def test_a_folder_that_is_none_is_refused(write: Write, tmp_path: Path) -> None:
     (tmp_path / "queries.jsonl").write_text("{broken")
     with pytest.raises(DocumentUnreadable, match="line 1 is not JSON"):
         evaluate(tmp_path)
+
+
+def test_kinds_of_requests_that_nothing_fits_are_told_apart(write: Write) -> None:
+    """One that shares no word with any tool, one that shares a common one."""
+    report = evaluate(
+        write(
+            [
+                {"query": "weather forecast of a city", "gold": ["get_weather"], "kind": "single"},
+                {"query": "xyzzy plugh", "kind": "nonsense"},
+                {"query": "weather forecast of a city", "kind": "trap"},
+            ]
+        )
+    )
+
+    assert report.nothing_fits_by_kind == {"nonsense": 1.0, "trap": 0.5}
+    assert report.nothing_fits_auroc == 0.75
