@@ -15,7 +15,7 @@ from orchestrator.approval import (
 )
 from orchestrator.budget import Money
 from orchestrator.errors import DocumentUnreadable
-from orchestrator.settings import load_policy, load_routing_profile
+from orchestrator.settings import load_policy
 
 PAYMENT = {"card_type": "structured-payment", "tool": "pay"}
 
@@ -163,12 +163,3 @@ def test_a_wrong_policy_file_is_refused_in_a_sentence(
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)
     assert str(path) in str(refused.value)
-
-
-def test_a_mistyped_routing_profile_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    """It would route as if it had not been learned."""
-    path = tmp_path / "profile.json"
-    path.write_text('{"weigths": {}}', encoding="utf-8")
-
-    with pytest.raises(DocumentUnreadable, match="weigths is no part of a routing profile"):
-        load_routing_profile(path)
