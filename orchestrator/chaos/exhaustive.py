@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from orchestrator import contracts
 from orchestrator.chaos.approver import Approver
@@ -62,15 +63,20 @@ class EveryPoint:
             points = await self._find_points()
             chosen = range(len(points)) if only is None else _only(only, len(points))
             self._on_count(len(chosen))
-            scripts = {n: points[n].script(f"point-{n}", n) for n in chosen}
-            await self._sandbox.set_faults([rule for s in scripts.values() for rule in s.rules])
-            kills = {f"point-{n}": kill for n in chosen if (kill := points[n].kill) is not None}
-            async with Approver(self._client, scripts.values()):
-                told = await self._play(list(scripts.values()), kills)
-            fired = Counter({Fault.KILL_WORKER: self._struck()})
+            scripts = [points[n].script(f"point-{n}", n) for n in chosen]
+            kills = {s.mission_id: kill for s in scripts if (kill := points[s.index].kill)}
+            seconds = [_again(s) for s in scripts if s.mission_id in kills]
+            await self._sandbox.set_faults([r for s in (*scripts, *seconds) for r in s.rules])
+            async with Approver(self._client, (*scripts, *seconds)):
+                told = await self._play(scripts, kills)
             named = [t.model_copy(update={"goal": points[t.index].name}) for t in told]
-            report = await case.verdict(self._sandbox, list(scripts.values()), named, fired)
-        return report
+            return await case.verdict(
+                self._sandbox,
+                scripts,
+                named,
+                fired=Counter({Fault.KILL_WORKER: self._struck_points()}),
+                planned=Counter({Fault.KILL_WORKER: len(kills)}),
+            )
 
     # -- which points there are -------------------------------------------------------------------
 
@@ -122,8 +128,14 @@ class EveryPoint:
         alone = iter([s for s in scripts if s.mission_id in kills])
 
         async def drive(client: MissionClient) -> list[Account]:
-            conductor = self._conductor(client, on_end=self._on_end)
-            return [await conductor.play(script) for script in alone]
+            conductor = self._conductor(client, on_end=lambda _: None)
+            told = []
+            for script in alone:
+                told.append(await conductor.play(script))
+                if not self._struck(script.mission_id).exists():
+                    told.append(await conductor.play(_again(script)))
+                self._on_end(told[-1])
+            return told
 
         async with asyncio.TaskGroup() as playing:
             shared = self._conductor(self._client, on_end=self._on_end)
@@ -139,7 +151,8 @@ class EveryPoint:
             return []
         queues = [f"lane-{n}" for n in range(min(self._options.at_once, _MOST_LANES, len(kills)))]
         points = self._stack.folder / f"{_LANES}.json"
-        points.write_bytes(KILL_POINTS.dump_json(kills))
+        both = kills | {_second(mission_id): kill for mission_id, kill in kills.items()}
+        points.write_bytes(KILL_POINTS.dump_json(both))
         command = [sys.executable, "-m", "orchestrator.chaos.worker", f"--points={points}"]
         command += [f"--task-queue={queue}" for queue in queues]
         await self._stack.start_worker(_LANES, command=command, variables=_ALONE)
@@ -149,13 +162,28 @@ class EveryPoint:
             for queue in queues
         ]
 
-    def _struck(self) -> int:
-        folder = self._stack.folder / f"{_LANES}.struck"
-        return len(list(folder.iterdir())) if folder.is_dir() else 0
+    def _struck(self, mission_id: str = "") -> Path:
+        """The note that a worker died at the point of a mission, or the folder of all notes."""
+        return self._stack.folder / f"{_LANES}.struck" / mission_id
+
+    def _struck_points(self) -> int:
+        return len(list(self._struck().iterdir())) if self._struck().is_dir() else 0
 
     def _conductor(self, client: MissionClient, *, on_end: OnEnd) -> Conductor:
         patience_s = self._options.patience_s
         return Conductor(client, self._sandbox, patience_s=patience_s, on_end=on_end)
+
+
+def _again(script: MissionScript) -> MissionScript:
+    """The same mission once more, for one that took another way and never came to its point."""
+    mission_id = _second(script.mission_id)
+    theirs = {"request_prefix": f"{mission_id}."}
+    rules = tuple(rule.model_copy(update=theirs) for rule in script.rules)
+    return script.model_copy(update={"mission_id": mission_id, "rules": rules})
+
+
+def _second(mission_id: str) -> str:
+    return f"{mission_id}-again"
 
 
 def _only(point: int, count: int) -> Sequence[int]:

@@ -73,7 +73,7 @@ class ChaosRun:
         client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as sandbox:
             told, fired = await self._play(client, sandbox, scripts)
-            return await case.verdict(sandbox, scripts, told, fired)
+            return await case.verdict(sandbox, scripts, told, fired=fired, planned=Counter())
 
     async def _play(
         self, client: MissionClient, sandbox: SandboxClient, scripts: Sequence[MissionScript]
@@ -111,9 +111,14 @@ class Case:
         sandbox: SandboxClient,
         scripts: Sequence[MissionScript],
         told: Sequence[Account],
+        *,
         fired: Counter[Fault],
+        planned: Counter[Fault],
     ) -> ChaosReport:
-        """What the missions say, held against what the sandbox says."""
+        """What the missions say, held against what the sandbox says.
+
+        `planned` and `fired` count what is not in the scripts and the sandbox's rules.
+        """
         counted = fired + _fired((await sandbox.faults())["rules"])
         await sandbox.clear_faults()
         await asyncio.sleep(_LATE_S)
@@ -125,7 +130,7 @@ class Case:
             breaches,
             seed=self._options.seed,
             faults=format_faults(self._options.faults),
-            fault_counts=_counts(_planned(scripts), counted),
+            fault_counts=_counts(_planned(scripts) + planned, counted),
             seconds=asyncio.get_running_loop().time() - self._began,
             logs=str(self._stack.folder),
             reproduce=self._reproduce(breaches[0].index) if breaches else None,
