@@ -4,7 +4,7 @@ import json
 import os
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError, field_validator
@@ -15,6 +15,8 @@ from orchestrator.errors import DocumentUnreadable, UsageError
 from orchestrator.mission import MissionPolicy
 from orchestrator.planning.decision import AgentProfile
 from orchestrator.routing.profile import RoutingProfile
+
+T = TypeVar("T")
 
 
 def bundled_specs() -> Path:
@@ -135,40 +137,16 @@ def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
     """
     if path is None:
         return ()
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return TypeAdapter(tuple[AgentProfile, ...]).validate_python(content)
-    except (OSError, yaml.YAMLError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise DocumentUnreadable(str(path), f"{reason}; it should list agent profiles") from error
+    return _read(path, TypeAdapter(tuple[AgentProfile, ...]), "a list of agent profiles")
 
 
 def load_policy(path: Path | None) -> MissionPolicy | None:
     """The mission policy of a YAML or JSON file; None when there is no file to read.
 
     Raises:
-        DocumentUnreadable: the file is missing, or not a policy. A key that is not known is
-            refused too: mistyped, a rule on who may decide would silently hold for nobody.
+        DocumentUnreadable: the file is missing, or not a policy.
     """
-    if path is None:
-        return None
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return MissionPolicy.model_validate(content, extra="forbid")
-    except ValidationError as error:
-        raise DocumentUnreadable(str(path), _first_fault(error)) from error
-    except (OSError, yaml.YAMLError) as error:
-        reason = str(error).splitlines()[0]
-        raise DocumentUnreadable(str(path), f"{reason}; it should be a mission policy") from error
-
-
-def _first_fault(error: ValidationError) -> str:
-    """Where it is and what is wrong there, in one line."""
-    fault = error.errors()[0]
-    place = ".".join(str(part) for part in fault["loc"]) or "the policy"
-    if fault["type"] == "extra_forbidden":
-        return f"{place} is no part of a mission policy"
-    return f"{place}: {fault['msg'].removeprefix('Value error, ')}"
+    return None if path is None else _read(path, TypeAdapter(MissionPolicy), "a mission policy")
 
 
 def load_routing_profile(path: Path | None) -> RoutingProfile | None:
@@ -177,10 +155,29 @@ def load_routing_profile(path: Path | None) -> RoutingProfile | None:
     Raises:
         DocumentUnreadable: the file is missing, or not a profile.
     """
-    if path is None:
-        return None
+    return None if path is None else _read(path, TypeAdapter(RoutingProfile), "a routing profile")
+
+
+def _read(path: Path, kind: TypeAdapter[T], name: str) -> T:
+    """What a YAML or JSON file holds.
+
+    A key that is not known is refused too: mistyped, a rule on who may decide would silently hold
+    for nobody.
+    """
     try:
-        return RoutingProfile.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, ValidationError) as error:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return kind.validate_python(content, extra="forbid")
+    except ValidationError as error:
+        raise DocumentUnreadable(str(path), _first_fault(error, name)) from error
+    except (OSError, ValueError, yaml.YAMLError) as error:
         reason = str(error).splitlines()[0]
-        raise DocumentUnreadable(str(path), f"{reason}; it should be a routing profile") from error
+        raise DocumentUnreadable(str(path), f"{reason}; it should be {name}") from error
+
+
+def _first_fault(error: ValidationError, name: str) -> str:
+    """Where it is and what is wrong there, in one line."""
+    fault = error.errors()[0]
+    place = ".".join(str(part) for part in fault["loc"]) or name
+    if fault["type"] == "extra_forbidden":
+        return f"{place} is no part of {name}"
+    return f"{place}: {fault['msg'].removeprefix('Value error, ')}"

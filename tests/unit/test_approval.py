@@ -146,7 +146,7 @@ confirmation:
             "for all of them write '*'",
         ),
         ("confirmation: {on_expiry: shrug}", "Input should be 'fail_leg' or 'ask_again'"),
-        ("[]", "the policy: Input should be"),
+        ("[]", "a mission policy: Input should be"),
         ("{", "it should be a mission policy"),
     ],
 )

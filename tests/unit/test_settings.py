@@ -1,11 +1,12 @@
-"""Settings from the environment: how often the sweep runs."""
+"""Settings from the environment and its files."""
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import UsageError
-from orchestrator.settings import load_settings
+from orchestrator.errors import DocumentUnreadable, UsageError
+from orchestrator.settings import load_routing_profile, load_settings
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,12 @@ def test_what_is_no_interval_is_refused(monkeypatch: pytest.MonkeyPatch, written
 
     with pytest.raises(UsageError, match="ORCHESTRATOR_SWEEP_INTERVAL"):
         load_settings()
+
+
+def test_a_mistyped_routing_profile_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    """It would route as if it had not been learned."""
+    path = tmp_path / "profile.json"
+    path.write_text('{"weigths": {}}', encoding="utf-8")
+
+    with pytest.raises(DocumentUnreadable, match="weigths is no part of a routing profile"):
+        load_routing_profile(path)
