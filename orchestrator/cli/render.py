@@ -224,16 +224,12 @@ def cards(console: Console, found: Sequence[ConfirmationCard]) -> None:
     if not found:
         console.print("nothing waits for a decision")
         return
-    table = _table("confirmation", "what", "price", "tool", "decide before", "note")
+    table = _table("confirmation", "price", "decide before")
     for one in found:
-        table.add_row(
-            one.confirmation_id,
-            escape(one.title),
-            str(one.price or ""),
-            one.tool,
-            f"{one.expires_at:%Y-%m-%d %H:%M %Z}" if one.expires_at is not None else "",
-            ", ".join(_asked(one)),
-        )
+        until = f"{one.expires_at:%Y-%m-%d %H:%M %Z}" if one.expires_at is not None else ""
+        notes = "".join(f", [yellow]{note}[/]" for note in _asked(one))
+        what = f"{one.confirmation_id}\n  [dim]{escape(one.title)}[/]{notes}"
+        table.add_row(what, str(one.price or ""), until)
     console.print(table)
     console.print("\nread one: orchestrator confirm show CID")
 
