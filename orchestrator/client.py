@@ -40,6 +40,7 @@ from orchestrator.mission import (
     LegStatus,
     MissionRequest,
     MissionResult,
+    MissionStatus,
     Question,
     receipts_of,
     spend_of,
@@ -85,8 +86,11 @@ class MissionHandle:
     async def snapshot(self) -> MissionResult:
         """The result document as it stands now, without waiting.
 
-        Running legs are asked themselves, and what a rollback did shows in the ledger.
+        Running legs are asked themselves, what a rollback did shows in the ledger, and a mission
+        that was stopped from outside is told as terminated, which it could not say itself.
         """
+        # Asked first: one that is over by now has said its last word when that is read.
+        running = await self._client.connection.is_running(self.mission_id)
         result = await self._client.connection.query(
             self.mission_id, contracts.RESULT_QUERY, MissionResult
         )
@@ -95,7 +99,9 @@ class MissionHandle:
         legs = await asyncio.gather(*(self._as_it_stands(leg) for leg in result.legs))
         asked = result.model_copy(update={"legs": tuple(legs)})
         ledger = Ledger.merged(leg.ledger for leg in legs)
-        return _with_ledger(asked, await self._undone_since(ledger))
+        return _with_ledger(
+            asked if running else _terminated(asked), await self._undone_since(ledger)
+        )
 
     async def _undone_since(self, ledger: Ledger) -> Ledger:
         rollback = contracts.rollback_workflow_id(self.mission_id)
@@ -195,6 +201,11 @@ class MissionHandle:
             ):
                 return
             await asyncio.sleep(every_s)
+
+
+def _terminated(result: MissionResult) -> MissionResult:
+    error = result.error or "it was stopped from outside"
+    return result.model_copy(update={"status": MissionStatus.TERMINATED, "error": error})
 
 
 def _with_ledger(result: MissionResult, ledger: Ledger) -> MissionResult:

@@ -61,6 +61,8 @@ class MissionStatus(StrEnum):
     """It failed, and an operator must look at what could not be undone."""
     CANCELLED = "cancelled"
     """A person cancelled it, and everything it had done was undone."""
+    TERMINATED = "terminated"
+    """It was stopped from outside and could not conclude; the sweep has it undone."""
 
 
 class LegStatus(StrEnum):

@@ -13,7 +13,7 @@ from orchestrator.client import MissionClient, MissionHandle
 from orchestrator.confirm import ConfirmationCard
 from orchestrator.contracts import FindStrandedInput, MissionInput, SweepReport
 from orchestrator.demo import TRIP
-from orchestrator.mission import MissionRequest
+from orchestrator.mission import MissionRequest, MissionStatus
 from orchestrator.saga import Obligation, RollbackReport
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end, states_of
@@ -83,7 +83,9 @@ async def test_what_a_terminated_rollback_had_noted_is_taken_over(
     report = await client.rollback(mission.mission_id, reason="to see its end")
     again = await cli("rollback", "sweep", "--json")
     effects = await sandbox.ledger(mission.mission_id)
+    stopped = await mission.snapshot()
 
+    assert (stopped.status, stopped.ledger) == (MissionStatus.TERMINATED, report.ledger)
     assert report.took_over == broken_off
     assert states_of(report.ledger) == {
         "flight_book_offer": "cancelled",
