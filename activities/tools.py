@@ -12,7 +12,7 @@ from orchestrator import contracts
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.grants import GrantBook
 from orchestrator.adapters.http import ToolClient
-from orchestrator.cards import (
+from orchestrator.cards.build import (
     amounts_of,
     build_card,
     draft_obligation,

@@ -9,7 +9,7 @@ import rfc8785
 from pydantic import Field
 
 from orchestrator.budget import Money
-from orchestrator.card_content import CardLine, CardSection, Content, UndoTerms
+from orchestrator.cards.content import CardLine, CardSection, Content, UndoTerms
 from orchestrator.record import JsonObject, Record
 
 

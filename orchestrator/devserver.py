@@ -225,7 +225,7 @@ class Stack:
         """SIGKILL a process, or ask it to stop, and wait until it is gone."""
         process = self._processes.pop(name)
         if gently:
-            await _end(process)
+            await end_process(process)
             return
         process.kill()
         await process.wait()
@@ -233,7 +233,7 @@ class Stack:
     async def stop(self) -> None:
         """End every process: workers first, so that none loses its server before it has stopped."""
         for name in reversed(list(self._processes)):
-            await _end(self._processes.pop(name))
+            await end_process(self._processes.pop(name))
 
     def log(self, name: str) -> Path:
         """What a process printed."""
@@ -318,7 +318,8 @@ def ourselves() -> list[str]:
     return [sys.executable, "-m", "orchestrator"]
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def end_process(process: asyncio.subprocess.Process) -> None:
+    """Stop a process, by SIGKILL when it takes longer than a few seconds."""
     if process.returncode is not None:
         return
     process.terminate()

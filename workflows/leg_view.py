@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.card_markdown import as_markdown
+    from orchestrator.cards.markdown import as_markdown
     from orchestrator.confirm import ConfirmationCard
     from orchestrator.contracts import LegState
     from orchestrator.mission import Question

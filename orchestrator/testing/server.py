@@ -10,11 +10,10 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
 from orchestrator import contracts
-from orchestrator.devserver import Ports, temporal_binary
+from orchestrator.devserver import Ports, end_process, temporal_binary
 from orchestrator.errors import ServiceUnavailable
 
 _START_S = 40.0
-_STOP_S = 5.0
 
 
 @asynccontextmanager
@@ -42,7 +41,7 @@ async def running_temporal(folder: Path) -> AsyncIterator[Client]:
     try:
         yield await _connected(f"127.0.0.1:{port}", process)
     finally:
-        await _ended(process)
+        await end_process(process)
 
 
 async def _connected(address: str, process: asyncio.subprocess.Process) -> Client:
@@ -67,14 +66,3 @@ def _quiet() -> TelemetryConfig:
     """Errors only: planned trouble makes the SDK's core warn without end."""
     level = TelemetryFilter(core_level="ERROR", other_level="ERROR")
     return TelemetryConfig(logging=LoggingConfig(filter=level))
-
-
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    process.terminate()
-    try:
-        await asyncio.wait_for(process.wait(), _STOP_S)
-    except TimeoutError:
-        process.kill()
-        await process.wait()

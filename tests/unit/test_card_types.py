@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.card_content import (
+from orchestrator.cards.build import build_card, quoted_items
+from orchestrator.cards.content import (
     CONTENT_TYPES,
     Declared,
     Expense,
@@ -15,8 +16,7 @@ from orchestrator.card_content import (
     Payment,
     Reservation,
 )
-from orchestrator.card_markdown import as_markdown
-from orchestrator.cards import build_card, quoted_items
+from orchestrator.cards.markdown import as_markdown
 from orchestrator.catalog.card_layout import CardLayout, LayoutField, LayoutSection
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate

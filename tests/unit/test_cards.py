@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from orchestrator.cards import (
+from orchestrator.cards.build import (
     build_card,
     draft_obligation,
     quoted_item,

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from orchestrator import errors
-from orchestrator.card_content import CONTENT_TYPES
+from orchestrator.cards.content import CONTENT_TYPES
 from orchestrator.catalog.lint.values import document_breaches
 from orchestrator.catalog.node import Node
 from orchestrator.settings import load_policy

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from orchestrator.card_content import CardLine, Moment, Reservation
+from orchestrator.cards.content import CardLine, Moment, Reservation
 from orchestrator.cli import render
 from orchestrator.confirm import ConfirmationCard
 

@@ -6,9 +6,9 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from orchestrator.budget import Money
-from orchestrator.card_content import CardLine
-from orchestrator.card_fields import Fact, facts
-from orchestrator.card_slots import content_of, undo_terms
+from orchestrator.cards.content import CardLine
+from orchestrator.cards.facts import Fact, facts
+from orchestrator.cards.slots import content_of, undo_terms
 from orchestrator.catalog.money import price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirm import ConfirmationCard, call_digest

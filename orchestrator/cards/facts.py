@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from orchestrator.budget import Money
-from orchestrator.card_content import CardLine, LineItem
+from orchestrator.cards.content import CardLine, LineItem
 from orchestrator.catalog.money import price_of
 from orchestrator.pii import field_of, is_handle
 from orchestrator.record import JsonObject

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from orchestrator.card_content import (
+from orchestrator.cards.content import (
     CONTENT_TYPES,
     Amount,
     CardLine,
@@ -14,7 +14,7 @@ from orchestrator.card_content import (
     Moment,
     UndoTerms,
 )
-from orchestrator.card_fields import Fact, facts, line_items
+from orchestrator.cards.facts import Fact, facts, line_items
 from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.catalog.tool import Compensation
 from orchestrator.pii import is_handle
