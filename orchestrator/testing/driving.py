@@ -8,7 +8,7 @@ from typing import TypeVar
 from orchestrator.client import MissionHandle
 from orchestrator.confirm import ConfirmationCard
 from orchestrator.errors import ConfirmationError, NoWorker, ServerUnreachable
-from orchestrator.mission import MissionResult
+from orchestrator.mission import MissionResult, MissionStatus
 
 T = TypeVar("T")
 Decide = Callable[[MissionHandle, ConfirmationCard], Awaitable[None]]
@@ -43,7 +43,8 @@ async def run_to_end(
                     await decide(mission, card)
                 for question in await mission.questions():
                     raise AssertionError(f"{question.question_id} asks: {question.question}")
-                if (await mission.snapshot()).finished_at is not None:
+                now = await mission.snapshot()
+                if now.finished_at is not None or now.status is MissionStatus.TERMINATED:
                     return await mission.result()
             await asyncio.sleep(0.1)
 

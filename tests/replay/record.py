@@ -10,18 +10,20 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
 from orchestrator import contracts
+from orchestrator.approval import ConfirmationPolicy
 from orchestrator.budget import Money
 from orchestrator.client import MissionClient, MissionHandle
 from orchestrator.confirm import ConfirmationCard
 from orchestrator.demo import DINNER, TRIP
 from orchestrator.devserver import Ports, Stack
-from orchestrator.mission import MissionRequest, MissionResult
+from orchestrator.mission import MissionPolicy, MissionRequest, MissionResult
 from orchestrator.record import JsonObject
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.sandbox.faults import FaultKind
@@ -51,6 +53,8 @@ class Recorder:
         await self.rejected()
         await self.asked()
         await self.cancelled()
+        await self.asked_again()
+        await self.swept()
 
     async def succeeded(self) -> None:
         """Legs side by side, a budget that they share, confirmations, facts handed on."""
@@ -115,6 +119,38 @@ class Recorder:
         await self._write("mission-cancelled", result.mission_id)
         await self._write("leg-cancelled", _leg(result, -1))
 
+    async def asked_again(self) -> None:
+        """A card that expires after a reminder, and is approved when it is shown again."""
+        second = timedelta(seconds=1)
+        rules = ConfirmationPolicy(reminders=(second / 2,), on_expiry="ask_again")
+        policy = MissionPolicy(confirmation_expiry=2 * second, confirmation=rules)
+
+        async def when_asked_again(mission: MissionHandle, card: ConfirmationCard) -> None:
+            if card.round > 1:
+                await approve(mission, card)
+
+        mission = await self._start(DINNER, policy=policy)
+        result = await run_to_end(mission, when_asked_again)
+        await self._write("leg-asked-again", _leg(result, 0))
+
+    async def swept(self) -> None:
+        """The sweep that finds a mission which was terminated when a table was booked."""
+
+        async def terminate(mission: MissionHandle, card: ConfirmationCard) -> None:
+            await self._client.temporal.get_workflow_handle(mission.mission_id).terminate()
+
+        result = await self._decided_on("message_send", terminate)
+
+        async def sweep() -> bool:
+            return result.mission_id in (await self._client.sweep()).started
+
+        await eventually(sweep)
+        sweeps = self._client.temporal.list_workflows(
+            f"WorkflowType = '{contracts.SWEEP_WORKFLOW}' AND ExecutionStatus = 'Completed'"
+        )
+        newest = max([s async for s in sweeps], key=lambda execution: execution.start_time)
+        await self._write("sweep", newest.id)
+
     async def _decided_on(self, tool: str, decide: Decide) -> MissionResult:
         """A dinner whose cards are approved, except for those of one tool."""
 
@@ -123,8 +159,11 @@ class Recorder:
 
         return await run_to_end(await self._start(DINNER), decide_on)
 
-    async def _start(self, goal: str, *, budget: Money | None = None) -> MissionHandle:
-        return await self._client.start(MissionRequest(goal=goal, budget=budget))
+    async def _start(
+        self, goal: str, *, budget: Money | None = None, policy: MissionPolicy | None = None
+    ) -> MissionHandle:
+        request = MissionRequest(goal=goal, budget=budget, policy=policy or MissionPolicy())
+        return await self._client.start(request)
 
     @asynccontextmanager
     async def _trouble(

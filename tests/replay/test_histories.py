@@ -41,7 +41,7 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         for h in histories.values()
     }
 
-    assert kinds == {"MissionWorkflow", "LegWorkflow", "RollbackWorkflow"}
+    assert kinds == {"MissionWorkflow", "LegWorkflow", "RollbackWorkflow", "SweepWorkflow"}
     assert {h.events[-1].event_type for h in histories.values()} == ENDED
     assert set(histories) >= {
         "mission-succeeded",
@@ -51,10 +51,12 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         "leg-amended",
         "leg-rejected",
         "leg-asked",
+        "leg-asked-again",
         "leg-lost",
         "leg-cancelled",
         "rollback-done",
         "rollback-parked-and-resolved",
+        "sweep",
     }
 
 
