@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
@@ -21,7 +22,7 @@ from orchestrator.routing.phrases import warm_up
 from orchestrator.routing.prerequisites import Producers
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reference import resolve
-from orchestrator.routing.scorer import Scorer, ScoreTable
+from orchestrator.routing.scorer import Scored, Scorer, ScoreTable
 from orchestrator.routing.selection import USED, RouteContext, Selection
 from orchestrator.routing.slots import read_slots
 from orchestrator.routing.terms import Floats
@@ -270,15 +271,11 @@ class Router:
         wanted = [clauses[i] for i in asked]
         near, embedder = self._nearness(wanted)
         deadline.check("embedding")
-        whole = self._score_whole(wanted, slots, context, near[0])
+        scored = _to_score(wanted, (slots, *(own[i] for i in asked)), context, near)
+        tables = self._scorer.score_all(scored, check=partial(deadline.check, "scoring"))
+        whole = self._or_goal(tables, scored, context)
         deadline.check("scoring")
-        parts: list[ScoreTable] = []
-        if len(asked) > 1:
-            for at, i in enumerate(asked, start=1):
-                likely = _likely(clauses[i], context)
-                parts.append(self._scorer.score(clauses[i], own[i], likely, near[at]))
-                deadline.check("scoring")
-        return _Reading(frame, slots, tuple(wanted), whole, tuple(parts), embedder)
+        return _Reading(frame, slots, tuple(wanted), whole, tuple(tables[1:]), embedder)
 
     def _understand(
         self, text: str, context: RouteContext, now: datetime | None, *, mend: bool = False
@@ -357,21 +354,15 @@ class Router:
             return nothing, f"{type(error).__name__} in the embedder"
         return [*rows], USED
 
-    def _score_whole(
-        self,
-        clauses: Sequence[ClauseReading],
-        slots: Sequence[Slot],
-        context: RouteContext,
-        near: Floats | None,
+    def _or_goal(
+        self, tables: Sequence[ScoreTable], scored: Sequence[Scored], context: RouteContext
     ) -> ScoreTable | None:
         """The table of all clauses as one text; where no word tells, that of the mission's goal."""
-        if not clauses:
+        if not tables:
             return None
-        whole = joined(clauses)
-        table = self._scorer.score(whole, slots, _likely(whole, context), near)
-        if table.strength == 0 and context.goal not in ("", whole.text):
-            return self._scorer.score(read_clause(context.goal), slots, context)
-        return table
+        if tables[0].strength == 0 and context.goal not in ("", scored[0].reading.text):
+            return self._scorer.score(read_clause(context.goal), scored[0].slots, context)
+        return tables[0]
 
     def _select(self, reading: _Reading, context: RouteContext) -> Explanation:
         ranked = _merge(reading)
@@ -430,6 +421,25 @@ def fail_open(catalog: Catalog, reason: str) -> Selection:
     )
 
 
+def _to_score(
+    clauses: Sequence[ClauseReading],
+    slots: Sequence[Sequence[Slot]],
+    context: RouteContext,
+    near: Sequence[Floats | None],
+) -> list[Scored]:
+    """All clauses as one text, and where there are several, each of them after it.
+
+    `slots` and `near` are those of the whole, then those of each clause.
+    """
+    if not clauses:
+        return []
+    texts = [joined(clauses), *(clauses if len(clauses) > 1 else ())]
+    return [
+        Scored(text, values, _likely(text, context), nearness)
+        for text, values, nearness in zip(texts, slots, near, strict=False)
+    ]
+
+
 def _likely(clause: ClauseReading, context: RouteContext) -> RouteContext:
     """The context with the domain that the clause is likely about as the agent's own."""
     if not clause.likely or clause.likely in context.domains:
@@ -472,7 +482,7 @@ def _merge(reading: _Reading) -> list[tuple[str, float]]:
                 best[name] = max(score, best.get(name, 0.0))
         for name, score in best.items():
             scores[name] = scores.get(name, 0.0) + score
-    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+    return [(name, -low) for low, name in sorted((-score, name) for name, score in scores.items())]
 
 
 def _relative(table: ScoreTable) -> dict[str, float]:
