@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.routing import frame
+from orchestrator.routing import frame, scored_request
 from orchestrator.routing import router as module
 from orchestrator.routing import scorer as scoring
 from orchestrator.routing.columns import CardColumns
@@ -29,7 +29,7 @@ STAGES = (
     (module, "frame_of"),
     (frame, "content_stems"),
     (CatalogVocabulary, "best_domain"),
-    (module, "joined"),
+    (scored_request, "joined"),
     (Scorer, "score_all"),
     (EvidenceIndex, "find"),
     (Passages, "features"),
