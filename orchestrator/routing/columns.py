@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.intent import Slot, SlotKind
+from orchestrator.intent import Action, Slot, SlotKind
 from orchestrator.routing.agreement import Purpose, purpose_of
 from orchestrator.routing.cards import CapabilityCard
 from orchestrator.routing.fit import UNTYPED, share_filled
@@ -18,11 +18,12 @@ from orchestrator.routing.words import stem
 
 Rows = NDArray[np.intp]
 _SHARES_KEPT = 1 << 15
+_RULINGS_KEPT = 1 << 6
 _T = TypeVar("_T", bound=Hashable)
 _KIND_NUMBERS: Final = {kind: number for number, kind in enumerate(get_args(SlotKind))}
 
 
-class AgreementRule(Protocol):
+class AgreementRule(Hashable, Protocol):
     """How well a request agrees with a purpose; see `orchestrator.routing.agreement`."""
 
     def __call__(self, reading: ClauseReading, purpose: Purpose, *, own_verb: bool) -> float:
@@ -48,7 +49,9 @@ class CardColumns:
         """
         names = [{w: max(0.0, idf(w)) for w in set(card.name_stems)} for card in cards]
         self._names = TermIndex.of(names)
-        self._name_mass = np.array([sum(name.values()) for name in names])
+        mass = np.array([sum(name.values()) for name in names])
+        # Infinite where a name says nothing, so that no share of it is ever said.
+        self._name_mass = np.where(mass > 0, mass, np.inf)
         numbers = {domain: number for number, domain in enumerate(domains)}
         self.domain: Rows = np.array([numbers[card.domain] for card in cards], dtype=np.intp)
         self._purposes, self._purpose = _coded([purpose_of(card) for card in cards])
@@ -60,49 +63,67 @@ class CardColumns:
         self._verb_mass = np.array(
             [name.get(stem(c.verb), 0.0) for name, c in zip(names, cards, strict=True)]
         )
+        # What a request orders, and how, is one of a dozen cases; a rule sees no more of it.
+        self._agreed = lru_cache(maxsize=_RULINGS_KEPT)(self._rulings)
+        self._done = lru_cache(maxsize=len(Action))(self._doing)
         self._needs, self._need = _coded([(card.needs, len(card.required)) for card in cards])
         # Requests with values of the same kinds are frequent, and tools with the same needs too.
         self._filled = lru_cache(maxsize=_SHARES_KEPT)(self._share_filled)
-        self._takes = np.zeros((len(cards), len(_KIND_NUMBERS)), dtype=bool)
+        self._takes = np.zeros((len(cards), len(_KIND_NUMBERS)))
         for row, card in enumerate(cards):
-            self._takes[row, [_KIND_NUMBERS[kind] for kind in card.takes]] = True
+            self._takes[row, [_KIND_NUMBERS[kind] for kind in card.takes]] = 1.0
 
     def name_share(self, reading: ClauseReading, rows: Rows) -> Floats:
         """How much of each name the request says, 0 to 1; a verb that means the same is said."""
         stems = dict.fromkeys(reading.stems, 1.0)
         unsaid = np.ones(len(self._verb_numbers), dtype=bool)
         for word in stems:
-            unsaid[self._verbs_by_stem.get(word, [])] = False
-        same = np.array([p.action is reading.action for p in self._purposes], dtype=bool)
-        implied = unsaid[self._verb[rows]] & same[self._purpose[rows]]
+            if word in self._verbs_by_stem:
+                unsaid[self._verbs_by_stem[word]] = False
+        implied = unsaid[self._verb[rows]] & self._done(reading.action)[self._purpose[rows]]
         said = self._names.sums(stems)[rows] + self._verb_mass[rows] * implied
-        mass = self._name_mass[rows]
-        share: Floats = np.divide(said, mass, out=np.zeros(len(rows)), where=mass > 0)
+        share: Floats = said / self._name_mass[rows]
         return share
 
-    def naming(self, stems: Iterable[str], rows: Rows) -> Floats:
+    def _doing(self, action: Action) -> NDArray[np.bool_]:
+        """Which purposes have that action; shape (n_purposes,)."""
+        return np.array([purpose.action is action for purpose in self._purposes], dtype=bool)
+
+    def naming(self, stems: Collection[str], rows: Rows) -> Floats:
         """-1 for each name that holds one of the words, else 0."""
+        if not stems:
+            return np.zeros(len(rows))
         words = dict.fromkeys(stems, 1.0)
         return -(self._names.sums(words)[rows] > 0).astype(np.float64)
 
     def agreement(self, rule: AgreementRule, reading: ClauseReading, rows: Rows) -> Floats:
-        """What a rule says of each tool's purpose, given whether its own verb was used."""
+        """What a rule says of each tool's purpose, given whether its own verb was used.
+
+        Of the reading, the rule is shown the action and whether it is negated.
+        """
+        verb = self._verb_numbers.get(reading.verb, -1) if reading.verb else -1
+        own = (self._verb[rows] == verb).astype(np.intp)
+        agreed: Floats = self._agreed(rule, reading.action, reading.is_negated)[
+            own, self._purpose[rows]
+        ]
+        return agreed
+
+    def _rulings(self, rule: AgreementRule, action: Action, is_negated: bool) -> Floats:
+        """What a rule says of every purpose; shape (2, n_purposes), the second: its own verb."""
+        reading = ClauseReading("", (), action=action, is_negated=is_negated)
         said = [
             [rule(reading, purpose, own_verb=own_verb) for purpose in self._purposes]
             for own_verb in (False, True)
         ]
-        verb = self._verb_numbers.get(reading.verb, -1) if reading.verb else -1
-        own = (self._verb[rows] == verb).astype(np.intp)
-        agreed: Floats = np.array(said, dtype=np.float64)[own, self._purpose[rows]]
-        return agreed
+        return np.array(said, dtype=np.float64)
 
     def fit(self, known: Collection[str], slots: Iterable[Slot], rows: Rows) -> Floats:
         """The share of required inputs that can be filled, 0 to 1; 1 when nothing is required."""
         kinds = tuple(sorted(slot.kind for slot in slots))
         known = tuple(known)
-        codes, places = np.unique(self._need[rows], return_inverse=True)
-        shares = [self._filled(code, known, kinds) for code in codes.tolist()]
-        return np.array(shares)[places]
+        codes = self._need[rows].tolist()
+        shares = {code: self._filled(code, known, kinds) for code in set(codes)}
+        return np.array([shares[code] for code in codes])
 
     def _share_filled(
         self, code: int, known: tuple[str, ...], kinds: tuple[SlotKind, ...]
@@ -118,7 +139,8 @@ class CardColumns:
         kinds = [_KIND_NUMBERS[slot.kind] for slot in slots if slot.kind not in UNTYPED]
         if not kinds:
             return np.zeros(len(rows))
-        used: Floats = self._takes[rows][:, kinds].mean(axis=1)
+        asked = np.bincount(kinds, minlength=len(_KIND_NUMBERS))
+        used: Floats = self._takes[rows] @ asked / len(kinds)
         return used
 
 

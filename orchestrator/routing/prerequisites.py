@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from orchestrator.catalog.tool import Effect
 from orchestrator.intent import Action, Slot
@@ -12,6 +13,7 @@ from orchestrator.routing.words import stem, tokens
 
 MAX_DEPTH = 3
 MAX_PRODUCERS = 4
+_FEEDERS_KEPT = 1 << 14
 _ACTION_RANK = {Action.SEARCH: 0, Action.READ: 1}
 
 
@@ -30,6 +32,8 @@ class Producers:
                 nouns = {word for word in card.name_stems if word != stem(card.verb)}
                 if len(nouns) == 1:
                     self._by_noun[nouns.pop()].append(card.name)
+        # Who feeds an input does not depend on the request.
+        self._feeding = lru_cache(maxsize=_FEEDERS_KEPT)(self._find)
 
     def prerequisites(
         self,
@@ -80,21 +84,25 @@ class Producers:
                 found.append(best)
         return found
 
-    def of(self, card: CapabilityCard, name: str) -> list[str]:
+    def of(self, card: CapabilityCard, name: str) -> tuple[str, ...]:
         """Tools that answer with what the card's input `name` wants, without asking for it.
 
         Only for inputs that identify something: a city, a date or a title comes from the request.
         Tools that do not declare their answer are found by the noun in their name.
         """
+        return self._feeding(card.name, name)
+
+    def _find(self, tool: str, name: str) -> tuple[str, ...]:
+        card = self._cards[tool]
         if not identifies(name):
-            return []
+            return ()
         for called in dict.fromkeys((name, id_of(noun_of(name)))):
             found = self._by_property.get(called, ())
-            declared = [p for p in found if self._is_source(card, name, p)]
+            declared = tuple(p for p in found if self._is_source(card, name, p))
             if declared:
                 return declared
         noun = noun_of(name) or stem(tokens(card.domain)[-1] if tokens(card.domain) else "")
-        return [p for p in self._by_noun.get(noun, ()) if self._is_source(card, name, p)]
+        return tuple(p for p in self._by_noun.get(noun, ()) if self._is_source(card, name, p))
 
     def _is_source(self, card: CapabilityCard, name: str, producer: str) -> bool:
         other = self._cards[producer]

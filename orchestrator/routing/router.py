@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
@@ -13,15 +14,23 @@ from orchestrator.routing.adaptive_k import CEILING, adaptive_k
 from orchestrator.routing.card_cache import CardCache
 from orchestrator.routing.cards import make_cards
 from orchestrator.routing.clauses import clause_spans, without_lead
-from orchestrator.routing.confidence import chances_of, signs_of
+from orchestrator.routing.confidence import chances_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
 from orchestrator.routing.embedding import CardSimilarity
-from orchestrator.routing.frame import ClauseReading, frame_of, joined, read_clause
+from orchestrator.routing.frame import ClauseReading, frame_of, read_clause
 from orchestrator.routing.phrases import warm_up
 from orchestrator.routing.prerequisites import Producers
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reference import resolve
-from orchestrator.routing.scorer import Scorer, ScoreTable
+from orchestrator.routing.scored_request import (
+    ScoredRequest,
+    in_order,
+    merged,
+    signs_in,
+    texts_of,
+    with_unwanted,
+)
+from orchestrator.routing.scorer import Scored, Scorer, ScoreTable
 from orchestrator.routing.selection import USED, RouteContext, Selection
 from orchestrator.routing.slots import read_slots
 from orchestrator.routing.terms import Floats
@@ -37,33 +46,6 @@ _ORDER: Final = re.compile(
 _PLAIN_WORD: Final = re.compile(r"(?<![\w@./-])[a-z]{4,}(?![\w@/-])")
 _SCORES_KEPT = 20
 _FED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """A request, read and scored; a request of one clause has no parts."""
-
-    frame: IntentFrame
-    slots: tuple[Slot, ...]
-    clauses: tuple[ClauseReading, ...]
-    whole: ScoreTable | None
-    parts: tuple[ScoreTable, ...]
-    embedder: str = ""
-
-    @property
-    def strength(self) -> float:
-        """The strongest evidence of the words for any tool."""
-        return self.whole.strength if self.whole else 0.0
-
-    @property
-    def tables(self) -> tuple[ScoreTable, ...]:
-        """One table per clause that asks for something."""
-        return self.parts or ((self.whole,) if self.whole else ())
-
-    @property
-    def winners(self) -> tuple[str, ...]:
-        """The best tool of each clause."""
-        return tuple(dict.fromkeys(table.names[0] for table in self.tables if table.names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +182,7 @@ class Router:
         context = context or RouteContext()
         reading = self._read(text, context, now, Deadline(None, 0))
         order: dict[str, None] = {}
-        ranked = _merge(reading)
+        ranked = merged(reading)
         for position, (name, _) in enumerate(ranked):
             order.setdefault(name)
             if position < _FED:
@@ -218,14 +200,14 @@ class Router:
         The signs are of shape (4, len(SIGNS)); see `orchestrator.routing.confidence`.
         """
         reading = self._read(text, RouteContext(), None, Deadline(None, 0))
-        ranked = _merge(reading)
+        ranked = merged(reading)
         names = [name for name, _ in ranked]
         scores = dict(ranked)
         forwarded = (
             (*names[:k], *self._feeders(names[:k], reading, RouteContext(), scores))
             for k in range(1, CEILING + 1)
         )
-        return _signs(reading, ranked), tuple(forwarded)
+        return signs_in(reading, ranked), tuple(forwarded)
 
     def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
         """Read, score, select; on any error, or out of time, the whole catalog."""
@@ -244,7 +226,7 @@ class Router:
 
     def _read(
         self, text: str, context: RouteContext, now: datetime | None, deadline: Deadline
-    ) -> _Reading:
+    ) -> ScoredRequest:
         """The text as it is written; where nothing fits that, as it may have been meant."""
         reading = self._read_as(text, context, now, deadline)
         if reading.strength >= self._profile.fits or self._mended(text) == text:
@@ -260,25 +242,21 @@ class Router:
         deadline: Deadline,
         *,
         mend: bool = False,
-    ) -> _Reading:
+    ) -> ScoredRequest:
         """The frame of the text, and the feature tables of the whole and of each clause."""
         clauses, slots, own = self._understand(text, context, now, mend=mend)
         deadline.check("reading")
         frame = frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
-        clauses = _with_unwanted(clauses)
+        clauses = with_unwanted(clauses)
         wanted = [clauses[i] for i in asked]
         near, embedder = self._nearness(wanted)
         deadline.check("embedding")
-        whole = self._score_whole(wanted, slots, context, near[0])
+        scored = texts_of(wanted, (slots, *(own[i] for i in asked)), context, near)
+        tables = self._scorer.score_all(scored, check=partial(deadline.check, "scoring"))
+        whole = self._or_goal(tables, scored, context)
         deadline.check("scoring")
-        parts: list[ScoreTable] = []
-        if len(asked) > 1:
-            for at, i in enumerate(asked, start=1):
-                likely = _likely(clauses[i], context)
-                parts.append(self._scorer.score(clauses[i], own[i], likely, near[at]))
-                deadline.check("scoring")
-        return _Reading(frame, slots, tuple(wanted), whole, tuple(parts), embedder)
+        return ScoredRequest(frame, slots, tuple(wanted), whole, tuple(tables[1:]), embedder)
 
     def _understand(
         self, text: str, context: RouteContext, now: datetime | None, *, mend: bool = False
@@ -357,26 +335,20 @@ class Router:
             return nothing, f"{type(error).__name__} in the embedder"
         return [*rows], USED
 
-    def _score_whole(
-        self,
-        clauses: Sequence[ClauseReading],
-        slots: Sequence[Slot],
-        context: RouteContext,
-        near: Floats | None,
+    def _or_goal(
+        self, tables: Sequence[ScoreTable], scored: Sequence[Scored], context: RouteContext
     ) -> ScoreTable | None:
         """The table of all clauses as one text; where no word tells, that of the mission's goal."""
-        if not clauses:
+        if not tables:
             return None
-        whole = joined(clauses)
-        table = self._scorer.score(whole, slots, _likely(whole, context), near)
-        if table.strength == 0 and context.goal not in ("", whole.text):
-            return self._scorer.score(read_clause(context.goal), slots, context)
-        return table
+        if tables[0].strength == 0 and context.goal not in ("", scored[0].reading.text):
+            return self._scorer.score(read_clause(context.goal), scored[0].slots, context)
+        return tables[0]
 
-    def _select(self, reading: _Reading, context: RouteContext) -> Explanation:
-        ranked = _merge(reading)
+    def _select(self, reading: ScoredRequest, context: RouteContext) -> Explanation:
+        ranked = merged(reading)
         winners = reading.winners
-        chances = chances_of(_signs(reading, ranked), reading.tables, fits=self._profile.fits)
+        chances = chances_of(signs_in(reading, ranked), reading.tables, fits=self._profile.fits)
         frame = reading.frame.model_copy(update={"confidence": chances[0]})
         width = adaptive_k(
             chances,
@@ -385,7 +357,7 @@ class Router:
             is_side_effect=frame.side_effect_allowed or self._has_side_effect(winners),
             profile=self._profile,
         )
-        chosen = _in_order([name for name, _ in ranked[: width.k]], winners)
+        chosen = in_order([name for name, _ in ranked[: width.k]], winners)
         prerequisites = self._feeders(chosen, reading, context, dict(ranked))
         selection = Selection(
             tools=(*chosen, *prerequisites),
@@ -405,7 +377,7 @@ class Router:
     def _feeders(
         self,
         names: Sequence[str],
-        reading: _Reading,
+        reading: ScoredRequest,
         context: RouteContext,
         scores: Mapping[str, float],
     ) -> tuple[str, ...]:
@@ -428,58 +400,3 @@ def fail_open(catalog: Catalog, reason: str) -> Selection:
         frame=IntentFrame(),
         catalog_size=len(catalog.tools),
     )
-
-
-def _likely(clause: ClauseReading, context: RouteContext) -> RouteContext:
-    """The context with the domain that the clause is likely about as the agent's own."""
-    if not clause.likely or clause.likely in context.domains:
-        return context
-    return context.model_copy(update={"domains": (*context.domains, clause.likely)})
-
-
-def _signs(reading: _Reading, ranked: Sequence[tuple[str, float]]) -> Floats:
-    return signs_of(
-        [score for _, score in ranked],
-        reading.tables,
-        requests=len(reading.winners),
-        words=len({word for clause in reading.clauses for word in clause.stems}),
-    )
-
-
-def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:
-    """The clauses, each told what the negated ones say and no other does."""
-    wanted = {word for c in clauses if not c.is_negated for word in c.stems}
-    unwanted = tuple(w for c in clauses if c.is_negated for w in c.stems if w not in wanted)
-    if not unwanted or not wanted:
-        return list(clauses)
-    return [replace(c, unwanted=unwanted) for c in clauses]
-
-
-def _merge(reading: _Reading) -> list[tuple[str, float]]:
-    """Candidates with their fused scores, best first, ties by name.
-
-    With several clauses, the best that any clause says plus what the whole says, each relative to
-    its own best: so that every clause gets its tool near the top.
-    """
-    if reading.whole is None:
-        return []
-    scores = dict(zip(reading.whole.names, reading.whole.fused.tolist(), strict=True))
-    if reading.parts:
-        scores = _relative(reading.whole)
-        best: dict[str, float] = {}
-        for part in reading.parts:
-            for name, score in _relative(part).items():
-                best[name] = max(score, best.get(name, 0.0))
-        for name, score in best.items():
-            scores[name] = scores.get(name, 0.0) + score
-    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-
-
-def _relative(table: ScoreTable) -> dict[str, float]:
-    top = max(float(table.fused[0]), 1e-9) if len(table.fused) else 1.0
-    return {n: s / top for n, s in zip(table.names, table.fused.tolist(), strict=True)}
-
-
-def _in_order(chosen: Sequence[str], winners: Sequence[str]) -> tuple[str, ...]:
-    """The chosen tools; those that are the best of a clause first, in the order of the clauses."""
-    return tuple(dict.fromkeys([*(w for w in winners if w in chosen), *chosen]))

@@ -1,9 +1,9 @@
 """Scores of cards for a request: one number per feature and candidate, and their weighted sum."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from orchestrator.routing.evidence import FIELDS, Evidence, EvidenceIndex
 from orchestrator.routing.fit import UNTYPED
 from orchestrator.routing.frame import ClauseReading
 from orchestrator.routing.passages import FEATURES as PASSAGE_FEATURES
-from orchestrator.routing.passages import Passages
+from orchestrator.routing.passages import Passages, Sought
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.terms import Floats
@@ -68,6 +68,15 @@ class ScoreTable:
         return rows
 
 
+class Scored(NamedTuple):
+    """A text to score; `near` is how near an embedder sees each card, shape (n_cards,)."""
+
+    reading: ClauseReading
+    slots: Sequence[Slot]
+    context: RouteContext
+    near: Floats | None = None
+
+
 class Scorer:
     """Scores cards; the indexes are built once, scoring changes nothing."""
 
@@ -96,29 +105,57 @@ class Scorer:
         context: RouteContext,
         near: Floats | None = None,
     ) -> ScoreTable:
-        """The feature table of one text over its most promising candidates.
+        """The feature table of one text; see `score_all`."""
+        return self.score_all([Scored(reading, slots, context, near)])[0]
 
-        `near` is how near an embedder sees each card, shape (n_cards,); None without one.
+    def score_all(
+        self, texts: Sequence[Scored], *, check: Callable[[], object] = lambda: None
+    ) -> list[ScoreTable]:
+        """The feature table of each text over its most promising candidates.
+
+        `check` is called after each text that was looked up, and may raise to stop.
         """
-        values = value_stems(slots)
-        evidence = self._index.find(reading.stems, values=values)
-        rows = self._shortlist(evidence, context)
-        if near is not None:
-            rows = np.union1d(rows, np.argsort(-near, kind="stable")[:_NEAREST])
-        if _REFERENCE not in reading.stems:
+        sought = []
+        for text in texts:
+            sought.append(self._sought(text))
+            check()
+        if not sought:
+            return []
+        passages = self._passages.features([found for found, _ in sought])
+        return [
+            self._table(text, found.rows, evidence, features)
+            for text, (found, evidence), features in zip(texts, sought, passages, strict=True)
+        ]
+
+    def _sought(self, text: Scored) -> tuple[Sought, Evidence]:
+        """What the words of a text say, and the candidates that deserve a closer look."""
+        stems, slots = text.reading.stems, text.slots
+        evidence = self._index.find(stems, values=value_stems(slots))
+        rows = self._shortlist(evidence, text.context)
+        if text.near is not None:
+            rows = np.union1d(rows, np.argsort(-text.near, kind="stable")[:_NEAREST])
+        if _REFERENCE not in stems:
             rows = rows[~self._probes[rows]]
-        features = self._word_features(evidence, rows)
-        features["embedding"] = np.zeros(len(rows)) if near is None else closeness(near)[rows]
         # What is counted, in "5 heads of 10 tosses", is as telling as any noun.
         told = value_stems(slot for slot in slots if slot.kind != "quantity")
-        features |= self._passages.features(reading.stems, told, evidence.known, rows)
-        features |= self._card_features(rows, reading, slots, context)
-        table = np.stack([features[name] for name in FEATURES])
+        return Sought(stems, told, evidence.known, rows), evidence
+
+    def _table(
+        self, text: Scored, rows: Rows, evidence: Evidence, passages: Mapping[str, Floats]
+    ) -> ScoreTable:
+        near = text.near
+        features = {
+            **self._word_features(evidence, rows),
+            **passages,
+            **self._card_features(rows, text.reading, text.slots, text.context),
+            "embedding": np.zeros(len(rows)) if near is None else closeness(near)[rows],
+        }
+        table = np.concatenate([features[name] for name in FEATURES]).reshape(len(FEATURES), -1)
         fused = self._weights @ table
         order = np.lexsort((rows, -fused))
         table = table[:, order]
         return ScoreTable(
-            names=tuple(self._names[i] for i in rows[order].tolist()),
+            names=tuple([self._names[i] for i in rows[order].tolist()]),
             features=dict(zip(FEATURES, table, strict=True)),
             fused=fused[order],
             strength=evidence.peak,
@@ -157,7 +194,7 @@ class Scorer:
         self, rows: Rows, reading: ClauseReading, slots: Sequence[Slot], context: RouteContext
     ) -> dict[str, Floats]:
         """What is worth computing for promising cards only."""
-        columns = self._columns
+        columns, zeros = self._columns, np.zeros(len(rows))
         domains = self._vocabulary.domain_array(reading.stems)
         strongest = float(domains.max(initial=0.0)) or 1.0
         return {
@@ -167,7 +204,7 @@ class Scorer:
             "effect": columns.agreement(effect_agreement, reading, rows),
             "fit": columns.fit(context.known, slots, rows),
             "slots": columns.slot_use(slots, rows),
-            "agent": self._own(context)[columns.domain[rows]],
+            "agent": self._own(context)[columns.domain[rows]] if context.domains else zeros,
             "negated": columns.naming(reading.unwanted, rows),
             "own": self._shows_own[rows] * _ownership(reading, slots),
             "learned": self._learned[rows],

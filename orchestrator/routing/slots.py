@@ -49,6 +49,13 @@ _URL = re.compile(
     r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>)]+[^\s\"'<>).,;:!?]|(?<![\w.])/(?:[\w.-]+/)+[\w.-]*"
 )
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
+# What each of these cannot do without: most requests hold no such mark.
+_ADDRESSES: Final[tuple[tuple[SlotKind, re.Pattern[str], str], ...]] = (
+    ("email", _EMAIL, "@"),
+    ("identifier", _URL, "/"),
+    ("identifier", _UUID, "-"),
+)
+_DIGIT = re.compile(r"\d")
 _TIME = re.compile(
     r"(?<![\d:.-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?(?:\s*(?P<ap>[ap])\.?m\b\.?)?"
     r"|(?P<h12>1[0-2]|0?[1-9])\s*(?P<ap12>[ap])\.?m\b\.?|\b(?P<named>noon|midnight)\b)(?![\d:])",
@@ -164,12 +171,10 @@ def _quoted(text: str) -> Iterator[_Found]:
 
 
 def _addresses(text: str) -> Iterator[_Found]:
-    for match in _EMAIL.finditer(text):
-        yield _Found("email", match.group(), *match.span())
-    for match in _URL.finditer(text):
-        yield _Found("identifier", match.group(), *match.span())
-    for match in _UUID.finditer(text):
-        yield _Found("identifier", match.group(), *match.span())
+    for kind, pattern, mark in _ADDRESSES:
+        if mark in text:
+            for match in pattern.finditer(text):
+                yield _Found(kind, match.group(), *match.span())
 
 
 def _dates(text: str, now: datetime | None) -> Iterator[_Found]:
@@ -223,13 +228,15 @@ def _currency_codes() -> frozenset[str]:
 
 
 def _identifiers(text: str) -> Iterator[_Found]:
-    for match in _IDENTIFIER.finditer(text):
-        if _is_identifier(match.group()):
+    if _DIGIT.search(text):
+        for match in _IDENTIFIER.finditer(text):
+            if _is_identifier(match.group()):
+                yield _Found("identifier", match.group(), *match.span())
+        for match in _NUMBERED.finditer(text):
+            yield _Found("identifier", match["n"], *match.span("n"))
+    if "." in text:
+        for match in _FILE_NAME.finditer(text):
             yield _Found("identifier", match.group(), *match.span())
-    for match in _NUMBERED.finditer(text):
-        yield _Found("identifier", match["n"], *match.span("n"))
-    for match in _FILE_NAME.finditer(text):
-        yield _Found("identifier", match.group(), *match.span())
 
 
 def _is_identifier(token: str) -> bool:
@@ -255,8 +262,9 @@ def _people(text: str) -> Iterator[_Found]:
     for match in _PERSON.finditer(text):
         start = match.start() + (len(match.group()) - len(match.group().lstrip()))
         yield _Found("name", match["who"], start, match.end())
-    for match in _HANDLE.finditer(text):
-        yield _Found("name", match.group(), *match.span())
+    if "#" in text or "@" in text:
+        for match in _HANDLE.finditer(text):
+            yield _Found("name", match.group(), *match.span())
 
 
 def _proper(text: str) -> Iterator[_Found]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.routing import frame
+from orchestrator.routing import frame, scored_request
 from orchestrator.routing import router as module
 from orchestrator.routing import scorer as scoring
 from orchestrator.routing.columns import CardColumns
@@ -29,8 +29,8 @@ STAGES = (
     (module, "frame_of"),
     (frame, "content_stems"),
     (CatalogVocabulary, "best_domain"),
-    (module, "joined"),
-    (Scorer, "score"),
+    (scored_request, "joined"),
+    (Scorer, "score_all"),
     (EvidenceIndex, "find"),
     (Passages, "features"),
     (scoring, "value_stems"),
@@ -112,17 +112,17 @@ def test_slowness_in_any_stage_forwards_every_tool(
 def test_no_stage_follows_the_one_that_was_too_slow(
     shipped: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Out of time after the first scoring: no clause is scored after it."""
+    """Out of time after the first text was looked up: no clause is looked up after it."""
     clock = SlowClock()
     scored = []
-    real = Scorer.score
+    real = EvidenceIndex.find
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         scored.append(args)
         clock.seconds += 1
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(Scorer, "score", slow)
+    monkeypatch.setattr(EvidenceIndex, "find", slow)
 
     selection = Router(shipped, clock=clock).route(GOAL)
 

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.routing.cards import make_card
-from orchestrator.routing.passages import FEATURES, Passages
+from orchestrator.routing.passages import FEATURES, Passages, Sought
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.words import content_stems
 
@@ -29,11 +29,14 @@ def read(
     values: Collection[str] = (),
     rows: Sequence[int] = (0, 1, 2),
 ) -> dict[str, Floats]:
-    """The features; every word weighs the same."""
+    """The features of one text."""
+    return passages.features([sought(text, values, rows)])[0]
+
+
+def sought(text: str, values: Collection[str] = (), rows: Sequence[int] = (0, 1, 2)) -> Sought:
+    """A text in which every word weighs the same."""
     stems = content_stems(text)
-    return passages.features(
-        stems, values, dict.fromkeys(stems, 1.0), np.array(rows, dtype=np.intp)
-    )
+    return Sought(stems, values, dict.fromkeys(stems, 1.0), np.array(rows, dtype=np.intp))
 
 
 def test_words_that_meet_are_told_from_words_apart(passages: Passages) -> None:
@@ -86,3 +89,20 @@ def test_rows_are_answered_in_their_order(passages: Passages) -> None:
     assert all(forward[name].tolist() == backward[name].tolist()[::-1] for name in FEATURES)
     assert all(not found.any() for found in read(passages, "").values())
     assert all(len(found) == 0 for found in read(passages, "rate", rows=()).values())
+
+
+def test_texts_read_together_say_what_each_says_alone(passages: Passages) -> None:
+    """Neither the words nor the cards of one text are taken for those of another."""
+    texts = [
+        sought("exchange rate of a harbour", {"harbour"}, (0, 1)),
+        sought("rate the exchange", (), (1, 2)),
+        sought("", (), (0,)),
+        sought("drive a taxi", (), ()),
+        sought("taxi driver please", (), (2,)),
+    ]
+
+    for together, text in zip(passages.features(texts), texts, strict=True):
+        alone = passages.features([text])[0]
+        assert {name: together[name].tolist() for name in FEATURES} == {
+            name: alone[name].tolist() for name in FEATURES
+        }
