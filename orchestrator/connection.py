@@ -49,9 +49,18 @@ class Connection:
 
     async def query(self, workflow_id: str, name: str, kind: type[T]) -> T:
         """Ask a workflow, running or closed."""
+        try:
+            return await self._query_once(workflow_id, name, kind, patience=_ANSWER / 3)
+        except errors.NoWorker:
+            # The SDK's core drops queries that wait while it lets go of a run: ask once more.
+            return await self._query_once(workflow_id, name, kind, patience=_ANSWER * 2 / 3)
+
+    async def _query_once(
+        self, workflow_id: str, name: str, kind: type[T], *, patience: timedelta
+    ) -> T:
         handle = self.temporal.get_workflow_handle(workflow_id)
         try:
-            answer: T = await handle.query(name, result_type=kind, rpc_timeout=_ANSWER)
+            answer: T = await handle.query(name, result_type=kind, rpc_timeout=patience)
             return answer
         except (RPCError, WorkflowQueryFailedError) as error:
             raise self.explained(error, workflow_id) from error
