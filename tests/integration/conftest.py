@@ -13,11 +13,15 @@ import pytest
 
 from orchestrator.adapters.pii import FilePiiVault
 from orchestrator.cli import main
-from orchestrator.client import MissionClient
+from orchestrator.client import MissionClient, MissionHandle
+from orchestrator.confirm import ConfirmationCard
+from orchestrator.demo import TRIP
 from orchestrator.devserver import Ports, Stack, ourselves
+from orchestrator.mission import MissionRequest
 from orchestrator.record import JsonObject
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
+from orchestrator.testing import approve, eventually, run_to_end
 
 _COMMAND_S = 60.0
 
@@ -156,6 +160,25 @@ class Cli:
                 await process.wait()
         assert process.returncode is not None
         return Ran(process.returncode, stdout.decode(), stderr.decode())
+
+
+@pytest.fixture
+async def booked_trip(client: MissionClient, sandbox: Witness) -> MissionHandle:
+    """A trip under way: flight and hotel are booked, and nobody decides on the expense."""
+    mission = await client.start(MissionRequest(goal=TRIP))
+
+    async def all_but_expenses(mission: MissionHandle, card: ConfirmationCard) -> None:
+        if card.tool != "expense_file_report":
+            await approve(mission, card)
+
+    going = asyncio.create_task(run_to_end(mission, all_but_expenses))
+
+    async def asks_to_expense() -> bool:
+        return "expense_file_report" in [card.tool for card in await mission.confirmations()]
+
+    await eventually(asks_to_expense)
+    going.cancel()
+    return mission
 
 
 @pytest.fixture(scope="session")

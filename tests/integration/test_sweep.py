@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,36 +9,15 @@ from temporalio.client import ScheduleActionExecutionStartWorkflow, ScheduleActi
 
 from orchestrator import contracts
 from orchestrator.client import MissionClient, MissionHandle
-from orchestrator.confirm import ConfirmationCard
 from orchestrator.contracts import FindStrandedInput, MissionInput, SweepReport
-from orchestrator.demo import TRIP
 from orchestrator.mission import MissionRequest, MissionStatus
 from orchestrator.saga import Obligation, RollbackReport
 from orchestrator.sandbox import FaultRule
-from orchestrator.testing import approve, eventually, run_to_end, states_of
+from orchestrator.testing import eventually, states_of
 from orchestrator.worker import schedule_sweep
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
-
-
-async def book_and_terminate(client: MissionClient) -> MissionHandle:
-    """A trip whose flight and hotel are booked when somebody terminates it."""
-    mission = await client.start(MissionRequest(goal=TRIP))
-
-    async def all_but_expenses(mission: MissionHandle, card: ConfirmationCard) -> None:
-        if card.tool != "expense_file_report":
-            await approve(mission, card)
-
-    going = asyncio.create_task(run_to_end(mission, all_but_expenses))
-
-    async def asks_to_expense() -> bool:
-        return "expense_file_report" in [card.tool for card in await mission.confirmations()]
-
-    await eventually(asks_to_expense)
-    going.cancel()
-    await client.temporal.get_workflow_handle(mission.mission_id).terminate("chaos")
-    return mission
 
 
 async def sweep_until_found(client: MissionClient, mission_id: str) -> SweepReport:
@@ -55,7 +33,7 @@ async def sweep_until_found(client: MissionClient, mission_id: str) -> SweepRepo
 
 
 async def test_what_a_terminated_rollback_had_noted_is_taken_over(
-    client: MissionClient, sandbox: Witness, cli: Cli
+    client: MissionClient, sandbox: Witness, cli: Cli, booked_trip: MissionHandle
 ) -> None:
     """The sweep starts a rollback, and starts it again when that is terminated, to one end.
 
@@ -67,7 +45,8 @@ async def test_what_a_terminated_rollback_had_noted_is_taken_over(
             FaultRule(operation_id="flight_cancel_booking", kind="latency", delay_s=1.5),
         ]
     )
-    mission = await book_and_terminate(client)
+    mission = booked_trip
+    await client.temporal.get_workflow_handle(mission.mission_id).terminate("chaos")
     await sweep_until_found(client, mission.mission_id)
 
     async def parked() -> tuple[Obligation, ...]:
