@@ -23,9 +23,7 @@ from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, content_stems, stem
 
-FEATURES: Final = (
-    *FIELDS,
-    *PASSAGE_FEATURES,
+_CARD_FEATURES: Final = (
     "name",
     "domain",
     "action",
@@ -38,6 +36,9 @@ FEATURES: Final = (
     "embedding",
     "learned",
 )
+FEATURES: Final = (*FIELDS, *PASSAGE_FEATURES, *_CARD_FEATURES)
+_DIGITS = 12
+"""Decimal places of a score: equal cards stay equal, in whatever order features are summed."""
 _SHORTLIST = 64
 _NEAREST = 16
 """So many of the cards that an embedder finds nearest are looked at, whatever words they share."""
@@ -113,52 +114,50 @@ class Scorer:
     ) -> list[ScoreTable]:
         """The feature table of each text over its most promising candidates.
 
-        `check` is called after each text that was looked up, and may raise to stop.
+        The candidates of all texts are read together. `check` is called after each text that was
+        looked up, and may raise to stop.
         """
-        sought = []
+        found: list[Evidence] = []
+        shortlists: list[Rows] = []
         for text in texts:
-            sought.append(self._sought(text))
+            evidence = self._index.find(text.reading.stems, values=value_stems(text.slots))
+            found.append(evidence)
+            shortlists.append(self._shortlist(text, evidence))
             check()
-        if not sought:
+        if not texts:
             return []
-        passages = self._passages.features([found for found, _ in sought])
+        looked = np.unique(np.concatenate(shortlists))
+        features = self._features(texts, found, looked)
         return [
-            self._table(text, found.rows, evidence, features)
-            for text, (found, evidence), features in zip(texts, sought, passages, strict=True)
+            self._table(features[:, i, np.searchsorted(looked, rows)], rows, found[i].peak)
+            for i, rows in enumerate(shortlists)
         ]
 
-    def _sought(self, text: Scored) -> tuple[Sought, Evidence]:
-        """What the words of a text say, and the candidates that deserve a closer look."""
-        stems, slots = text.reading.stems, text.slots
-        evidence = self._index.find(stems, values=value_stems(slots))
-        rows = self._shortlist(evidence, text.context)
-        if text.near is not None:
-            rows = np.union1d(rows, np.argsort(-text.near, kind="stable")[:_NEAREST])
-        if _REFERENCE not in stems:
-            rows = rows[~self._probes[rows]]
-        # What is counted, in "5 heads of 10 tosses", is as telling as any noun.
-        told = value_stems(slot for slot in slots if slot.kind != "quantity")
-        return Sought(stems, told, evidence.known, rows), evidence
+    def _features(self, texts: Sequence[Scored], found: Sequence[Evidence], rows: Rows) -> Floats:
+        """Every feature of each text and card; shape (len(FEATURES), n_texts, n_rows)."""
+        sought = [
+            Sought(text.reading.stems, _told(text.slots), evidence.known)
+            for text, evidence in zip(texts, found, strict=True)
+        ]
+        by_name = self._card_features(texts, rows)
+        return np.concatenate(
+            [
+                np.stack([_scaled(evidence, rows) for evidence in found], axis=1),
+                self._passages.features(sought, rows),
+                np.stack([by_name[name] for name in _CARD_FEATURES]),
+            ]
+        )
 
-    def _table(
-        self, text: Scored, rows: Rows, evidence: Evidence, passages: Mapping[str, Floats]
-    ) -> ScoreTable:
-        near = text.near
-        features = {
-            **self._word_features(evidence, rows),
-            **passages,
-            **self._card_features(rows, text.reading, text.slots, text.context),
-            "embedding": np.zeros(len(rows)) if near is None else closeness(near)[rows],
-        }
-        table = np.concatenate([features[name] for name in FEATURES]).reshape(len(FEATURES), -1)
-        fused = self._weights @ table
-        order = np.lexsort((rows, -fused))
-        table = table[:, order]
+    def _table(self, features: Floats, rows: Rows, strength: float) -> ScoreTable:
+        """The candidates of one text, best first; of equals, the first of the catalog."""
+        fused = (self._weights @ features).round(_DIGITS)
+        order = np.argsort(-fused, kind="stable")
+        features = features[:, order]
         return ScoreTable(
             names=tuple([self._names[i] for i in rows[order].tolist()]),
-            features=dict(zip(FEATURES, table, strict=True)),
+            features=dict(zip(FEATURES, features, strict=True)),
             fused=fused[order],
-            strength=evidence.peak,
+            strength=strength,
         )
 
     def knows(self, word: str) -> bool:
@@ -174,45 +173,58 @@ class Scorer:
         """The strongest evidence of the words for any card."""
         return self._index.find(stems, values=value_stems(slots)).peak
 
-    def _shortlist(self, evidence: Evidence, context: RouteContext) -> Rows:
-        """Positions of the cards worth a closer look, in catalog order."""
+    def _shortlist(self, text: Scored, evidence: Evidence) -> Rows:
+        """Positions of the cards that deserve a closer look, in catalog order."""
         rough = evidence.total
-        if context.domains:
+        if text.context.domains:
             lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
-            rough = rough + lift * self._own(context)[self._columns.domain]
-        found = np.flatnonzero(rough > 0)
-        if len(found) > _SHORTLIST:
-            found = found[np.argpartition(-rough[found], _SHORTLIST)[:_SHORTLIST]]
-        return np.sort(found)
+            rough = rough + lift * self._own(text.context)[self._columns.domain]
+        rows = np.flatnonzero(rough > 0)
+        if len(rows) > _SHORTLIST:
+            rows = np.sort(rows[np.argpartition(-rough[rows], _SHORTLIST)[:_SHORTLIST]])
+        if text.near is not None:
+            rows = np.union1d(rows, np.argsort(-text.near, kind="stable")[:_NEAREST])
+        return rows if _REFERENCE in text.reading.stems else rows[~self._probes[rows]]
 
-    def _word_features(self, evidence: Evidence, rows: Rows) -> dict[str, Floats]:
-        """The evidence fields, scaled so that their weighted sum is 1 for the best card."""
-        scale = float(evidence.total.max(initial=0.0)) or 1.0
-        return {name: scores[rows] / scale for name, scores in evidence.fields.items()}
-
-    def _card_features(
-        self, rows: Rows, reading: ClauseReading, slots: Sequence[Slot], context: RouteContext
-    ) -> dict[str, Floats]:
-        """What is worth computing for promising cards only."""
-        columns, zeros = self._columns, np.zeros(len(rows))
-        domains = self._vocabulary.domain_array(reading.stems)
-        strongest = float(domains.max(initial=0.0)) or 1.0
+    def _card_features(self, texts: Sequence[Scored], rows: Rows) -> dict[str, Floats]:
+        """What is worth computing for promising cards only; arrays of shape (n_texts, n_rows)."""
+        columns = self._columns
+        readings = [text.reading for text in texts]
+        domain = columns.domain[rows]
+        own = np.array([_ownership(text.reading, text.slots) for text in texts])
         return {
-            "name": columns.name_share(reading, rows),
-            "domain": domains[columns.domain[rows]] / strongest,
-            "action": columns.agreement(action_agreement, reading, rows),
-            "effect": columns.agreement(effect_agreement, reading, rows),
-            "fit": columns.fit(context.known, slots, rows),
-            "slots": columns.slot_use(slots, rows),
-            "agent": self._own(context)[columns.domain[rows]] if context.domains else zeros,
-            "negated": columns.naming(reading.unwanted, rows),
-            "own": self._shows_own[rows] * _ownership(reading, slots),
-            "learned": self._learned[rows],
+            "name": columns.name_share(readings, rows),
+            "domain": np.stack([self._domain_share(reading)[domain] for reading in readings]),
+            "action": columns.agreement(action_agreement, readings, rows),
+            "effect": columns.agreement(effect_agreement, readings, rows),
+            "fit": np.stack([columns.fit(t.context.known, t.slots, rows) for t in texts]),
+            "slots": np.stack([columns.slot_use(text.slots, rows) for text in texts]),
+            "agent": np.stack([self._own(text.context)[domain] for text in texts]),
+            "negated": np.stack([columns.naming(r.unwanted, rows) for r in readings]),
+            "own": np.outer(own, self._shows_own[rows]),
+            "embedding": np.stack([_closeness(text.near, rows) for text in texts]),
+            "learned": np.tile(self._learned[rows], (len(texts), 1)),
         }
+
+    def _domain_share(self, reading: ClauseReading) -> Floats:
+        """How strongly the words speak for each domain, 1 for the best; shape (n_domains,)."""
+        domains = self._vocabulary.domain_array(reading.stems)
+        return domains / (float(domains.max(initial=0.0)) or 1.0)
 
     def _own(self, context: RouteContext) -> Floats:
         """1 for each domain that is the agent's own, else 0; shape (n_domains,)."""
+        if not context.domains:
+            return np.zeros(len(self._vocabulary.domains))
         return np.array([float(d in context.domains) for d in self._vocabulary.domains])
+
+
+def _scaled(evidence: Evidence, rows: Rows) -> Floats:
+    """The evidence fields, scaled so that their weighted sum is 1 for the best card."""
+    return evidence.fields[:, rows] / (float(evidence.total.max(initial=0.0)) or 1.0)
+
+
+def _closeness(near: Floats | None, rows: Rows) -> Floats:
+    return np.zeros(len(rows)) if near is None else closeness(near)[rows]
 
 
 def _ownership(reading: ClauseReading, slots: Iterable[Slot]) -> float:
@@ -220,6 +232,14 @@ def _ownership(reading: ClauseReading, slots: Iterable[Slot]) -> float:
     if reading.action in SIDE_EFFECT_ACTIONS or any(s.kind == "identifier" for s in slots):
         return 0.0
     return 1.0 if reading.is_own else -1.0
+
+
+def _told(slots: Iterable[Slot]) -> frozenset[str]:
+    """The values that no card need hold.
+
+    What is counted, in "5 heads of 10 tosses", is as telling as any noun.
+    """
+    return value_stems(slot for slot in slots if slot.kind != "quantity")
 
 
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:
