@@ -77,16 +77,16 @@ class CardColumns:
         """How much of each name a request says, 0 to 1; a verb that means the same is said."""
         verb, purpose = self._verb[rows], self._purpose[rows]
         mass, verb_mass = self._name_mass[rows], self._verb_mass[rows]
-        shares = []
-        for reading in readings:
-            stems = dict.fromkeys(reading.stems, 1.0)
+        stems = [dict.fromkeys(reading.stems, 1.0) for reading in readings]
+        said = self._names.sums_each(stems)[:, rows]
+        for i, reading in enumerate(readings):
             unsaid = np.ones(len(self._verb_numbers), dtype=bool)
-            for word in stems:
+            for word in stems[i]:
                 if word in self._verbs_by_stem:
                     unsaid[self._verbs_by_stem[word]] = False
-            implied = unsaid[verb] & self._done(reading.action)[purpose]
-            shares.append((self._names.sums(stems)[rows] + verb_mass * implied) / mass)
-        return np.stack(shares)
+            said[i] += verb_mass * (unsaid[verb] & self._done(reading.action)[purpose])
+        share: Floats = said / mass
+        return share
 
     def _doing(self, action: Action) -> NDArray[np.bool_]:
         """Which purposes have that action; shape (n_purposes,)."""
@@ -136,16 +136,19 @@ class CardColumns:
         """NaN for each distinct need, until a request asks for it; shape (n_needs,)."""
         return np.full(len(self._needs), np.nan)
 
-    def slot_use(self, slots: Iterable[Slot], rows: Rows) -> Floats:
-        """The share of the request's typed values that some input of the tool takes, 0 to 1.
+    def slot_use(self, texts: Sequence[Iterable[Slot]], rows: Rows) -> Floats:
+        """The share of each text's typed values that some input of the tool takes, 0 to 1.
 
         Names and quoted words, which any text input takes, do not count; 0 when nothing counts.
+        Shape (n_texts, n_rows).
         """
-        kinds = [_KIND_NUMBERS[slot.kind] for slot in slots if slot.kind not in UNTYPED]
-        if not kinds:
-            return np.zeros(len(rows))
-        asked = np.bincount(kinds, minlength=len(_KIND_NUMBERS))
-        used: Floats = self._takes[rows] @ asked / len(kinds)
+        asked = np.zeros((len(texts), len(_KIND_NUMBERS)))
+        for text, slots in enumerate(texts):
+            for slot in slots:
+                if slot.kind not in UNTYPED:
+                    asked[text, _KIND_NUMBERS[slot.kind]] += 1
+        share: Floats = asked / np.maximum(1.0, asked.sum(axis=1, keepdims=True))
+        used: Floats = share @ self._takes[rows].T
         return used
 
 

@@ -1,6 +1,7 @@
 """The words of each card in their order: what only a closer look at promising cards can tell."""
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ class Passages:
 
         Args:
             texts: at least one.
-            rows: positions of the cards, each once.
+            rows: positions of the cards, ascending.
         """
         words = _words_of(texts)
         hits = self._hits(words, rows)
@@ -169,6 +170,15 @@ def _held(row: NDArray[np.intp], word: NDArray[np.intp], shape: tuple[int, int])
     return held
 
 
+class _Pairs(NamedTuple):
+    """Pairs of words that stand near each other in some text."""
+
+    number: NDArray[np.intp]
+    """Of each pair (first word's column times n_words plus the second's), -1 where it is none."""
+    weights: Floats
+    """What each pair of a text weighs, 0 for pairs of other texts; shape (n_texts, n_pairs)."""
+
+
 def _pairs(
     hits: Hits, words: _Words, stems: Sequence[Sequence[str]], cards: int
 ) -> tuple[Floats, Floats]:
@@ -177,60 +187,67 @@ def _pairs(
     Both of shape (n_texts, cards). A pair is two words that stand near each other in a text; each
     counts once.
     """
-    near, order = _pair_weights(words, stems)
+    near, order = _pairs_said(words, stems)
     size = len(words.numbers)
-    close_rows, close_pairs = [], []
-    next_rows, next_pairs = hits.row[:0], hits.word[:0]
+    rows, pairs, apart = [], [], []
     for step in range(1, _REACH + 1):
-        apart = hits.place[step:] - hits.place[:-step]
-        close = np.flatnonzero((apart <= _REACH) & (hits.row[step:] == hits.row[:-step]))
-        row, first, second = hits.row[close], hits.word[close], hits.word[close + step]
-        close_rows.append(row)
-        close_pairs.append(np.minimum(first, second) * size + np.maximum(first, second))
-        if step == 1:
-            adjacent = apart[close] == 1
-            next_rows, next_pairs = row[adjacent], (first * size + second)[adjacent]
+        distance = hits.place[step:] - hits.place[:-step]
+        close = np.flatnonzero(distance <= _REACH)
+        rows.append(hits.row[close])
+        pairs.append(hits.word[close] * size + hits.word[close + step])
+        apart.append(distance[close])
+    row, pair = np.concatenate(rows), np.concatenate(pairs)
+    following = np.flatnonzero(np.concatenate(apart) == 1)
+    return (_weigh(row, pair, near, cards), _weigh(row[following], pair[following], order, cards))
+
+
+def _pairs_said(words: _Words, stems: Sequence[Sequence[str]]) -> tuple[_Pairs, _Pairs]:
+    """The pairs of the texts in either order, and those of neighbours in theirs."""
+    size = len(words.numbers)
+    texts = [[words.numbers[word] for word in said] for said in stems]
+    order = {
+        text * size * size + first * size + second
+        for text, said in enumerate(texts)
+        for first, second in pairwise(said)
+    }
+    further = {
+        text * size * size + first * size + second
+        for text, said in enumerate(texts)
+        for step in range(2, _REACH + 1)
+        for first, second in zip(said, said[step:], strict=False)
+    }
     return (
-        _weigh(np.concatenate(close_rows), np.concatenate(close_pairs), near, cards),
-        _weigh(next_rows, next_pairs, order, cards),
+        _numbered(order | further, words, mirrored=True),
+        _numbered(order, words, mirrored=False),
     )
 
 
-def _pair_weights(words: _Words, stems: Sequence[Sequence[str]]) -> tuple[Floats, Floats]:
-    """What each pair of a text's words weighs, by nearness and by order.
+def _numbered(said: Collection[int], words: _Words, *, mirrored: bool) -> _Pairs:
+    """Pairs, each coded as its text's number times n_words squared plus the pair.
 
-    Both of shape (n_texts, n_words * n_words): the first word's column times n_words plus the
-    second's.
+    `mirrored` ones are the same in either order. A word and itself are no pair.
     """
-    size = len(words.numbers)
-    near: dict[int, float] = {}
-    order: dict[int, float] = {}
-    for text, said in enumerate(stems):
-        places, worth = [words.numbers[word] for word in said], words.asked[text].tolist()
-        base = text * size * size
-        for step in range(1, _REACH + 1):
-            for first, second in zip(places, places[step:], strict=False):
-                if first == second:
-                    continue
-                both = (worth[first] + worth[second]) / 2
-                low, high = (first, second) if first < second else (second, first)
-                near[base + low * size + high] = both
-                if step == 1:
-                    order[base + first * size + second] = both
-    return _filled(near, len(stems), size), _filled(order, len(stems), size)
+    texts, size = words.asked.shape
+    text, pair = np.divmod(np.array([*said], dtype=np.intp), max(1, size * size))
+    first, second = np.divmod(pair, max(1, size))
+    worth = (words.asked[text, first] + words.asked[text, second]) / 2 * (first != second)
+    if mirrored:
+        pair = np.minimum(first, second) * size + np.maximum(first, second)
+    number = np.full(size * size, -1, dtype=np.intp)
+    number[pair] = 0
+    distinct = np.flatnonzero(number == 0)
+    number[distinct] = np.arange(len(distinct))
+    weights = np.zeros((texts, len(distinct)))
+    weights[text, number[pair]] = worth
+    if mirrored:
+        square = number.reshape(size, size)
+        number = np.maximum(square, square.T).ravel()
+    return _Pairs(number, weights)
 
 
-def _filled(weights: Mapping[int, float], texts: int, size: int) -> Floats:
-    filled = np.zeros(texts * size * size)
-    filled[list(weights)] = list(weights.values())
-    return filled.reshape(texts, size * size)
-
-
-def _weigh(rows: NDArray[np.intp], pairs: NDArray[np.intp], weights: Floats, cards: int) -> Floats:
+def _weigh(rows: NDArray[np.intp], pairs: NDArray[np.intp], said: _Pairs, cards: int) -> Floats:
     """The sum over each card's distinct pairs; shape (n_texts, cards)."""
-    worth = np.flatnonzero(weights.max(axis=0)[pairs])
-    key = np.sort(rows[worth] * weights.shape[1] + pairs[worth])
-    fresh = np.ones(len(key), dtype=bool)
-    np.not_equal(key[1:], key[:-1], out=fresh[1:])
-    row, pair = np.divmod(key[fresh], weights.shape[1] or 1)
-    return np.stack([np.bincount(row, weight[pair], cards) for weight in weights])
+    number = said.number[pairs]
+    found = np.flatnonzero(number >= 0)
+    held = _held(rows[found], number[found], (cards, said.weights.shape[1]))
+    return said.weights @ held.T

@@ -35,7 +35,7 @@ from orchestrator.routing.selection import USED, RouteContext, Selection
 from orchestrator.routing.slots import read_slots
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import STOP_WORDS, content_stems, is_verb, stem, tokens
+from orchestrator.routing.words import STOP_WORDS, content_stems, is_verb, name_stems, stem, tokens
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
@@ -142,7 +142,7 @@ class Router:
     def fits(self, text: str) -> bool:
         """Whether any tool of the catalog can do what the text asks."""
         slots = read_slots(text, now=None)
-        names = {word for s in slots if s.kind == "name" for word in content_stems(s.text)}
+        names = {word for s in slots if s.kind == "name" for word in name_stems(s.text)}
         stems = self._read_clause(text, slots, mend=True).stems
         said = [word for word in stems if word not in names or self._scorer.knows(word)]
         strength = self._scorer.strength(said, slots)
@@ -165,7 +165,7 @@ class Router:
             return True
         if any(not word.islower() for word in reading.objects):
             return True
-        objects = [word for name in reading.objects for word in content_stems(name)]
+        objects = [word for name in reading.objects for word in name_stems(name)]
         return not objects or any(self._scorer.knows(word) for word in objects)
 
     def _is_vague(self, verb: str) -> bool:
@@ -294,7 +294,7 @@ class Router:
     ) -> ClauseReading:
         """One clause; `mend`, or if it says nothing that is known: its slips read as meant."""
         read = read_clause(clause, verbs=self._vocabulary.verbs)
-        things = [word for name in read.objects for word in content_stems(name)]
+        things = [word for name in read.objects for word in name_stems(name)]
         told = not things or any(self._scorer.knows(word) for word in things)
         if told and read.action is not Action.UNKNOWN and not mend:
             return read

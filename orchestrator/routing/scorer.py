@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,9 +20,11 @@ from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, content_stems, stem
+from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, name_stems, stem
 
-_CARD_FEATURES: Final = (
+FEATURES: Final = (
+    *FIELDS,
+    *PASSAGE_FEATURES,
     "name",
     "domain",
     "action",
@@ -36,10 +37,11 @@ _CARD_FEATURES: Final = (
     "embedding",
     "learned",
 )
-FEATURES: Final = (*FIELDS, *PASSAGE_FEATURES, *_CARD_FEATURES)
+_NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
+_PASSAGES: Final = slice(len(FIELDS), len(FIELDS) + len(PASSAGE_FEATURES))
 _DIGITS = 12
 """Decimal places of a score: equal cards stay equal, in whatever order features are summed."""
-_SHORTLIST = 64
+_SHORTLIST = 40
 _NEAREST = 16
 """So many of the cards that an embedder finds nearest are looked at, whatever words they share."""
 _REFERENCE: Final = stem("reference")
@@ -126,37 +128,49 @@ class Scorer:
             check()
         if not texts:
             return []
-        looked = np.unique(np.concatenate(shortlists))
+        is_looked_at = np.zeros(len(self._names), dtype=bool)
+        is_looked_at[np.concatenate(shortlists)] = True
+        looked = np.flatnonzero(is_looked_at)
         features = self._features(texts, found, looked)
+        fused = np.tensordot(self._weights, features, 1).round(_DIGITS)
         return [
-            self._table(features[:, i, np.searchsorted(looked, rows)], rows, found[i].peak)
+            self._table(
+                features[:, i], fused[i], looked, np.searchsorted(looked, rows), found[i].peak
+            )
             for i, rows in enumerate(shortlists)
         ]
 
     def _features(self, texts: Sequence[Scored], found: Sequence[Evidence], rows: Rows) -> Floats:
         """Every feature of each text and card; shape (len(FEATURES), n_texts, n_rows)."""
-        sought = [
-            Sought(text.reading.stems, _told(text.slots), evidence.known)
-            for text, evidence in zip(texts, found, strict=True)
-        ]
-        by_name = self._card_features(texts, rows)
-        return np.concatenate(
-            [
-                np.stack([_scaled(evidence, rows) for evidence in found], axis=1),
-                self._passages.features(sought, rows),
-                np.stack([by_name[name] for name in _CARD_FEATURES]),
-            ]
-        )
+        features = np.zeros((len(FEATURES), len(texts), len(rows)))
+        sought = []
+        for i, (text, evidence) in enumerate(zip(texts, found, strict=True)):
+            # Scaled so that their weighted sum is 1 for the best card.
+            scale = float(evidence.total.max(initial=0.0)) or 1.0
+            features[: len(FIELDS), i] = evidence.fields[:, rows] / scale
+            sought.append(Sought(text.reading.stems, _told(text.slots), evidence.known))
+        features[_PASSAGES] = self._passages.features(sought, rows)
+        for name, values in self._card_features(texts, rows).items():
+            features[_NUMBERS[name]] = values
+        return features
 
-    def _table(self, features: Floats, rows: Rows, strength: float) -> ScoreTable:
-        """The candidates of one text, best first; of equals, the first of the catalog."""
-        fused = (self._weights @ features).round(_DIGITS)
-        order = np.argsort(-fused, kind="stable")
-        features = features[:, order]
+    def _table(
+        self, features: Floats, fused: Floats, looked: Rows, own: Rows, strength: float
+    ) -> ScoreTable:
+        """The candidates of one text, best first; of equals, the first of the catalog.
+
+        Args:
+            features: of each card looked at, shape (len(FEATURES), n_rows).
+            fused: their weighted sums, shape (n_rows,).
+            looked: positions of these cards in the catalog, same shape.
+            own: which of them are the text's candidates, ascending.
+            strength: see `ScoreTable`.
+        """
+        own = own[np.argsort(-fused[own], kind="stable")]
         return ScoreTable(
-            names=tuple([self._names[i] for i in rows[order].tolist()]),
-            features=dict(zip(FEATURES, features, strict=True)),
-            fused=fused[order],
+            names=tuple([self._names[i] for i in looked[own].tolist()]),
+            features=dict(zip(FEATURES, features[:, own], strict=True)),
+            fused=fused[own],
             strength=strength,
         )
 
@@ -187,40 +201,42 @@ class Scorer:
         return rows if _REFERENCE in text.reading.stems else rows[~self._probes[rows]]
 
     def _card_features(self, texts: Sequence[Scored], rows: Rows) -> dict[str, Floats]:
-        """What is worth computing for promising cards only; arrays of shape (n_texts, n_rows)."""
+        """What is worth computing for promising cards only; arrays of shape (n_texts, n_rows).
+
+        What is 0 for every card is left out.
+        """
         columns = self._columns
         readings = [text.reading for text in texts]
         domain = columns.domain[rows]
         own = np.array([_ownership(text.reading, text.slots) for text in texts])
-        return {
+        features = {
             "name": columns.name_share(readings, rows),
-            "domain": np.stack([self._domain_share(reading)[domain] for reading in readings]),
+            "domain": self._domain_shares(readings)[:, domain],
             "action": columns.agreement(action_agreement, readings, rows),
             "effect": columns.agreement(effect_agreement, readings, rows),
             "fit": np.stack([columns.fit(t.context.known, t.slots, rows) for t in texts]),
-            "slots": np.stack([columns.slot_use(text.slots, rows) for text in texts]),
-            "agent": np.stack([self._own(text.context)[domain] for text in texts]),
-            "negated": np.stack([columns.naming(r.unwanted, rows) for r in readings]),
+            "slots": columns.slot_use([text.slots for text in texts], rows),
             "own": np.outer(own, self._shows_own[rows]),
-            "embedding": np.stack([_closeness(text.near, rows) for text in texts]),
-            "learned": np.tile(self._learned[rows], (len(texts), 1)),
+            "learned": self._learned[rows],
         }
+        if any(text.context.domains for text in texts):
+            features["agent"] = np.stack([self._own(text.context) for text in texts])[:, domain]
+        if any(reading.unwanted for reading in readings):
+            features["negated"] = np.stack([columns.naming(r.unwanted, rows) for r in readings])
+        if texts[0].near is not None:
+            features["embedding"] = np.stack([_closeness(text.near, rows) for text in texts])
+        return features
 
-    def _domain_share(self, reading: ClauseReading) -> Floats:
-        """How strongly the words speak for each domain, 1 for the best; shape (n_domains,)."""
-        domains = self._vocabulary.domain_array(reading.stems)
-        return domains / (float(domains.max(initial=0.0)) or 1.0)
+    def _domain_shares(self, readings: Iterable[ClauseReading]) -> Floats:
+        """How strongly the words speak for each domain, 1 for the best; (n_texts, n_domains)."""
+        domains = self._vocabulary.domain_array(reading.stems for reading in readings)
+        strongest = domains.max(axis=1, initial=0.0, keepdims=True)
+        shares: Floats = domains / np.where(strongest > 0, strongest, 1.0)
+        return shares
 
     def _own(self, context: RouteContext) -> Floats:
         """1 for each domain that is the agent's own, else 0; shape (n_domains,)."""
-        if not context.domains:
-            return np.zeros(len(self._vocabulary.domains))
         return np.array([float(d in context.domains) for d in self._vocabulary.domains])
-
-
-def _scaled(evidence: Evidence, rows: Rows) -> Floats:
-    """The evidence fields, scaled so that their weighted sum is 1 for the best card."""
-    return evidence.fields[:, rows] / (float(evidence.total.max(initial=0.0)) or 1.0)
 
 
 def _closeness(near: Floats | None, rows: Rows) -> Floats:
@@ -244,11 +260,4 @@ def _told(slots: Iterable[Slot]) -> frozenset[str]:
 
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:
     """Stems of the words that are values; names and quoted words may say what is asked."""
-    typed = (slot.text for slot in slots if slot.kind not in UNTYPED)
-    return frozenset(word for text in typed for word in _stems(text))
-
-
-@lru_cache(maxsize=1 << 12)
-def _stems(value: str) -> tuple[str, ...]:
-    """The whole of a request and its clauses share their values."""
-    return tuple(content_stems(value))
+    return frozenset(w for slot in slots if slot.kind not in UNTYPED for w in name_stems(slot.text))

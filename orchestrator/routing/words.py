@@ -121,6 +121,17 @@ def stem(word: str) -> str:
     return str(_stemmer.stemWord(word))
 
 
+def lowered(text: str) -> str:
+    """The text in lower case, every character at its place; those that would become two stay.
+
+    Patterns that ignore case cost twice as much as plain ones on such a text.
+    """
+    low = text.lower()
+    if len(low) == len(text):
+        return low
+    return "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+
+
 def tokens(text: str) -> list[str]:
     """Lower case words of prose or of an identifier, in order.
 
@@ -128,20 +139,27 @@ def tokens(text: str) -> list[str]:
     separators; the clitic of `what's` is dropped.
     """
     words: list[str] = []
-    for match in _TOKEN.finditer(text):
-        word = match.group()
-        if "'" in word or "\u2019" in word:
-            word = _CLITIC.sub("", word)
-        if word.islower() or not word.isascii():
-            words.append(word.lower())
+    for word in _TOKEN.findall(text):
+        if word.islower() and word.isalnum():
+            words.append(word)
+            continue
+        bare = _CLITIC.sub("", word)
+        if bare.islower() or not bare.isascii():
+            words.append(bare.lower())
         else:
-            words.extend(part.lower() for part in _HUMP.split(word) if part)
+            words.extend(part.lower() for part in _HUMP.split(bare) if part)
     return words
 
 
 def content_stems(text: str) -> list[str]:
     """Stems of the words that say something, in order, repeats kept."""
     return [stem(word) for word in tokens(text) if word not in STOP_WORDS]
+
+
+@lru_cache(maxsize=1 << 12)
+def name_stems(name: str) -> tuple[str, ...]:
+    """The same of a name or a value: a request's come again in its clauses."""
+    return tuple(content_stems(name))
 
 
 def action_of(word: str, following: str = "") -> Action:

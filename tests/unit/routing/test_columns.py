@@ -35,11 +35,14 @@ def test_use_is_the_share_of_values_that_some_input_takes(
     """Typed values count, names and quotations do not."""
     rows = np.array([0, 1])
 
-    used = columns(*cards).slot_use(find_slots("in Oslo for 20 EUR", now=None), rows)
-    untyped = columns(*cards).slot_use(find_slots("tell Bob 'hi'", now=None), rows)
+    typed, untyped = (
+        find_slots("in Oslo for 20 EUR", now=None),
+        find_slots("tell Bob 'hi'", now=None),
+    )
 
-    assert used.tolist() == [0.5, 0.0]
-    assert untyped.tolist() == [0.0, 0.0]
+    used = columns(*cards).slot_use([typed, untyped], rows)
+
+    assert used.tolist() == [[0.5, 0.0], [0.0, 0.0]]
 
 
 def test_fit_is_read_for_the_rows_asked_for(cards: tuple[CapabilityCard, ...]) -> None:
