@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from orchestrator.routing.bm25 import SparseBm25
+from orchestrator.routing.bm25 import SparseBm25, joint_index
 from orchestrator.routing.cards import CapabilityCard
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.synonyms import synonyms_of
@@ -39,13 +39,15 @@ class Evidence:
     """BM25 scores of every card for one text.
 
     `fields` holds those of each of FIELDS, shape (len(FIELDS), n_cards); `total`, shape (n_cards,),
-    is the weighted sum of the fields. `mass` is what a card would score that held every
+    is the weighted sum of the fields. `joint`, same shape, takes them as one, so that a word of
+    several fields counts once. `mass` is what a card would score that held every
     word of the text: words that no card holds weigh most, so total / mass tells how much of the
     text the catalog has words for. `known` holds how telling each word is that the catalog has in
     any form, its own or a related one.
     """
 
     fields: Floats
+    joint: Floats
     total: Floats
     mass: float
     known: Mapping[str, float]
@@ -76,7 +78,7 @@ class Evidence:
 
 
 class EvidenceIndex:
-    """The four BM25 indexes of a catalog."""
+    """The four BM25 indexes of a catalog, and the one of all four fields together."""
 
     def __init__(self, cards: Sequence[CapabilityCard], profile: RoutingProfile) -> None:
         """Index the cards."""
@@ -89,8 +91,9 @@ class EvidenceIndex:
             "tags": _index([c.tag_stems for c in cards]),
         }
         self._text = indexes["text"]
-        self._stack = TermIndex.stacked([indexes[name].index for name in FIELDS])
         self._weights = np.array([getattr(profile.weights, name) for name in FIELDS])
+        joint = joint_index([indexes[name] for name in FIELDS], self._weights.tolist())
+        self._stack = TermIndex.stacked([*(indexes[name].index for name in FIELDS), joint])
         used = [bool(indexes[name].index.terms) for name in FIELDS]
         self._full = float(self._weights[used].sum())
         self._families = _families(self._stack.terms)
@@ -107,11 +110,13 @@ class EvidenceIndex:
         """
         words = {word: self._word(word) for word in dict.fromkeys(stems)}
         query = _with_related(words)
-        fields = self._stack.sums(query).reshape(len(FIELDS), -1)[:, : self._size]
+        sums = self._stack.sums(query).reshape(len(FIELDS) + 1, -1)[:, : self._size]
+        fields = sums[: len(FIELDS)]
         asked = (found.idf for word, found in words.items() if word not in values)
         mass = self._full * sum(max(0.0, idf) for idf in asked) * (self._text.k1 + 1)
         known = {w: max(_LEAST_IDF, found.idf) for w, found in words.items() if found.is_known}
-        return Evidence(fields=fields, total=self._weights @ fields, mass=mass, known=known)
+        total = self._weights @ fields
+        return Evidence(fields=fields, joint=sums[-1], total=total, mass=mass, known=known)
 
     def knows(self, word: str) -> bool:
         """Whether the catalog has the word, one of its family or a synonym."""

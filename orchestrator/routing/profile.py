@@ -16,6 +16,9 @@ class FeatureWeights(Record):
     schema_text: float = 0.6
     examples: float = 1.4
     tags: float = 0.3
+    joint: float = Field(
+        default=0.15, description="the four as one field, in which a word counts once; 1 for the best"
+    )
     coverage: float = Field(default=0.15, description="share of the request's words that it has")
     held: float = Field(default=-0.6, description="the same of its name and description alone")
     near: float = Field(default=0.5, description="words that stand near each other in both")

@@ -10,6 +10,8 @@ from orchestrator.routing.scorer import Scored, ScoreTable
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.terms import Floats
 
+_MEAN_COUNTS = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class ScoredRequest:
@@ -86,8 +88,9 @@ def with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:
 def merged(reading: ScoredRequest) -> list[tuple[str, float]]:
     """Candidates with their fused scores, best first, ties by name.
 
-    With several clauses, the best that any clause says plus what the whole says, each relative to
-    its own best: so that every clause gets its tool near the top.
+    With several clauses, what the whole says, plus the best that any clause says, so that every
+    clause gets its tool near the top, plus half of the clauses' mean, so that a tool of several
+    comes before one of a chance remark. Each text's scores are relative to its own best.
     """
     if reading.whole is None:
         return []
@@ -95,12 +98,14 @@ def merged(reading: ScoredRequest) -> list[tuple[str, float]]:
     if reading.parts:
         scores = _relative(reading.whole)
         best: dict[str, float] = {}
+        share = _MEAN_COUNTS / len(reading.parts)
         for part in reading.parts:
             for name, score in _relative(part).items():
+                scores[name] = scores.get(name, 0.0) + share * score
                 if score > best.get(name, 0.0):
                     best[name] = score
         for name, score in best.items():
-            scores[name] = scores.get(name, 0.0) + score
+            scores[name] += score
     order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
     return [(name, scores[name]) for name in order]
 

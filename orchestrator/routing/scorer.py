@@ -24,6 +24,7 @@ from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, name_stems, stem
 
 FEATURES: Final = (
     *FIELDS,
+    "joint",
     *PASSAGE_FEATURES,
     "name",
     "domain",
@@ -38,7 +39,7 @@ FEATURES: Final = (
     "learned",
 )
 _NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
-_PASSAGES: Final = slice(len(FIELDS), len(FIELDS) + len(PASSAGE_FEATURES))
+_PASSAGES: Final = slice(len(FIELDS) + 1, len(FIELDS) + 1 + len(PASSAGE_FEATURES))
 _DIGITS = 12
 """Decimal places of a score: equal cards stay equal, in whatever order features are summed."""
 _SHORTLIST = 40
@@ -148,6 +149,8 @@ class Scorer:
             # Scaled so that their weighted sum is 1 for the best card.
             scale = float(evidence.total.max(initial=0.0)) or 1.0
             features[: len(FIELDS), i] = evidence.fields[:, rows] / scale
+            most = float(evidence.joint.max(initial=0.0)) or 1.0
+            features[len(FIELDS), i] = evidence.joint[rows] / most
             sought.append(Sought(text.reading.stems, _told(text.slots), evidence.known))
         features[_PASSAGES] = self._passages.features(sought, rows)
         for name, values in self._card_features(texts, rows).items():
