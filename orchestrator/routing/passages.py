@@ -1,7 +1,6 @@
 """The words of each card in their order: what only a closer look at promising cards can tell."""
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -171,12 +170,12 @@ def _held(row: NDArray[np.intp], word: NDArray[np.intp], shape: tuple[int, int])
 
 
 class _Pairs(NamedTuple):
-    """Pairs of words that stand near each other in some text."""
+    """Pairs of words that stand near each other in some text, numbered from 1."""
 
     number: NDArray[np.intp]
-    """Of each pair (first word's column times n_words plus the second's), -1 where it is none."""
+    """Of each pair (first word's column times n_words plus the second's), 0 where it is none."""
     weights: Floats
-    """What each pair of a text weighs, 0 for pairs of other texts; shape (n_texts, n_pairs)."""
+    """What each pair of a text weighs, 0 for pairs of other texts; shape (n_texts, n_pairs + 1)."""
 
 
 def _pairs(
@@ -189,65 +188,58 @@ def _pairs(
     """
     near, order = _pairs_said(words, stems)
     size = len(words.numbers)
-    rows, pairs, apart = [], [], []
+    rows, pairs, turned = [], [], []
     for step in range(1, _REACH + 1):
-        distance = hits.place[step:] - hits.place[:-step]
-        close = np.flatnonzero(distance <= _REACH)
+        apart = hits.place[step:] - hits.place[:-step]
+        close = np.flatnonzero(apart <= _REACH)
+        first, second = hits.word[close], hits.word[close + step]
         rows.append(hits.row[close])
-        pairs.append(hits.word[close] * size + hits.word[close + step])
-        apart.append(distance[close])
-    row, pair = np.concatenate(rows), np.concatenate(pairs)
-    following = np.flatnonzero(np.concatenate(apart) == 1)
-    return (_weigh(row, pair, near, cards), _weigh(row[following], pair[following], order, cards))
-
-
-def _pairs_said(words: _Words, stems: Sequence[Sequence[str]]) -> tuple[_Pairs, _Pairs]:
-    """The pairs of the texts in either order, and those of neighbours in theirs."""
-    size = len(words.numbers)
-    texts = [[words.numbers[word] for word in said] for said in stems]
-    order = {
-        text * size * size + first * size + second
-        for text, said in enumerate(texts)
-        for first, second in pairwise(said)
-    }
-    further = {
-        text * size * size + first * size + second
-        for text, said in enumerate(texts)
-        for step in range(2, _REACH + 1)
-        for first, second in zip(said, said[step:], strict=False)
-    }
+        pairs.append(first * size + second)
+        turned.append(second * size + first)
+        if step == 1:
+            following = apart[close] == 1
+            next_rows, next_pairs = rows[0][following], pairs[0][following]
+    both = np.concatenate([*pairs, *turned])
     return (
-        _numbered(order | further, words, mirrored=True),
-        _numbered(order, words, mirrored=False),
+        _weigh(np.concatenate([*rows, *rows]), both, near, cards),
+        _weigh(next_rows, next_pairs, order, cards),
     )
 
 
-def _numbered(said: Collection[int], words: _Words, *, mirrored: bool) -> _Pairs:
-    """Pairs, each coded as its text's number times n_words squared plus the pair.
+def _pairs_said(words: _Words, stems: Sequence[Sequence[str]]) -> tuple[_Pairs, _Pairs]:
+    """The pairs of the texts, the word that was said first anywhere first; and those in order."""
+    size = len(words.numbers)
+    near: dict[int, float] = {}
+    order: dict[int, float] = {}
+    for text, said in enumerate(stems):
+        columns, worth = [words.numbers[word] for word in said], words.asked[text].tolist()
+        start = text * size * size
+        for step in range(1, _REACH + 1):
+            for first, second in zip(columns, columns[step:], strict=False):
+                if first == second:
+                    continue
+                both = (worth[first] + worth[second]) / 2
+                low, high = (first, second) if first < second else (second, first)
+                near[start + low * size + high] = both
+                if step == 1:
+                    order[start + first * size + second] = both
+    return _numbered(near, words), _numbered(order, words)
 
-    `mirrored` ones are the same in either order. A word and itself are no pair.
-    """
+
+def _numbered(weights: Mapping[int, float], words: _Words) -> _Pairs:
+    """The pairs by their weights, each found by n_words squared times its text plus the pair."""
     texts, size = words.asked.shape
-    text, pair = np.divmod(np.array([*said], dtype=np.intp), max(1, size * size))
-    first, second = np.divmod(pair, max(1, size))
-    worth = (words.asked[text, first] + words.asked[text, second]) / 2 * (first != second)
-    if mirrored:
-        pair = np.minimum(first, second) * size + np.maximum(first, second)
-    number = np.full(size * size, -1, dtype=np.intp)
-    number[pair] = 0
-    distinct = np.flatnonzero(number == 0)
-    number[distinct] = np.arange(len(distinct))
-    weights = np.zeros((texts, len(distinct)))
-    weights[text, number[pair]] = worth
-    if mirrored:
-        square = number.reshape(size, size)
-        number = np.maximum(square, square.T).ravel()
-    return _Pairs(number, weights)
+    text, pair = np.divmod(np.array([*weights], dtype=np.intp), max(1, size * size))
+    number = np.zeros(size * size, dtype=np.intp)
+    number[pair] = 1
+    distinct = np.flatnonzero(number)
+    number[distinct] = np.arange(1, len(distinct) + 1)
+    weighed = np.zeros((texts, len(distinct) + 1))
+    weighed[text, number[pair]] = [*weights.values()]
+    return _Pairs(number, weighed)
 
 
 def _weigh(rows: NDArray[np.intp], pairs: NDArray[np.intp], said: _Pairs, cards: int) -> Floats:
     """The sum over each card's distinct pairs; shape (n_texts, cards)."""
-    number = said.number[pairs]
-    found = np.flatnonzero(number >= 0)
-    held = _held(rows[found], number[found], (cards, said.weights.shape[1]))
+    held = _held(rows, said.number[pairs], (cards, said.weights.shape[1]))
     return said.weights @ held.T

@@ -90,23 +90,27 @@ class TermIndex:
 
     def sums_each(self, queries: Sequence[Mapping[str, float]]) -> Floats:
         """The sums of several queries; shape (n_queries, size)."""
-        rows, weights, lengths, starts = [], [], [], []
+        rows, weights = [], []
         for number, query in enumerate(queries):
-            for term, weight in query.items():
-                found = self._postings(term)
-                if found is not None:
-                    own, added = found
-                    rows.append(own)
-                    weights.append(added if weight == 1 else weight * added)
-                    lengths.append(len(own))
-                    starts.append(number * self.size)
-        if not rows:
-            return np.zeros((len(queries), self.size))
-        at = np.concatenate(rows)
-        if len(queries) > 1:
-            at = at + np.repeat(starts, lengths)
-        total = np.bincount(at, np.concatenate(weights), len(queries) * self.size)
+            own, added = self._gathered(query)
+            rows.append(own + number * self.size if number else own)
+            weights.append(added)
+        total: Floats = np.bincount(
+            np.concatenate(rows), np.concatenate(weights), len(queries) * self.size
+        ).astype(np.float64, copy=False)
         return total.reshape(len(queries), self.size)
+
+    def _gathered(self, query: Mapping[str, float]) -> tuple[Positions, Floats]:
+        """What each term of a query adds, and to which row; a row may come several times."""
+        found = [(p, w) for term, w in query.items() if (p := self._postings(term)) is not None]
+        if not found:
+            return self.rows[:0], self.weights[:0]
+        rows = np.concatenate([own for (own, _), _ in found])
+        weights = np.concatenate([added for (_, added), _ in found])
+        factors = [factor for _, factor in found]
+        if factors.count(1.0) < len(factors):
+            weights = weights * np.repeat(factors, [len(own) for (own, _), _ in found])
+        return rows, weights
 
     def _find(self, term: str) -> tuple[Positions, Floats] | None:
         """The rows that hold a term, and with what weight."""
