@@ -39,7 +39,8 @@ def adaptive_k(
 
     Returns:
         crisp: 1; moderate: 2 or 3; multi_step (several requests, or a failed retry): up to 4;
-        side_effect: at least 3 unless confidence is very high. The band is the one that decided.
+        side_effect: 3, or 4 where a fourth is worth it, unless confidence is very high.
+        The band is the one that decided.
     """
     profile = profile or RoutingProfile()
     confidence = chances[0]
@@ -54,7 +55,8 @@ def adaptive_k(
         return width
     if width.band == "multi_step":
         return width._replace(k=max(width.k, SIDE_EFFECT_FLOOR))
-    return Width(SIDE_EFFECT_FLOOR, "side_effect", f"a side effect, confidence {confidence:.2f}")
+    k = max(SIDE_EFFECT_FLOOR, worth(chances, CEILING, profile))
+    return Width(k, "side_effect", f"a side effect, confidence {confidence:.2f}")
 
 
 def _single(chances: Sequence[float], profile: RoutingProfile) -> Width:

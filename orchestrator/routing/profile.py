@@ -17,7 +17,8 @@ class FeatureWeights(Record):
     examples: float = 1.4
     tags: float = 0.3
     joint: float = Field(
-        default=0.15, description="the four as one field, in which a word counts once; 1 for the best"
+        default=0.15,
+        description="the four as one field, in which a word counts once; 1 for the best",
     )
     coverage: float = Field(default=0.15, description="share of the request's words that it has")
     held: float = Field(default=-0.6, description="the same of its name and description alone")

@@ -53,8 +53,10 @@ def test_a_failed_call_widens() -> None:
 
 
 def test_side_effects_get_three_unless_very_sure() -> None:
-    """What leaves a trace is widened."""
+    """What leaves a trace is widened, and most where a fourth tool helps."""
     assert adaptive_k(SURE, is_side_effect=True)[:2] == (3, "side_effect")
+    assert adaptive_k(UNSURE, is_side_effect=True)[:2] == (4, "side_effect")
+    assert adaptive_k((0.1, 0.2, 0.3, 0.31), is_side_effect=True)[:2] == (3, "side_effect")
     assert adaptive_k((0.95, 1, 1, 1), is_side_effect=True)[:2] == (1, "crisp")
 
 

@@ -46,7 +46,7 @@ def test_rows_name_the_tool_and_its_features(scorer: Scorer) -> None:
 
 
 def test_word_evidence_is_one_for_the_best(scorer: Scorer) -> None:
-    """The four word features share one scale."""
+    """The four word features share one scale; taken as one, they have their own."""
     table = table_for(scorer, "what is the weather in Oslo")
     weights = RoutingProfile().weights
 
@@ -56,6 +56,7 @@ def test_word_evidence_is_one_for_the_best(scorer: Scorer) -> None:
     )
 
     assert np.max(evidence) == pytest.approx(1)
+    assert np.max(table.features["joint"]) == pytest.approx(1)
 
 
 def test_words_nobody_knows_have_no_candidates(scorer: Scorer) -> None:
