@@ -1,4 +1,4 @@
-"""How a leg has money for its next call set aside in the purse that its mission keeps.
+"""The purse that a mission keeps, and how a leg has money for its next call set aside in it.
 
 Legs that run side by side ask one purse, so that they cannot spend the same money twice.
 """
@@ -7,9 +7,31 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
-    from orchestrator.budget import over_budget
+    from orchestrator.budget import Money, Spend, over_budget
     from orchestrator.contracts import PreparedCall, ReserveInput, ReserveOutput
     from workflows.progress import Progress
+
+
+class Purse:
+    """The budget of a mission, and what each of its legs has spent or holds of it."""
+
+    def __init__(self, budget: Money | None) -> None:
+        """A purse of which nothing is spent; without a budget everything fits."""
+        self._budget = budget
+        self._held: dict[str, Spend] = {}
+
+    def settle(self, leg_id: str, spent: Spend) -> None:
+        """Let go of what a leg that is over has held and not spent."""
+        self._held[leg_id] = spent
+
+    def reserve(self, wanted: ReserveInput) -> ReserveOutput:
+        """Set money aside for a leg's next call, or say why it does not fit."""
+        others = [held for leg_id, held in self._held.items() if leg_id != wanted.leg_id]
+        refusal = over_budget(self._budget, Spend.total([*others, wanted.spent]), wanted.price)
+        self._held[wanted.leg_id] = (
+            wanted.spent.plus(wanted.price) if refusal is None else wanted.spent
+        )
+        return ReserveOutput(call_id=wanted.call_id, refusal=refusal)
 
 
 class Reservations:
