@@ -73,11 +73,27 @@ class FakeCall:
 
 
 class Hold:
-    """Keeps an activity from answering, so that a test can act while it is on its way."""
+    """Keeps an activity from answering, so that a test can act while it is on its way.
+
+    ```python
+    booking = world.hold(contracts.INVOKE_TOOL, "book_flight")
+    ...                                                           # start a mission
+    async with booking:                                           # once it is on its way
+        ...                                                       # for instance, cancel
+    ```
+    """
 
     def __init__(self) -> None:
         self._reached = asyncio.Event()
         self._released = asyncio.Event()
+
+    async def __aenter__(self) -> None:
+        """Wait until the activity is being held; see `reached`."""
+        await self.reached()
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let it answer."""
+        self.release()
 
     async def reached(self, *, patience_s: float = 20.0) -> None:
         """Wait until the activity is being held.
