@@ -1,12 +1,14 @@
-"""Tools, legs and obligations as a test makes them up, and what it reads from a ledger."""
+"""What a test makes up (tools, legs, selections, obligations), and what it reads from a ledger."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.intent import IntentFrame
 from orchestrator.planning.decision import AgentProfile, LegPlan
 from orchestrator.record import JsonObject
+from orchestrator.routing.selection import Band, Selection
 from orchestrator.saga import Ledger, Obligation
 
 _WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -85,6 +87,20 @@ def fake_leg(
         goal=f"do {leg_id}",
         agent=agent or AgentProfile(name=leg_id),
         depends_on=tuple(after),
+    )
+
+
+def fake_selection(
+    *tools: str, catalog_size: int, band: Band = "crisp", reason: str = "scripted"
+) -> Selection:
+    """The tools that a router forwards at one step, all of them asked for."""
+    return Selection(
+        tools=tools,
+        k=len(tools),
+        band=band,
+        reason=reason,
+        frame=IntentFrame(),
+        catalog_size=catalog_size,
     )
 
 

@@ -36,7 +36,6 @@ from orchestrator.contracts import (
     UndoInput,
 )
 from orchestrator.errors import CatalogNotFound
-from orchestrator.intent import IntentFrame
 from orchestrator.outcome import ToolOutcome
 from orchestrator.planning.decision import (
     Finish,
@@ -49,6 +48,7 @@ from orchestrator.planning.decision import (
 from orchestrator.record import Record
 from orchestrator.routing.selection import Selection
 from orchestrator.saga import Obligation, UndoOutcome
+from orchestrator.testing.fakes import fake_selection
 from orchestrator.testing.memory import MemoryGrants, MemoryPii, MemorySecrets
 
 DecideStep = StepDecision | Callable[[StepContext], StepDecision]
@@ -259,14 +259,7 @@ class FakeWorld:
     async def _select_tools(self, context: StepContext) -> Selection:
         await self._enter(contracts.SELECT_TOOLS, context.leg_id, context)
         tools = tuple(dict.fromkeys([*self._forwarded, *context.discovered]))
-        return Selection(
-            tools=tools,
-            k=len(tools),
-            band="moderate",
-            reason="scripted",
-            frame=IntentFrame(),
-            catalog_size=len(self.catalog),
-        )
+        return fake_selection(*tools, catalog_size=len(self.catalog), band="moderate")
 
     @activity.defn(name=contracts.PLAN_STEP)
     async def _plan_step(self, step: PlanStepInput) -> PlanStepOutput:
