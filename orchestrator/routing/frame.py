@@ -18,6 +18,7 @@ from orchestrator.routing.words import (
     action_of_stem,
     content_stems,
     is_verb,
+    lowered,
     reverses,
     stem,
     tokens,
@@ -48,8 +49,7 @@ _MATTER: Final = re.compile(
 # Signs that what somebody has already is meant, and not what there is.
 _OWN: Final = re.compile(
     r"\b(?:my|our|mine|ours|existing|upcoming|(?:have|had|did|do|am|are)\s+(?:i|we)"
-    r"|(?:i|we)(?:['\u2019]ve|\s+(?:have|had|did|booked|made|reserved|rented|ordered|paid|filed)))\b",
-    re.IGNORECASE,
+    r"|(?:i|we)(?:['\u2019]ve|\s+(?:have|had|did|booked|made|reserved|rented|ordered|paid|filed)))\b"
 )
 _NAMED_WITHIN: Final = 40
 """Characters in which who is told is named; later, "that" goes on about something else."""
@@ -97,7 +97,7 @@ def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
         verb=verb,
         action=action,
         objects=_objects(rest),
-        is_own=bool(_OWN.search(clause)),
+        is_own=bool(_OWN.search(lowered(clause))),
         is_negated=bool(_NEGATED.search(clause[: _start_of(verb, clause, rest)])),
     )
 
@@ -187,16 +187,16 @@ def _said_verb(bare: str) -> tuple[str, Action, str] | None:
 
 def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     """The clause's verb, its class, and the text after it."""
-    words = tokens(bare[:200])
-    if not words:
+    first, following = (*tokens(" ".join(bare.split(None, 2)[:2])), "", "")[:2]
+    if not first:
         return "", Action.UNKNOWN, bare
-    first, following = words[0], words[1] if len(words) > 1 else ""
     if reverses(first):
         return first, Action.CANCEL, _after(bare, first)
     if is_verb(first) or first in verbs:
         return first, action_of(first, following), _after(bare, first)
     if first in QUESTION_WORDS:
         return first, Action.READ, _after(bare, first)
+    words = tokens(bare[:200])
     for i, word in enumerate(words):
         commanded = i > 0 and words[i - 1] == "to"
         if is_verb(word) and (commanded or word not in NOUN_LIKE_VERBS):

@@ -110,41 +110,39 @@ class Passages:
         return found
 
     def _hits(self, words: _Words, rows: Rows) -> Hits:
-        place, row = _ranges(self._starts[rows], self._ends[rows])
+        places, lengths = _ranges(self._starts[rows], self._ends[rows])
         columns = {self._numbers[w]: i for w, i in words.numbers.items() if w in self._numbers}
         said = np.full(len(self._numbers) + 1, -1, dtype=np.intp)
         said[list(columns)] = list(columns.values())
-        word = said[self._words[place]]
+        word = said[self._words[places]]
         # Few of the cards' words are said at all.
         found = np.flatnonzero(word >= 0)
-        return Hits(place[found], row[found], word[found])
+        return Hits(places[found], _rows_of(lengths)[found], word[found])
 
     def _likeness(self, texts: Sequence[Sought], rows: Rows) -> Floats:
         """Cosine of the letters of text and of name and description, 0 to 1; (n_texts, n_rows)."""
-        place, row = _ranges(self._own_bounds[rows], self._own_bounds[rows + 1])
-        own = self._own_words[place]
-        length = self._length[rows]
-        found = []
-        for text in texts:
-            scores, size = self._spelling.scores(dict.fromkeys(text.stems))
-            found.append(np.bincount(row, scores[own], len(rows)) / (length * (size or 1.0)))
-        return np.stack(found)
+        places, lengths = _ranges(self._own_bounds[rows], self._own_bounds[rows + 1])
+        scores, sizes = self._spelling.scores([dict.fromkeys(text.stems) for text in texts])
+        total = _summed(scores[:, self._own_words[places]], lengths)
+        likeness: Floats = total / (np.where(sizes > 0, sizes, 1.0)[:, None] * self._length[rows])
+        return likeness
 
     def _distinct_own(self) -> tuple[NDArray[np.int32], Rows]:
-        """The words of each name and description, each once, and where those of a card start."""
-        place, row = _ranges(self._starts, self._own_ends)
+        """The words of each name and description, each once, and where those of a card start.
+
+        Each card has one at least: the 0 between its fields.
+        """
+        places, lengths = _ranges(self._starts, self._own_ends)
+        row = _rows_of(lengths)
         size = len(self._numbers) + 1
-        _, first = np.unique(row * size + self._words[place], return_index=True)
+        _, first = np.unique(row * size + self._words[places], return_index=True)
         first = np.sort(first)
         counts = np.bincount(row[first], minlength=len(self._starts))
-        return self._words[place[first]], np.concatenate([[0], np.cumsum(counts)])
+        return self._words[places[first]], np.concatenate([[0], np.cumsum(counts)])
 
     def _own_length(self) -> Floats:
-        place, row = _ranges(self._own_bounds[:-1], self._own_bounds[1:])
-        squares = np.bincount(
-            row, self._spelling.squares[self._own_words[place]], len(self._starts)
-        )
-        return np.sqrt(np.maximum(squares, 1e-9))
+        squares = self._spelling.squares[self._own_words]
+        return np.sqrt(np.maximum(_summed(squares, np.diff(self._own_bounds)), 1e-9))
 
 
 def _words_of(texts: Sequence[Sought]) -> _Words:
@@ -154,12 +152,22 @@ def _words_of(texts: Sequence[Sought]) -> _Words:
     return _Words({word: i for i, word in enumerate(words)}, known, known * typed)
 
 
-def _ranges(starts: Rows, ends: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Every position from each start to its end, and the number of the range it belongs to."""
+def _ranges(starts: Rows, ends: Rows) -> tuple[Rows, Rows]:
+    """Every position from each start to its end, range after range; and how many each has."""
     lengths = ends - starts
-    row = np.repeat(np.arange(len(starts)), lengths)
     before = np.cumsum(lengths) - lengths
-    return np.arange(len(row)) + (starts - before)[row], row
+    return np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths), lengths
+
+
+def _rows_of(lengths: Rows) -> Rows:
+    """For each position of ranges of these lengths, the number of its range."""
+    return np.repeat(np.arange(len(lengths)), lengths)
+
+
+def _summed(values: Floats, lengths: Rows) -> Floats:
+    """The sums over ranges of the last axis, none of them empty."""
+    sums: Floats = np.add.reduceat(values, np.cumsum(lengths) - lengths, axis=-1)
+    return sums
 
 
 def _held(row: NDArray[np.intp], word: NDArray[np.intp], shape: tuple[int, int]) -> Floats:

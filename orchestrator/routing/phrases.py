@@ -1,7 +1,7 @@
 """Date phrases: where one stands in a text, and the day it means."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -22,13 +22,16 @@ _SHORT_WEEKDAY = r"(?:mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b\.?"
 _COUNT = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _TO = r"\s*(?:-|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
 
-_DATE_WORDS = """
+_MONTH_WORDS = """
     jan january feb february mar march apr april may jun june jul july aug august sep sept september
     oct october nov november dec december
+"""
+_DAY_WORDS = """
     mon monday tue tues tuesday wed wednesday thu thur thurs thursday fri friday sat saturday
     sun sunday today tonight tomorrow yesterday day days week weeks month months year years
 """
-_MARKS: Final = frozenset(_DATE_WORDS.split())
+_NAMED_MONTHS: Final = frozenset(_MONTH_WORDS.split())
+_DATE_WORDS: Final = _NAMED_MONTHS | {*_DAY_WORDS.split()}
 _LETTERS = re.compile(r"[a-z]+")
 _DATE_DIGITS = re.compile(r"\d[-/.]\d{1,2}[-/.]\d|\d(?:st|nd|rd|th)\b")
 _ISO = re.compile(r"(?<![\w-])(?P<iso>\d{4}-\d{2}-\d{2})(?:[t ](?=\d{2}:\d{2}))?(?![\d-])")
@@ -88,22 +91,24 @@ def find_date_phrases(text: str, *, now: datetime | None) -> list[DatePhrase]:
     range is never before the first.
     """
     text = lowered(text)
-    if _MARKS.isdisjoint(_LETTERS.findall(text)) and _DATE_DIGITS.search(text) is None:
+    said = _DATE_WORDS.intersection(_LETTERS.findall(text))
+    if not said and _DATE_DIGITS.search(text) is None:
         return []
     found: list[DatePhrase] = []
-    for phrase in sorted(_candidates(text, now), key=lambda p: (p.start, -p.end)):
+    for phrase in sorted(_candidates(text, said, now), key=lambda p: (p.start, -p.end)):
         if not found or phrase.start >= found[-1].end:
             found.append(phrase)
     return _ranges_in_order(text, found)
 
 
-def _candidates(text: str, now: datetime | None) -> Iterator[DatePhrase]:
+def _candidates(text: str, said: Collection[str], now: datetime | None) -> Iterator[DatePhrase]:
     for match in _ISO.finditer(text):
         day = _iso_day(match["iso"])
         if day is not None:
             yield DatePhrase(match.start("iso"), match.end("iso"), day)
-    for match in _RANGE.finditer(text):
-        yield from _range_phrases(match, now)
+    if not _NAMED_MONTHS.isdisjoint(said):
+        for match in _RANGE.finditer(text):
+            yield from _range_phrases(match, now)
     for match in _PHRASE.finditer(text):
         yield _phrase(match, now)
 

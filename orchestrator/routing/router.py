@@ -17,6 +17,7 @@ from orchestrator.routing.clauses import clause_spans, without_lead
 from orchestrator.routing.confidence import chances_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
 from orchestrator.routing.embedding import CardSimilarity
+from orchestrator.routing.fitness import fitness, signs_of
 from orchestrator.routing.frame import ClauseReading, frame_of, read_clause
 from orchestrator.routing.phrases import warm_up
 from orchestrator.routing.prerequisites import Producers
@@ -127,17 +128,30 @@ class Router:
         return frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
 
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
-        """How strongly the words of a text speak for the tool they fit best, 0 and up.
+        """How well the tool that fits a text best fits it, 0 to 1; see `fitness`.
 
-        Comparable between texts, unlike the scores of a selection.
+        Comparable between texts over one catalog, unlike the scores of a selection.
 
         Args:
             text: the request.
             among: the tools to consider; all when None.
         """
+        return fitness(self.fitness_signs(text, among=among))
+
+    def fitness_signs(self, text: str, *, among: Collection[str] | None = None) -> Floats:
+        """What `best_score` is read from; shape (n_tools, len(fitness.SIGNS))."""
+        reading = read_clause(text, verbs=self._vocabulary.verbs)
         slots = read_slots(text, now=None)
-        weights = self._scorer.weights(content_stems(text), slots)
-        return max((w for n, w in weights.items() if among is None or n in among), default=0.0)
+        table = self._scorer.score(reading, slots, RouteContext())
+        weights = self._scorer.weights(reading.stems, slots)
+        tools = table.names if among is None else among
+        return signs_of(
+            reading,
+            slots,
+            table=table,
+            weights={name: weights[name] for name in tools if name in weights},
+            cards=self._by_name,
+        )
 
     def fits(self, text: str) -> bool:
         """Whether any tool of the catalog can do what the text asks."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.intent import Slot
 from orchestrator.routing.agreement import action_agreement, effect_agreement
@@ -121,24 +122,22 @@ class Scorer:
         looked up, and may raise to stop.
         """
         found: list[Evidence] = []
-        shortlists: list[Rows] = []
         for text in texts:
-            evidence = self._index.find(text.reading.stems, values=value_stems(text.slots))
-            found.append(evidence)
-            shortlists.append(self._shortlist(text, evidence))
+            found.append(self._index.find(text.reading.stems, values=value_stems(text.slots)))
             check()
         if not texts:
             return []
-        is_looked_at = np.zeros(len(self._names), dtype=bool)
-        is_looked_at[np.concatenate(shortlists)] = True
-        looked = np.flatnonzero(is_looked_at)
+        candidates = self._candidates(texts, found)
+        looked = np.flatnonzero(candidates.any(axis=0))
         features = self._features(texts, found, looked)
         fused = np.tensordot(self._weights, features, 1).round(_DIGITS)
+        fused[~candidates[:, looked]] = -np.inf
+        orders = np.argsort(-fused, axis=1, kind="stable")
+        counts = candidates.sum(axis=1).tolist()
+        names = [self._names[i] for i in looked.tolist()]
         return [
-            self._table(
-                features[:, i], fused[i], looked, np.searchsorted(looked, rows), found[i].peak
-            )
-            for i, rows in enumerate(shortlists)
+            _table(names, features[:, i], fused[i], orders[i, : counts[i]], evidence.peak)
+            for i, evidence in enumerate(found)
         ]
 
     def _features(self, texts: Sequence[Scored], found: Sequence[Evidence], rows: Rows) -> Floats:
@@ -157,26 +156,6 @@ class Scorer:
             features[_NUMBERS[name]] = values
         return features
 
-    def _table(
-        self, features: Floats, fused: Floats, looked: Rows, own: Rows, strength: float
-    ) -> ScoreTable:
-        """The candidates of one text, best first; of equals, the first of the catalog.
-
-        Args:
-            features: of each card looked at, shape (len(FEATURES), n_rows).
-            fused: their weighted sums, shape (n_rows,).
-            looked: positions of these cards in the catalog, same shape.
-            own: which of them are the text's candidates, ascending.
-            strength: see `ScoreTable`.
-        """
-        own = own[np.argsort(-fused[own], kind="stable")]
-        return ScoreTable(
-            names=tuple([self._names[i] for i in looked[own].tolist()]),
-            features=dict(zip(FEATURES, features[:, own], strict=True)),
-            fused=fused[own],
-            strength=strength,
-        )
-
     def knows(self, word: str) -> bool:
         """Whether the catalog has a stem, one of its family or a synonym."""
         return self._index.knows(word)
@@ -190,18 +169,25 @@ class Scorer:
         """The strongest evidence of the words for any card."""
         return self._index.find(stems, values=value_stems(slots)).peak
 
-    def _shortlist(self, text: Scored, evidence: Evidence) -> Rows:
-        """Positions of the cards that deserve a closer look, in catalog order."""
-        rough = evidence.total
-        if text.context.domains:
-            lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
-            rough = rough + lift * self._own(text.context)[self._columns.domain]
-        rows = np.flatnonzero(rough > 0)
-        if len(rows) > _SHORTLIST:
-            rows = np.sort(rows[np.argpartition(-rough[rows], _SHORTLIST)[:_SHORTLIST]])
-        if text.near is not None:
-            rows = np.union1d(rows, np.argsort(-text.near, kind="stable")[:_NEAREST])
-        return rows if _REFERENCE in text.reading.stems else rows[~self._probes[rows]]
+    def _candidates(self, texts: Sequence[Scored], found: Sequence[Evidence]) -> NDArray[np.bool_]:
+        """The cards that deserve a closer look for each text; shape (n_texts, n_cards)."""
+        rough = np.stack([evidence.total for evidence in found])
+        for row, text in zip(rough, texts, strict=True):
+            if text.context.domains:
+                lift = self._profile.weights.agent * float(row.max(initial=0.0)) or 1.0
+                row += lift * self._own(text.context)[self._columns.domain]
+        candidates = rough > 0
+        if len(self._names) > _SHORTLIST:
+            best = np.argpartition(-rough, _SHORTLIST, axis=1)[:, :_SHORTLIST]
+            is_best = np.zeros_like(candidates)
+            np.put_along_axis(is_best, best, True, axis=1)
+            candidates &= is_best
+        for row, text in zip(candidates, texts, strict=True):
+            if text.near is not None:
+                row[np.argsort(-text.near, kind="stable")[:_NEAREST]] = True
+            if _REFERENCE not in text.reading.stems:
+                row[self._probes] = False
+        return candidates
 
     def _card_features(self, texts: Sequence[Scored], rows: Rows) -> dict[str, Floats]:
         """What is worth computing for promising cards only; arrays of shape (n_texts, n_rows).
@@ -240,6 +226,26 @@ class Scorer:
     def _own(self, context: RouteContext) -> Floats:
         """1 for each domain that is the agent's own, else 0; shape (n_domains,)."""
         return np.array([float(d in context.domains) for d in self._vocabulary.domains])
+
+
+def _table(
+    names: Sequence[str], features: Floats, fused: Floats, order: Rows, strength: float
+) -> ScoreTable:
+    """The candidates of one text, best first; of equals, the first of the catalog.
+
+    Args:
+        names: of the cards looked at.
+        features: of these cards, shape (len(FEATURES), n_names).
+        fused: their weighted sums, shape (n_names,).
+        order: those that are the text's candidates, best first.
+        strength: see `ScoreTable`.
+    """
+    return ScoreTable(
+        names=tuple([names[i] for i in order.tolist()]),
+        features=dict(zip(FEATURES, features[:, order], strict=True)),
+        fused=fused[order],
+        strength=strength,
+    )
 
 
 def _closeness(near: Floats | None, rows: Rows) -> Floats:

@@ -44,6 +44,7 @@ _NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 _QUOTED = re.compile(
     r"\"([^\"]+)\"|“([^”]+)”|(?<![^\s(:,])'([^']{1,200})'(?![^\s.,;:!?)])|`([^`]+)`"
 )
+_QUOTES: Final = frozenset("\"“'`")
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _URL = re.compile(
     r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>)]+[^\s\"'<>).,;:!?]|(?<![\w.])/(?:[\w.-]+/)+[\w.-]*"
@@ -162,7 +163,7 @@ def _finders(now: datetime | None) -> tuple[Callable[[str], Iterator[_Found]], .
 
 
 def _quoted(text: str) -> Iterator[_Found]:
-    for match in _QUOTED.finditer(text):
+    for match in _QUOTED.finditer(text) if _QUOTES & {*text} else ():
         inner = next(g for g in match.groups() if g)
         kind: SlotKind = "identifier" if _is_identifier(inner) else "quoted"
         yield _Found(kind, inner, *match.span())

@@ -140,8 +140,12 @@ def tokens(text: str) -> list[str]:
     """
     words: list[str] = []
     for word in _TOKEN.findall(text):
-        if word.islower() and word.isalnum():
+        # Most words, and the humps of the rest take time to find.
+        if word.isalnum() and (word.islower() or word.isdigit()):
             words.append(word)
+            continue
+        if word.isalpha() and (word.istitle() or word.isupper()):
+            words.append(word.lower())
             continue
         bare = _CLITIC.sub("", word)
         if bare.islower() or not bare.isascii():
