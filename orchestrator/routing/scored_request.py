@@ -10,7 +10,8 @@ from orchestrator.routing.scorer import Scored, ScoreTable
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.terms import Floats
 
-_MEAN_COUNTS = 0.5
+MEAN_COUNTS = 0.5
+"""What the mean of the clauses adds to a candidate's score, beside the best of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def merged(reading: ScoredRequest) -> list[tuple[str, float]]:
     if reading.parts:
         scores = _relative(reading.whole)
         best: dict[str, float] = {}
-        share = _MEAN_COUNTS / len(reading.parts)
+        share = MEAN_COUNTS / len(reading.parts)
         for part in reading.parts:
             for name, score in _relative(part).items():
                 scores[name] = scores.get(name, 0.0) + share * score

@@ -20,6 +20,7 @@ import numpy as np
 from orchestrator.routing.evaluation import Query, open_folder
 from orchestrator.routing.profile import FeatureWeights
 from orchestrator.routing.router import Router
+from orchestrator.routing.scored_request import MEAN_COUNTS
 from orchestrator.routing.scorer import FEATURES, ScoreTable
 from orchestrator.routing.terms import Floats
 
@@ -46,12 +47,13 @@ class Case:
     needed: int
 
     def scores(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Every candidate's score, and the features that it came from: whole plus best clause."""
+        """Every candidate's score, and the features that it came from; see `merged`."""
         whole = self.tables[0]
         if len(self.tables) > 1:
             parts = np.stack(self.tables[1:])
             best = (parts @ weights).argmax(axis=0)
-            whole = (whole + parts[best, np.arange(len(best))]) / 2
+            whole = whole + parts[best, np.arange(len(best))] + MEAN_COUNTS * parts.mean(axis=0)
+            whole = whole / (2 + MEAN_COUNTS)
         return whole @ weights, whole
 
 

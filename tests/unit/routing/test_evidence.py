@@ -42,11 +42,8 @@ def test_the_total_is_the_weighted_sum(make_tool: Callable[..., Tool]) -> None:
 
 def test_taken_as_one_the_fields_count_a_word_once(make_tool: Callable[..., Tool]) -> None:
     """One word in every field is outdone by two words; field by field, it is the other way."""
-    tools = [
-        make_tool("ferry_find", inputs={"ferry": {}}, examples=("ferry",), intent_tags=("ferry",)),
-        make_tool("ferry_price", "Compare."),
-        *(make_tool(f"spa_{word}") for word in ("book", "leave", "enter")),
-    ]
+    said = [("ferry_find", "ferry"), ("ferry_price", "boat"), ("spa_book", "towel")]
+    tools = [make_tool(name, inputs={word: {}}, examples=(word,)) for name, word in said]
     words = EvidenceIndex([make_card(tool) for tool in tools], RoutingProfile())
     found = words.find(content_stems("ferry price"))
 
