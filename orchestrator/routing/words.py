@@ -8,7 +8,7 @@ import snowballstemmer
 
 from orchestrator.intent import Action
 
-_TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_TOKEN = re.compile(r"[eE]-(?=[mM]ail)[^\W_]+|[^\W_]+(?:['\u2019][^\W_]+)*")
 # A hump ends before an upper case letter that follows a lower case one or a digit, or that starts
 # the last word of a run of capitals (HTTPServer is HTTP, Server), and between letters and digits.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -49,9 +49,9 @@ _VERB_CLASSES: Final[dict[Action, str]] = {
         rent report request reserve save schedule setup start store submit subscribe upload write
     """,
     Action.CANCEL: """
-        abort annul cancel clear delete destroy discard ditch drop erase remove rescind retract
-        revoke scrap stop trash
-        terminate unblock undo unfollow uninstall unregister unsubscribe void withdraw
+        abort annul bin cancel clear delete destroy discard ditch drop erase remove rescind retract
+        revoke scrap scratch stop trash terminate unblock undo unfollow uninstall unregister
+        unsubscribe void withdraw
     """,
     Action.SEND: """
         alert announce ask broadcast call contact dm email forward inform invite mail message notify
@@ -101,13 +101,13 @@ SIDE_EFFECT_ACTIONS: Final = frozenset(
 """Actions that leave something behind at a provider."""
 
 _NOUN_LIKE_VERBS = """
-    access alert answer apply assign bill book call change charge check contact copy count deposit
-    design display draft drop estimate extract file filter fix forecast hire hunt increase
-    decrease inform invite invoice issue launch list log look mail make match measure merge
-    message monitor move order plan post print query read record refund remind rent reply report
-    request reset return reserve save scan search set share show sort start stop store switch text
-    tip track transfer turn update upgrade view void watch wire place put email open complete
-    clear see
+    access alert answer apply assign bill bin book call change charge check contact copy count
+    deposit design display draft drop estimate extract file filter fix forecast hire hunt
+    increase decrease inform invite invoice issue launch list log look mail make match measure
+    merge message monitor move order plan post print query read record refund remind rent reply
+    report request reset return reserve save scan scratch search set share show sort start stop
+    store switch text tip track transfer turn update upgrade view void watch wire place put
+    email open complete clear see
 """
 NOUN_LIKE_VERBS: Final = frozenset(_NOUN_LIKE_VERBS.split())
 """Verbs that are as often nouns or adjectives: what follows must tell."""
@@ -125,13 +125,15 @@ def tokens(text: str) -> list[str]:
     """Lower case words of prose or of an identifier, in order.
 
     `flight_search_offers`, `searchFlightOffers` and `HTTPServer.get` come apart at their humps and
-    separators; the clitic of `what's` is dropped.
+    separators; the clitic of `what's` is dropped, and an e-mail is an email.
     """
     words: list[str] = []
     for match in _TOKEN.finditer(text):
         word = match.group()
         if "'" in word or "\u2019" in word:
             word = _CLITIC.sub("", word)
+        if word[1:2] == "-":
+            word = word.replace("-", "").lower()
         if word.islower() or not word.isascii():
             words.append(word.lower())
         else:
