@@ -7,6 +7,7 @@ from typing import Final
 
 from orchestrator.intent import Action, IntentFrame, Slot
 from orchestrator.routing.clauses import without_lead
+from orchestrator.routing.idioms import Idiom, idioms_in
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import (
@@ -29,7 +30,7 @@ _NEGATED: Final = re.compile(
     re.IGNORECASE,
 )
 _STATED_WISH: Final = re.compile(
-    r"(?:(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b", re.IGNORECASE
+    r"(?:any(?=\s)|(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b", re.IGNORECASE
 )
 # To say something, in other words than those of a verb: "let Bob know", "drop me a line".
 _SAYING: Final = re.compile(
@@ -59,6 +60,7 @@ _AFTER_OBJECTS = """
 """
 _OBJECT_ENDS: Final = frozenset(_AFTER_OBJECTS.split())
 _MAX_OBJECTS = 6
+_ASKING: Final = QUESTION_WORDS | {"can", "could", "may", "will", "would", "should"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,39 @@ class ClauseReading:
 
 def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     """Read one clause; `verbs` are further words that may command (the catalog's own)."""
-    bare = without_lead(clause)
+    bare, idioms = without_lead(clause), idioms_in(clause)
+    order = next((idiom for idiom in idioms if idiom.verb), None)
+    if order is not None and not _asks(bare):
+        return _read_order(clause, order)
     verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
+    told = (word for idiom in idioms for word in idiom.stems or (stem(idiom.verb),))
     return ClauseReading(
         text=clause,
-        stems=_stems(clause, verb, action, verbs),
+        stems=(*_stems(clause, verb, action, verbs), *told),
         verb=verb,
         action=action,
         objects=_objects(rest),
         is_own=bool(_OWN.search(clause)),
         is_negated=bool(_NEGATED.search(clause[: _start_of(verb, clause, rest)])),
+    )
+
+
+def _asks(bare: str) -> bool:
+    """Whether a clause is a question: "can I get my money back" orders nothing yet."""
+    return next(iter(tokens(bare[:20])), "") in _ASKING
+
+
+def _read_order(clause: str, order: Idiom) -> ClauseReading:
+    """A clause that orders something in other words than those of a verb."""
+    before, rest = clause[: order.start], clause[order.end :]
+    return ClauseReading(
+        text=clause,
+        stems=(stem(order.verb), *content_stems(f"{before} {rest}")),
+        verb=order.verb,
+        action=order.action,
+        objects=_objects(rest),
+        is_own=bool(_OWN.search(clause)),
+        is_negated=bool(_NEGATED.search(before)),
     )
 
 
