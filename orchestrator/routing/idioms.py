@@ -47,7 +47,6 @@ _NOT = rf"(?:(?:do|does|wo|ca)n{_APOSTROPHE}t|(?:do|does|will|can)\s*not)"
 _ENDED = r"(?=.{0,80}\b(?:any\s*more|any\s+longer|after\s+all)\b)"
 _SUM = r"(?:money|cash|payment|deposit|fee|fare|price|euros?|dollars?|pounds?|eur|usd|gbp)"
 _WORN = "coat jacket umbrella raincoat sunscreen sunglasses scarf gloves sweater jumper boots hat"
-_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 
 _FORMS: Final = (
     _form(
@@ -94,7 +93,6 @@ _FORMS: Final = (
         rf"[^.;!?]{{0,40}}\b(?:{_WORN.replace(' ', '|')})\b",
         words="weather forecast rain",
     ),
-    _form("last ago", rf"\blast\s+(?:night|{_WEEKDAY})\b|\bdays?\s+ago\b", words="past"),
     _form(
         "am pm clock noon",
         r"\b(?:the|my|our)\s+(?:\d{1,2}(?::\d\d)?\s*(?:[ap]m|o['\u2019]?clock)|noon)\b"
