@@ -19,6 +19,7 @@ from orchestrator.routing.words import (
     action_of_stem,
     content_stems,
     is_verb,
+    particle_in,
     reverses,
     stem,
     tokens,
@@ -30,7 +31,8 @@ _NEGATED: Final = re.compile(
     re.IGNORECASE,
 )
 _STATED_WISH: Final = re.compile(
-    r"(?:any(?=\s)|(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b", re.IGNORECASE
+    r"(?:any(?:thing|one|body)?(?=\s)|(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b",
+    re.IGNORECASE,
 )
 # To say something, in other words than those of a verb: "let Bob know", "drop me a line".
 _SAYING: Final = re.compile(
@@ -60,7 +62,8 @@ _AFTER_OBJECTS = """
 """
 _OBJECT_ENDS: Final = frozenset(_AFTER_OBJECTS.split())
 _MAX_OBJECTS = 6
-_ASKING: Final = QUESTION_WORDS | {"can", "could", "may", "will", "would", "should"}
+_MODALS: Final = frozenset({"can", "could", "may", "will", "would", "should"})
+_ASKING: Final = QUESTION_WORDS | _MODALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +218,11 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     words = tokens(bare[:200])
     if not words:
         return "", Action.UNKNOWN, bare
-    first, following = words[0], words[1] if len(words) > 1 else ""
+    first, action = words[0], action_of(words[0], particle_in(words))
     if reverses(first):
         return first, Action.CANCEL, _after(bare, first)
-    if is_verb(first) or first in verbs:
-        return first, action_of(first, following), _after(bare, first)
+    if action is not Action.UNKNOWN or first in verbs:
+        return first, action, _after(bare, first)
     if first in QUESTION_WORDS:
         return first, Action.READ, _after(bare, first)
     for i, word in enumerate(words):
@@ -229,6 +232,8 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
             return word, action_of(word, following), _after(bare, word)
     if _STATED_WISH.match(bare):
         return "", Action.SEARCH, bare
+    if first in _MODALS:
+        return first, Action.READ, _after(bare, first)
     for word in words:
         if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
             return word, action_of_stem(stem(word)), bare

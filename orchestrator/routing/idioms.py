@@ -61,6 +61,12 @@ _FORMS: Final = (
         rf"\b(?:want|need|get|give|have|claim|demand|like)\b[^.;!?]{{0,40}}?\b{_SUM}\s+back\b",
         verb="refund",
     ),
+    _form("back", r"\b(?:pay|pays|paid)\s+(?:me|us|him|her|them)\s+back\b", words="reimburse"),
+    _form(
+        "posted updated informed",
+        r"\bkeep\s+(?:me|us)\s+(?:posted|updated|informed)\b",
+        words="subscribe alert",
+    ),
     _form("forget", r"\bdon['\u2019]?t\s+let\s+(?:me|us)\s+forget\b", verb="remind"),
     _form(
         "who",
@@ -74,6 +80,11 @@ _FORMS: Final = (
         r"(?!\s+(?:to|about|from))"
         r"|\bwhat\s+(?:have|do)\s+(?:i|we)\s+(?:got|have)\s+planned\b",
         words="calendar event",
+    ),
+    _form(
+        "meet talk",
+        r"\bwhen\s+(?:can|could|should)\b[^.;!?]{0,40}\b(?:meet|talk)\b",
+        words="free time",
     ),
     _form(
         "say said mention mentioned write written wrote",

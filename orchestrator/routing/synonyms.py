@@ -68,7 +68,7 @@ _GROUPS = """
     customer client
     meeting appointment event
     calendar agenda schedule
-    reminder alarm
+    reminder alarm nudge
     task todo
     note memo
     file document
@@ -170,8 +170,8 @@ _KINDS = """
     weather temperature: hot cold warm chilly freezing humid cloudy foggy
     rain: drizzle downpour
     storm: hurricane typhoon blizzard thunderstorm tornado
-    event appointment: dentist haircut interview workshop lecture seminar webinar
-    event appointment: conference party wedding standup briefing
+    event appointment: interview workshop lecture seminar webinar
+    event appointment: conference standup briefing
     file document: slide presentation spreadsheet contract draft memo
     amenity facility: pool wifi breakfast gym sauna spa
     luggage: rucksack backpack

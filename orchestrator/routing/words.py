@@ -1,6 +1,7 @@
 """Words as the router sees them: tokens, stop words, stems and the classes of verbs."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -54,8 +55,8 @@ _VERB_CLASSES: Final[dict[Action, str]] = {
         unsubscribe void withdraw
     """,
     Action.SEND: """
-        alert announce ask broadcast call contact dm email forward inform invite mail message notify
-        ping post remind reply respond send share tell text warn
+        alert announce ask broadcast call contact dm email forward inform invite mail message
+        notify nudge ping post remind reply respond send share tell text warn
     """,
     Action.PAY: """
         bill charge deposit donate invoice pay refund reimburse remit settle tip transfer wire
@@ -63,8 +64,8 @@ _VERB_CLASSES: Final[dict[Action, str]] = {
     Action.UPDATE: """
         activate adjust alter amend approve archive change complete configure copy correct
         deactivate decrease disable downgrade edit enable extend fix increase merge modify move
-        postpone rearrange reject rename replace reschedule reset restore revise set shorten sort
-        switch sync synchronize turn update upgrade
+        postpone rearrange reject rename replace reschedule reset restore revise set shift shorten
+        sort switch sync synchronize turn update upgrade
     """,
 }
 
@@ -87,10 +88,14 @@ _PHRASAL: Final[dict[tuple[str, str], Action]] = {
     ("put", "off"): Action.UPDATE,
     ("sign", "in"): Action.CREATE,
     ("log", "in"): Action.CREATE,
+    ("throw", "away"): Action.CANCEL,
+    ("throw", "out"): Action.CANCEL,
 }
+_PARTICLES: Final = frozenset({"off", "back", "away", "out"})
+"""Those that may stand after the thing too: "call the meeting off"."""
 
 _QUESTION_WORDS = (
-    "what when where who whom whose which why how is are was were does did do has have"
+    "what when where who whom whose which why how is are am was were does did do has have"
 )
 QUESTION_WORDS: Final = frozenset(_QUESTION_WORDS.split())
 """Words a question starts with."""
@@ -107,7 +112,7 @@ _NOUN_LIKE_VERBS = """
     merge message monitor move order plan post print query read record refund remind rent reply
     report request reset return reserve save scan scratch search set share show sort start stop
     store switch text tip track transfer turn update upgrade view void watch wire place put
-    email open complete clear see
+    email open complete clear see shift
 """
 NOUN_LIKE_VERBS: Final = frozenset(_NOUN_LIKE_VERBS.split())
 """Verbs that are as often nouns or adjectives: what follows must tell."""
@@ -152,6 +157,14 @@ def action_of(word: str, following: str = "") -> Action:
     `following` is the next word: "look up" and "tell me" are other verbs than "look" and "tell".
     """
     return _PHRASAL.get((word, following)) or _VERBS.get(word, Action.UNKNOWN)
+
+
+def particle_in(words: Sequence[str]) -> str:
+    """What the first word of a clause makes a phrasal verb with, right after it or further on."""
+    following = words[1] if len(words) > 1 else ""
+    if len(words) > 2 and words[-1] in _PARTICLES and (words[0], words[-1]) in _PHRASAL:
+        return words[-1]
+    return following
 
 
 def reverses(word: str) -> str:
