@@ -41,6 +41,7 @@ _SAYING: Final = re.compile(
     r"(?P<what>line|note|shout|heads[-\s]up|e-?mail|message|text|ping)\b",
     re.IGNORECASE,
 )
+_TO_ME: Final = re.compile(r"let\s+(?:me|us)\s+know\b", re.IGNORECASE)
 _TOLD: Final = frozenset({"line", "note", "shout", "heads-up", "heads up"})
 # What is said is anything at all, and no sign of a tool: "that I am late", "saying hello".
 _MATTER: Final = re.compile(
@@ -62,6 +63,7 @@ _AFTER_OBJECTS = """
 """
 _OBJECT_ENDS: Final = frozenset(_AFTER_OBJECTS.split())
 _MAX_OBJECTS = 6
+_DETERMINERS: Final = frozenset({"the", "my", "our", "a", "an", "it", "them", "me", "us"})
 _MODALS: Final = frozenset({"can", "could", "may", "will", "would", "should"})
 _ASKING: Final = QUESTION_WORDS | _MODALS
 
@@ -208,6 +210,8 @@ def _said_verb(bare: str) -> tuple[str, Action, str] | None:
     said = _SAYING.match(bare)
     if said is None:
         return None
+    if _TO_ME.match(bare):
+        return "know", Action.READ, bare[said.end() :]
     what = (said["what"] or "").lower().replace("e-mail", "email")
     verb = "notify" if not what or what in _TOLD else what
     return verb, Action.SEND, bare[len(bare.split()[0]) :]
@@ -226,9 +230,9 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     if first in QUESTION_WORDS:
         return first, Action.READ, _after(bare, first)
     for i, word in enumerate(words):
-        commanded = i > 0 and words[i - 1] == "to"
+        following = words[i + 1] if i + 1 < len(words) else ""
+        commanded = i > 0 and (words[i - 1] == "to" or following in _DETERMINERS)
         if is_verb(word) and (commanded or word not in NOUN_LIKE_VERBS):
-            following = words[i + 1] if i + 1 < len(words) else ""
             return word, action_of(word, following), _after(bare, word)
     if _STATED_WISH.match(bare):
         return "", Action.SEARCH, bare

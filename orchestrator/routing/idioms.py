@@ -63,8 +63,9 @@ _FORMS: Final = (
     ),
     _form("back", r"\b(?:pay|pays|paid)\s+(?:me|us|him|her|them)\s+back\b", words="reimburse"),
     _form(
-        "posted updated informed",
-        r"\bkeep\s+(?:me|us)\s+(?:posted|updated|informed)\b",
+        "posted updated informed whenever soon",
+        r"\bkeep\s+(?:me|us)\s+(?:posted|updated|informed)\b"
+        r"|\b(?:me|us)(?:\s+know)?\s+(?:whenever|as\s+soon\s+as)\b",
         words="subscribe alert",
     ),
     _form("forget", r"\bdon['\u2019]?t\s+let\s+(?:me|us)\s+forget\b", verb="remind"),
