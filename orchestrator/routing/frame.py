@@ -31,9 +31,10 @@ _NEGATED: Final = re.compile(
     re.IGNORECASE,
 )
 _STATED_WISH: Final = re.compile(
-    r"(?:any(?:thing|one|body)?(?=\s)|(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b",
-    re.IGNORECASE,
+    r"(?:(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b", re.IGNORECASE
 )
+# "Any bills to pay?" pays none, but "any chance you could book it?" is an order.
+_ANY: Final = re.compile(r"any(?:thing|one|body)?\s+(?!chance\b|way\b|possib)", re.IGNORECASE)
 # To say something, in other words than those of a verb: "let Bob know", "drop me a line".
 _SAYING: Final = re.compile(
     r"(?P<let>let\s+(?:\S+\s+){1,4}?know)\b"
@@ -227,6 +228,8 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
         return first, Action.CANCEL, _after(bare, first)
     if action is not Action.UNKNOWN or first in verbs:
         return first, action, _after(bare, first)
+    if _ANY.match(bare):
+        return "", Action.SEARCH, bare
     if first in QUESTION_WORDS:
         return first, Action.READ, _after(bare, first)
     for i, word in enumerate(words):
@@ -246,13 +249,19 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
 
 def _start_of(verb: str, clause: str, rest: str) -> int:
     """Where the verb of a clause stands, or where what is done to something begins."""
-    match = re.search(rf"\b{re.escape(verb)}\b", clause, re.IGNORECASE) if verb else None
+    match = _find(verb, clause) if verb else None
     return match.start() if match else len(clause) - len(rest)
 
 
 def _after(text: str, word: str) -> str:
-    match = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    match = _find(word, text)
     return text[match.end() :] if match else text
+
+
+def _find(word: str, text: str) -> re.Match[str] | None:
+    """Where a word of `tokens` stands in the text, which may write an email as an e-mail."""
+    written = "e-?mail" if word == "email" else re.escape(word)
+    return re.search(rf"\b{written}\b", text, re.IGNORECASE)
 
 
 def _objects(rest: str) -> tuple[str, ...]:

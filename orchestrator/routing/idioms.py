@@ -51,11 +51,16 @@ _WORN = "coat jacket umbrella raincoat sunscreen sunglasses scarf gloves sweater
 _FORMS: Final = (
     _form(
         "longer more anymore all",
-        rf"\b(?:no\s+longer|{_NOT}{_ENDED})\s+(?:need|want|require)\b(?:\s+to\b)?"
-        rf"|\b{_NOT}{_ENDED}\s+have\s+to\b",
+        rf"\b(?:i|we)\s+(?:\w+\s+)?(?:no\s+longer|{_NOT}{_ENDED})\s+"
+        r"(?:(?:need|want|require)\b(?!\s+to\b)"
+        r"|(?:(?:have|need|want)\s+to\s+)?(?:go|fly|stay|travel|attend|come|be)\b)",
         verb="cancel",
     ),
-    _form("change changed", r"\bchanged?\s+(?:my|our)\s+minds?\s+(?:about|on)\b", verb="cancel"),
+    _form(
+        "change changed",
+        r"(?<!not\s)(?<!n['\u2019]t\s)\bchanged?\s+(?:my|our)\s+minds?\s+(?:about|on)\b",
+        verb="cancel",
+    ),
     _form(
         "back",
         rf"\b(?:want|need|get|give|have|claim|demand|like)\b[^.;!?]{{0,40}}?\b{_SUM}\s+back\b",

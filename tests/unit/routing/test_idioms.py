@@ -14,6 +14,7 @@ from orchestrator.routing.words import stem
         ("I no longer need the car", "cancel", ("car",)),
         ("we won't need the room after all", "cancel", ("room",)),
         ("I don\u2019t want the table any more", "cancel", ("table",)),
+        ("we can't go to the dinner any more", "cancel", ()),
         ("I changed my mind about the curry", "cancel", ("curry",)),
         ("I want my money back", "refund", ()),
         ("get me the 30 EUR back from them", "refund", ()),
@@ -42,6 +43,8 @@ def test_an_order_is_read_without_its_verb(
         ("should I take a coat to Bergen", {"weather"}),
         ("where is the 3pm with Dana", {"meeting"}),
         ("can I get my money back for this", {"refund"}),
+        ("when can we meet", {"free", "time"}),
+        ("let me know whenever it storms", {"subscribe", "alert"}),
     ],
 )
 def test_a_question_is_told_what_it_is_about(clause: str, words: set[str]) -> None:
@@ -52,10 +55,19 @@ def test_a_question_is_told_what_it_is_about(clause: str, words: set[str]) -> No
     assert not reading.asks_side_effect
 
 
+@pytest.mark.parametrize("clause", ["I don't want my money back", "never give them the fee back"])
+def test_a_forbidden_idiom_is_no_order(clause: str) -> None:
+    """Negation before it is read as before a verb."""
+    assert idioms_in(clause)
+    assert not read_clause(clause).asks_side_effect
+
+
 @pytest.mark.parametrize(
     "clause",
     [
         "I don't need a hotel",
+        "I no longer want to cancel the room",
+        "I have not changed my mind about the trip",
         "open the last file",
         "say hello to everyone who is there",
         "the more the better",
