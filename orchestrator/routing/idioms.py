@@ -53,7 +53,7 @@ _FORMS: Final = (
         "longer more anymore all",
         rf"\b(?:i|we)\s+(?:\w+\s+)?(?:no\s+longer|{_NOT}{_ENDED})\s+"
         r"(?:(?:need|want|require)\b(?!\s+to\b)"
-        r"|(?:(?:have|need|want)\s+to\s+)?(?:go|fly|stay|travel|attend|come|be)\b)",
+        r"|(?:(?:have|need|want)\s+to\s+)?(?:go|fly|stay|travel|attend|come|be(?=\s+reminded))\b)",
         verb="cancel",
     ),
     _form(

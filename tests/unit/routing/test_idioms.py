@@ -66,6 +66,7 @@ def test_a_forbidden_idiom_is_no_order(clause: str) -> None:
     "clause",
     [
         "I don't need a hotel",
+        "I won't be late after all",
         "I no longer want to cancel the room",
         "I have not changed my mind about the trip",
         "open the last file",
