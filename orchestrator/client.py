@@ -36,18 +36,15 @@ from orchestrator.contracts import (
     SweepReport,
 )
 from orchestrator.mission import (
-    LegResult,
     LegStatus,
     MissionRequest,
     MissionResult,
-    MissionStatus,
     Question,
-    receipts_of,
-    spend_of,
 )
 from orchestrator.record import JsonObject, Record
-from orchestrator.saga import Ledger, Resolution, RollbackReport
+from orchestrator.saga import Resolution, RollbackReport
 from orchestrator.settings import Settings, load_settings
+from orchestrator.snapshot import take_snapshot
 from orchestrator.starting import Starter
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -89,40 +86,7 @@ class MissionHandle:
         Running legs are asked themselves, what a rollback did shows in the ledger, and a mission
         that was stopped from outside is told as terminated, which it could not say itself.
         """
-        # Asked first: one that is over by now has said its last word when that is read.
-        running = await self._client.connection.is_running(self.mission_id)
-        result = await self._client.connection.query(
-            self.mission_id, contracts.RESULT_QUERY, MissionResult
-        )
-        if result.finished_at is not None:
-            return _with_ledger(result, await self._undone_since(result.ledger))
-        legs = await asyncio.gather(*(self._as_it_stands(leg) for leg in result.legs))
-        asked = result.model_copy(update={"legs": tuple(legs)})
-        ledger = Ledger.merged(leg.ledger for leg in legs)
-        return _with_ledger(
-            asked if running else _terminated(asked), await self._undone_since(ledger)
-        )
-
-    async def _undone_since(self, ledger: Ledger) -> Ledger:
-        rollback = contracts.rollback_workflow_id(self.mission_id)
-        try:
-            report = await self._client.connection.query(
-                rollback, contracts.REPORT_QUERY, RollbackReport
-            )
-        except errors.MissionNotFound:
-            return ledger
-        return ledger.overlaid(report.ledger)
-
-    async def _as_it_stands(self, leg: LegResult) -> LegResult:
-        if leg.status is not LegStatus.RUNNING:
-            return leg
-        workflow_id = contracts.leg_workflow_id(self.mission_id, leg.leg_id)
-        try:
-            return await self._client.connection.query(
-                workflow_id, contracts.RESULT_QUERY, LegResult
-            )
-        except errors.MissionNotFound:
-            return leg  # it is just being started
+        return await take_snapshot(self._client.connection, self.mission_id)
 
     async def confirmations(self) -> list[ConfirmationCard]:
         """The cards of this mission that wait for a decision."""
@@ -201,17 +165,6 @@ class MissionHandle:
             ):
                 return
             await asyncio.sleep(every_s)
-
-
-def _terminated(result: MissionResult) -> MissionResult:
-    error = result.error or "it was stopped from outside"
-    return result.model_copy(update={"status": MissionStatus.TERMINATED, "error": error})
-
-
-def _with_ledger(result: MissionResult, ledger: Ledger) -> MissionResult:
-    return result.model_copy(
-        update={"ledger": ledger, "receipts": receipts_of(ledger), "spend": spend_of(ledger)}
-    )
 
 
 class MissionClient:

@@ -180,6 +180,11 @@ class LegInput(Record):
     started_at: datetime
     state: LegState = Field(default_factory=LegState)
 
+    @property
+    def call_id(self) -> str:
+        """The id of the tool call of the step that it is at."""
+        return call_id(self.mission_id, self.leg.leg_id, self.state.step)
+
 
 class PlanStepInput(Record):
     """What a planner gets for one step."""

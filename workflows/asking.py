@@ -1,13 +1,9 @@
 """Asking about a call: by a standing approval, or people, as often as the policy says."""
 
-from collections.abc import Mapping
-from typing import Protocol
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
-    from orchestrator.approval import ConfirmationPolicy
     from orchestrator.confirm import (
         PAST,
         Amend,
@@ -21,42 +17,26 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.contracts import PreparedCall, ToolCall
     from orchestrator.errors import AmendmentInvalid, CardDecided
-    from orchestrator.record import JsonObject
+    from orchestrator.mission import LegStatus
+    from workflows import calls
     from workflows.confirmation import Gate
     from workflows.failures import refuse
+    from workflows.progress import Progress
 
 
 class NotConfirmed(Exception):
     """Nobody decided in time; its text is a sentence."""
 
 
-class Asker(Protocol):
-    """The leg on whose behalf people are asked."""
-
-    async def prepare(self, call: ToolCall, arguments: JsonObject, *, asked: int) -> PreparedCall:
-        """The call with these arguments, checked, and with the card of its nth asking."""
-        ...
-
-    def remember(self, record: DecisionRecord) -> None:
-        """Keep what was decided."""
-        ...
-
-    def waits(self, waiting: bool) -> None:
-        """Show that people are asked, or no longer."""
-        ...
-
-    def draw(self) -> None:
-        """Show what changed on the card."""
-        ...
-
-
 class Asking:
     """Asks about one call at a time, and takes the decisions on it."""
 
-    def __init__(self, asker: Asker, policy: ConfirmationPolicy, closed: Mapping[str, str]) -> None:
-        """Take who asks, by which policy, and what became of confirmations before this run."""
-        self._asker = asker
-        self._policy = policy
+    def __init__(self, progress: Progress) -> None:
+        """Take the leg that asks; what was decided in the run before stays decided."""
+        self._progress = progress
+        self._policy = progress.leg.policy.confirmation
+        before = progress.state.decisions
+        closed = {d.confirmation_id: d.kind for d in before if d.kind != "amended"}
         self._gate = Gate(closed, on_reminder=self._remind)
         self._call: PreparedCall | None = None
 
@@ -84,7 +64,7 @@ class Asking:
             digest=call.card.digest,
             approver=call.standing_approver,
         )
-        self._asker.remember(record_of(approve, call.card, workflow.now()))
+        self._progress.remember(record_of(approve, call.card, workflow.now()))
         return approve
 
     async def _by_people(self, call: PreparedCall) -> Approve | Reject:
@@ -93,12 +73,12 @@ class Asking:
             card = self._call.card
             assert card is not None
             self._gate.open(card)
-            self._asker.waits(True)
+            self._progress.show(LegStatus.AWAITING_CONFIRMATION)
             verdict = await self._gate.wait(self._policy.reminders)
-            self._asker.waits(False)
+            self._progress.show(LegStatus.RUNNING)
             if verdict is not None:
                 return verdict
-            self._asker.remember(
+            self._progress.remember(
                 DecisionRecord(
                     confirmation_id=card.confirmation_id,
                     kind="expired",
@@ -112,7 +92,9 @@ class Asking:
     async def _again(self, asked: int) -> PreparedCall:
         """The same call, as it was last amended, with a card of its own."""
         call = self._asked_about()
-        prepared = await self._asker.prepare(call, call.arguments, asked=asked)
+        prepared = await calls.prepare_call(
+            self._progress.leg, call.tool, call.arguments, asked=asked
+        )
         if prepared.card is None:
             raise NotConfirmed(
                 f"{call.tool} was not confirmed in time, and now: {_faults(prepared)}"
@@ -135,12 +117,12 @@ class Asking:
         await self._gate.is_open(decision.confirmation_id)
         amended = await self._amended(decision) if isinstance(decision, Amend) else None
         record = self._gate.decide(decision, workflow.now())
-        self._asker.remember(record)
+        self._progress.remember(record)
         card = None if amended is None else amended.card
         if card is not None:
             self._call = amended
             self._gate.open(card)
-            self._asker.draw()
+            self._progress.draw()
         return DecisionReceipt(
             confirmation_id=decision.confirmation_id,
             accepted=PAST[decision.kind],
@@ -158,8 +140,9 @@ class Asking:
         before, call = self._call, self._asked_about()
         assert before is not None
         assert before.card is not None
-        prepared = await self._asker.prepare(
-            call, {**call.arguments, **amend.changes}, asked=before.card.round
+        changed = {**call.arguments, **amend.changes}
+        prepared = await calls.prepare_call(
+            self._progress.leg, call.tool, changed, asked=before.card.round
         )
         if prepared.card is None:
             problem = f"the amended call is not valid: {_faults(prepared)}"
@@ -178,7 +161,7 @@ class Asking:
         workflow.metric_meter().create_counter(
             contracts.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
         ).add(1, {"card_type": card.card_type})
-        self._asker.draw()
+        self._progress.draw()
 
 
 def _faults(prepared: PreparedCall) -> str:

@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
         DiscoverOutput,
         FindStrandedInput,
         FindStrandedOutput,
+        LegInput,
         PlanStepInput,
         PlanStepOutput,
         PreparedCall,
@@ -27,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.outcome import ToolOutcome
     from orchestrator.planning.decision import GoalBrief, MissionPlan, StepContext
+    from orchestrator.record import JsonObject
     from orchestrator.routing.selection import Selection
     from orchestrator.saga import Obligation, UndoOutcome
     from workflows.failures import first_words
@@ -109,15 +111,35 @@ async def discover_tools(query: str, catalog_digest: str) -> tuple[str, ...]:
     return output.tools
 
 
-async def prepare_call(wanted: PrepareInput) -> PreparedCall:
-    """The wanted call checked, completed and with its card; nothing is sent."""
+async def prepare_call(
+    leg: LegInput, tool: str, arguments: JsonObject, *, asked: int = 1
+) -> PreparedCall:
+    """The call of a leg's step checked, completed and with its card; nothing is sent.
+
+    Args:
+        leg: the leg as it stands.
+        tool: the tool's name.
+        arguments: as a planner or a person wants them.
+        asked: how often people are asked about it, this time included.
+    """
     answer: PreparedCall = await workflow.execute_activity(
         contracts.PREPARE_CALL,
-        wanted,
+        PrepareInput(
+            call_id=leg.call_id,
+            mission_id=leg.mission_id,
+            leg_id=leg.leg.leg_id,
+            tool=tool,
+            arguments=arguments,
+            catalog_digest=leg.catalog.digest,
+            observations=leg.state.observations,
+            policy=leg.policy,
+            now=workflow.now(),
+            round=asked,
+        ),
         result_type=PreparedCall,
         start_to_close_timeout=_THINK,
         retry_policy=_RETRY_THINK,
-        summary=f"prepare {wanted.tool}",
+        summary=f"prepare {tool}",
     )
     return answer
 

@@ -16,14 +16,13 @@ from temporalio.exceptions import (
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator import contracts
-    from orchestrator.budget import Spend, Usage, over_budget
+    from orchestrator.budget import Usage
     from orchestrator.contracts import (
         AcceptedMission,
         CatalogPin,
         LegInput,
         MissionInput,
         ReserveInput,
-        ReserveOutput,
         RollbackInput,
     )
     from orchestrator.errors import MissionIdTaken
@@ -42,6 +41,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga import Ledger, RollbackReport
     from workflows import calls
     from workflows.failures import LOST, first_words, refuse
+    from workflows.purse import Purse
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
@@ -69,7 +69,7 @@ class MissionWorkflow:
         self._ledger: Ledger | None = None
         self._error: str | None = None
         self._cancelled = False
-        self._held: dict[str, Spend] = {}
+        self._purse = Purse(mission.request.budget)
         self._rollback: RollbackReport | None = None
         self._finished = False
 
@@ -126,7 +126,7 @@ class MissionWorkflow:
                     raise MissionLost("the mission's deadline has passed")
                 result = running.pop(ended.pop(0)).result()
                 self._results[result.leg_id] = result
-                self._held[result.leg_id] = result.spend
+                self._purse.settle(result.leg_id, result.spend)
                 self._show(self._status)
                 self._start_ready(running, ended)
         except LOST as error:
@@ -286,17 +286,10 @@ class MissionWorkflow:
     @workflow.signal(name=contracts.RESERVE_SIGNAL)
     async def reserve_budget(self, wanted: ReserveInput) -> None:
         """Set money aside for a leg's next call, or say why it does not fit."""
-        others = [held for leg_id, held in self._held.items() if leg_id != wanted.leg_id]
-        refusal = over_budget(
-            self._request.budget, Spend.total([*others, wanted.spent]), wanted.price
-        )
-        self._held[wanted.leg_id] = (
-            wanted.spent.plus(wanted.price) if refusal is None else wanted.spent
-        )
+        answer = self._purse.reserve(wanted)
         handle = workflow.get_external_workflow_handle(
             contracts.leg_workflow_id(self._mission_id, wanted.leg_id)
         )
-        answer = ReserveOutput(call_id=wanted.call_id, refusal=refusal)
         try:
             await handle.signal(contracts.RESERVED_SIGNAL, answer)
         except ApplicationError:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from temporalio.runtime import Runtime, TelemetryConfig
 
 from orchestrator.chaos.exhaustive import EveryPoint
@@ -21,7 +21,8 @@ from orchestrator.chaos.plan import MissionScript, write_script
 from orchestrator.chaos.report import ChaosReport
 from orchestrator.chaos.run import WORKER_VARIABLES, ChaosRun, RunOptions
 from orchestrator.cli import chaos_pairs, render_chaos
-from orchestrator.cli.output import AsJson, console, print_json, progress, run
+from orchestrator.cli.bar import counting_bar
+from orchestrator.cli.output import AsJson, conclude, progress, run
 from orchestrator.cli.values import Overlays, Specs
 from orchestrator.devserver import Ports, Stack
 from orchestrator.errors import UsageError
@@ -95,28 +96,14 @@ def run_chaos(
         chosen_missions = range(missions) if only is None else [only]
         scripts = [write_script(seed, index, chosen, goals) for index in chosen_missions]
         report = run(_on_a_stack(options, keep, _seeded(options, scripts, about)))
-    _conclude(report, as_json=as_json)
+    conclude(report, render_chaos.report, ok=report.ok, as_json=as_json)
 
 
 def _check_pairs(
     specs: Sequence[Path], overlays: Sequence[Path], seed: int, keep: Path | None, *, as_json: bool
 ) -> None:
     report = run(chaos_pairs.try_pairs(specs, overlays, seed=seed, keep=keep))
-    if as_json:
-        print_json(report)
-    else:
-        chaos_pairs.show_pairs(console, report)
-    if not report.ok:
-        raise typer.Exit(1)
-
-
-def _conclude(report: ChaosReport, *, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-    else:
-        render_chaos.report(console, report)
-    if not report.ok:
-        raise typer.Exit(1)
+    conclude(report, chaos_pairs.show_pairs, ok=report.ok, as_json=as_json)
 
 
 def _seeded(options: RunOptions, scripts: Sequence[MissionScript], about: str) -> Play:
@@ -169,7 +156,7 @@ async def _on_a_stack(options: RunOptions, keep: Path | None, play: Play) -> Cha
         await stack.__aenter__()
     try:
         progress.print(f"logs {folder}, Temporal UI while this runs: {stack.ui_url}")
-        with _bar() as bar:
+        with counting_bar() as bar:
             report = await play(stack, bar)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
@@ -186,13 +173,3 @@ def _parent(keep: Path | None) -> Path | None:
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
     return keep
-
-
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=progress,
-    )

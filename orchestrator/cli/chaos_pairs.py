@@ -9,11 +9,11 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from orchestrator.catalog.catalog import load_documents
 from orchestrator.chaos.pairs import check_pairs
 from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
+from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.output import progress
 from orchestrator.errors import UsageError
 from orchestrator.sandbox import DocumentError
@@ -32,7 +32,10 @@ async def try_pairs(
     """
     documents = load_documents(*specs, overlays=overlays)
     progress.print(f"seed {seed}")
-    with tempfile.TemporaryDirectory(prefix="orchestrator-pairs-") as scratch, _bar() as bar:
+    with (
+        tempfile.TemporaryDirectory(prefix="orchestrator-pairs-") as scratch,
+        counting_bar() as bar,
+    ):
         folder = keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         task = bar.add_task("starting Temporal, the sandbox and a worker", total=None)
@@ -101,13 +104,3 @@ def _logged_to(file: Path) -> Iterator[None]:
             logger.removeHandler(handler)
             logger.propagate = True
         handler.close()
-
-
-def _bar() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=progress,
-    )

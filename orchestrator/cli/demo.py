@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli import render
-from orchestrator.cli.output import AsJson, console, print_json, progress, run
+from orchestrator.cli.output import AsJson, conclude, progress, run
 from orchestrator.demo import Demo, DemoReport
 from orchestrator.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
@@ -27,12 +27,7 @@ def demo(
     Example: orchestrator demo --json | jq .ok
     """
     report = run(_demo(keep))
-    if as_json:
-        print_json(report)
-    else:
-        render.demo(console, report)
-    if not report.ok:
-        raise typer.Exit(1)
+    conclude(report, render.demo, ok=report.ok, as_json=as_json)
 
 
 async def _demo(keep: Path | None) -> DemoReport:

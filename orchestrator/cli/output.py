@@ -3,7 +3,7 @@
 import asyncio
 import getpass
 import json
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from rich.console import Console
 
 T = TypeVar("T")
+Report = TypeVar("Report", bound=BaseModel)
 
 _SDK_SETTLES_S = 0.1
 
@@ -30,6 +31,18 @@ def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
     else:
         document = [item.model_dump(mode="json") for item in value]
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def conclude(
+    report: Report, show: Callable[[Console, Report], None], *, ok: bool, as_json: bool
+) -> None:
+    """Print a report, for people or for scripts; exit 1 when all is not as it should be."""
+    if as_json:
+        print_json(report)
+    else:
+        show(console, report)
+    if not ok:
+        raise typer.Exit(1)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -7,6 +7,7 @@ from typing import Final
 from orchestrator.routing.words import NOUN_LIKE_VERBS, STOP_WORDS, is_verb
 
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<![^\s(])'[^']{1,200}'(?![^\s.,;:!?)])|`[^`]*`")
+_QUOTES: Final = frozenset("\"“'`")
 _BETWEEN = re.compile(r"\bbetween\b[^.;!?]*?\band\b", re.IGNORECASE)
 
 _BOUNDARY: Final = re.compile(
@@ -99,7 +100,9 @@ def without_lead(clause: str) -> str:
 
 def _open_boundaries(text: str) -> Iterator[re.Match[str]]:
     """The boundaries that no quotation and no "between X and Y" covers."""
-    covered = [m.span() for p in (_QUOTED, _BETWEEN) for m in p.finditer(text)]
+    covered = [m.span() for m in _QUOTED.finditer(text)] if _QUOTES & {*text} else []
+    if "between" in text.lower():
+        covered += [m.span() for m in _BETWEEN.finditer(text)]
     for match in _BOUNDARY.finditer(text):
         if not any(start < match.end() and match.start() < end for start, end in covered):
             yield match

@@ -17,7 +17,7 @@ from orchestrator.routing.terms import Floats, TermIndex
 from orchestrator.routing.words import stem
 
 Rows = NDArray[np.intp]
-_SHARES_KEPT = 1 << 15
+_SHARES_KEPT = 1 << 5
 _RULINGS_KEPT = 1 << 6
 _T = TypeVar("_T", bound=Hashable)
 _KIND_NUMBERS: Final = {kind: number for number, kind in enumerate(get_args(SlotKind))}
@@ -68,21 +68,24 @@ class CardColumns:
         self._done = lru_cache(maxsize=len(Action))(self._doing)
         self._needs, self._need = _coded([(card.needs, len(card.required)) for card in cards])
         # Requests with values of the same kinds are frequent, and tools with the same needs too.
-        self._filled = lru_cache(maxsize=_SHARES_KEPT)(self._share_filled)
+        self._filled = lru_cache(maxsize=_SHARES_KEPT)(self._unknown_shares)
         self._takes = np.zeros((len(cards), len(_KIND_NUMBERS)))
         for row, card in enumerate(cards):
             self._takes[row, [_KIND_NUMBERS[kind] for kind in card.takes]] = 1.0
 
-    def name_share(self, reading: ClauseReading, rows: Rows) -> Floats:
-        """How much of each name the request says, 0 to 1; a verb that means the same is said."""
-        stems = dict.fromkeys(reading.stems, 1.0)
-        unsaid = np.ones(len(self._verb_numbers), dtype=bool)
-        for word in stems:
-            if word in self._verbs_by_stem:
-                unsaid[self._verbs_by_stem[word]] = False
-        implied = unsaid[self._verb[rows]] & self._done(reading.action)[self._purpose[rows]]
-        said = self._names.sums(stems)[rows] + self._verb_mass[rows] * implied
-        share: Floats = said / self._name_mass[rows]
+    def name_share(self, readings: Sequence[ClauseReading], rows: Rows) -> Floats:
+        """How much of each name a request says, 0 to 1; a verb that means the same is said."""
+        verb, purpose = self._verb[rows], self._purpose[rows]
+        mass, verb_mass = self._name_mass[rows], self._verb_mass[rows]
+        stems = [dict.fromkeys(reading.stems, 1.0) for reading in readings]
+        said = self._names.sums_each(stems)[:, rows]
+        for i, reading in enumerate(readings):
+            unsaid = np.ones(len(self._verb_numbers), dtype=bool)
+            for word in stems[i]:
+                if word in self._verbs_by_stem:
+                    unsaid[self._verbs_by_stem[word]] = False
+            said[i] += verb_mass * (unsaid[verb] & self._done(reading.action)[purpose])
+        share: Floats = said / mass
         return share
 
     def _doing(self, action: Action) -> NDArray[np.bool_]:
@@ -96,17 +99,20 @@ class CardColumns:
         words = dict.fromkeys(stems, 1.0)
         return -(self._names.sums(words)[rows] > 0).astype(np.float64)
 
-    def agreement(self, rule: AgreementRule, reading: ClauseReading, rows: Rows) -> Floats:
+    def agreement(
+        self, rule: AgreementRule, readings: Sequence[ClauseReading], rows: Rows
+    ) -> Floats:
         """What a rule says of each tool's purpose, given whether its own verb was used.
 
-        Of the reading, the rule is shown the action and whether it is negated.
+        Of a reading, the rule is shown the action and whether it is negated.
         """
-        verb = self._verb_numbers.get(reading.verb, -1) if reading.verb else -1
-        own = (self._verb[rows] == verb).astype(np.intp)
-        agreed: Floats = self._agreed(rule, reading.action, reading.is_negated)[
-            own, self._purpose[rows]
-        ]
-        return agreed
+        verb, purpose = self._verb[rows], self._purpose[rows]
+        agreed = []
+        for reading in readings:
+            own = verb == (self._verb_numbers.get(reading.verb, -1) if reading.verb else -1)
+            rulings = self._agreed(rule, reading.action, reading.is_negated)
+            agreed.append(rulings[own.astype(np.intp), purpose])
+        return np.stack(agreed)
 
     def _rulings(self, rule: AgreementRule, action: Action, is_negated: bool) -> Floats:
         """What a rule says of every purpose; shape (2, n_purposes), the second: its own verb."""
@@ -119,28 +125,30 @@ class CardColumns:
 
     def fit(self, known: Collection[str], slots: Iterable[Slot], rows: Rows) -> Floats:
         """The share of required inputs that can be filled, 0 to 1; 1 when nothing is required."""
-        kinds = tuple(sorted(slot.kind for slot in slots))
-        known = tuple(known)
-        codes = self._need[rows].tolist()
-        shares = {code: self._filled(code, known, kinds) for code in set(codes)}
-        return np.array([shares[code] for code in codes])
+        known, kinds = tuple(known), tuple(sorted(slot.kind for slot in slots))
+        filled, needs = self._filled(known, kinds), self._need[rows]
+        for code in set(needs[np.isnan(filled[needs])].tolist()):
+            own, required = self._needs[code]
+            filled[code] = share_filled(own, required, known=known, kinds=kinds)
+        return filled[needs]
 
-    def _share_filled(
-        self, code: int, known: tuple[str, ...], kinds: tuple[SlotKind, ...]
-    ) -> float:
-        needs, required = self._needs[code]
-        return share_filled(needs, required, known=known, kinds=kinds)
+    def _unknown_shares(self, known: tuple[str, ...], kinds: tuple[SlotKind, ...]) -> Floats:
+        """NaN for each distinct need, until a request asks for it; shape (n_needs,)."""
+        return np.full(len(self._needs), np.nan)
 
-    def slot_use(self, slots: Iterable[Slot], rows: Rows) -> Floats:
-        """The share of the request's typed values that some input of the tool takes, 0 to 1.
+    def slot_use(self, texts: Sequence[Iterable[Slot]], rows: Rows) -> Floats:
+        """The share of each text's typed values that some input of the tool takes, 0 to 1.
 
         Names and quoted words, which any text input takes, do not count; 0 when nothing counts.
+        Shape (n_texts, n_rows).
         """
-        kinds = [_KIND_NUMBERS[slot.kind] for slot in slots if slot.kind not in UNTYPED]
-        if not kinds:
-            return np.zeros(len(rows))
-        asked = np.bincount(kinds, minlength=len(_KIND_NUMBERS))
-        used: Floats = self._takes[rows] @ asked / len(kinds)
+        asked = np.zeros((len(texts), len(_KIND_NUMBERS)))
+        for text, slots in enumerate(texts):
+            for slot in slots:
+                if slot.kind not in UNTYPED:
+                    asked[text, _KIND_NUMBERS[slot.kind]] += 1
+        share: Floats = asked / np.maximum(1.0, asked.sum(axis=1, keepdims=True))
+        used: Floats = share @ self._takes[rows].T
         return used
 
 

@@ -36,15 +36,16 @@ class _Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """BM25 scores of every card for one text; arrays of shape (n_cards,).
+    """BM25 scores of every card for one text.
 
-    `total` is the weighted sum of the fields. `mass` is what a card would score that held every
+    `fields` holds those of each of FIELDS, shape (len(FIELDS), n_cards); `total`, shape (n_cards,),
+    is the weighted sum of the fields. `mass` is what a card would score that held every
     word of the text: words that no card holds weigh most, so total / mass tells how much of the
     text the catalog has words for. `known` holds how telling each word is that the catalog has in
     any form, its own or a related one.
     """
 
-    fields: Mapping[str, Floats]
+    fields: Floats
     total: Floats
     mass: float
     known: Mapping[str, float]
@@ -89,9 +90,9 @@ class EvidenceIndex:
         }
         self._text = indexes["text"]
         self._stack = TermIndex.stacked([indexes[name].index for name in FIELDS])
-        weights = self._profile.weights
-        used = (name for name in FIELDS if indexes[name].index.terms)
-        self._full = sum(float(getattr(weights, name)) for name in used)
+        self._weights = np.array([getattr(profile.weights, name) for name in FIELDS])
+        used = [bool(indexes[name].index.terms) for name in FIELDS]
+        self._full = float(self._weights[used].sum())
         self._families = _families(self._stack.terms)
         # The whole of a request and its clauses have the same words, and so have other requests.
         self._word = lru_cache(maxsize=_WORDS_KEPT)(self._look_up)
@@ -106,15 +107,11 @@ class EvidenceIndex:
         """
         words = {word: self._word(word) for word in dict.fromkeys(stems)}
         query = _with_related(words)
-        stack = self._stack.sums(query).reshape(len(FIELDS), -1)[:, : self._size]
-        fields = dict(zip(FIELDS, stack, strict=True))
-        total = np.zeros(self._size)
-        for name, scores in fields.items():
-            total += getattr(self._profile.weights, name) * scores
+        fields = self._stack.sums(query).reshape(len(FIELDS), -1)[:, : self._size]
         asked = (found.idf for word, found in words.items() if word not in values)
         mass = self._full * sum(max(0.0, idf) for idf in asked) * (self._text.k1 + 1)
         known = {w: max(_LEAST_IDF, found.idf) for w, found in words.items() if found.is_known}
-        return Evidence(fields=fields, total=total, mass=mass, known=known)
+        return Evidence(fields=fields, total=self._weights @ fields, mass=mass, known=known)
 
     def knows(self, word: str) -> bool:
         """Whether the catalog has the word, one of its family or a synonym."""

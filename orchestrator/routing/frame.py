@@ -19,6 +19,7 @@ from orchestrator.routing.words import (
     action_of_stem,
     content_stems,
     is_verb,
+    lowered,
     particle_in,
     reverses,
     stem,
@@ -53,8 +54,7 @@ _MATTER: Final = re.compile(
 # Signs that what somebody has already is meant, and not what there is.
 _OWN: Final = re.compile(
     r"\b(?:my|our|mine|ours|existing|upcoming|(?:have|had|did|do|am|are)\s+(?:i|we)"
-    r"|(?:i|we)(?:['\u2019]ve|\s+(?:have|had|did|booked|made|reserved|rented|ordered|paid|filed)))\b",
-    re.IGNORECASE,
+    r"|(?:i|we)(?:['\u2019]ve|\s+(?:have|had|did|booked|made|reserved|rented|ordered|paid|filed)))\b"
 )
 _NAMED_WITHIN: Final = 40
 """Characters in which who is told is named; later, "that" goes on about something else."""
@@ -109,7 +109,7 @@ def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
         verb=verb,
         action=action,
         objects=_objects(rest),
-        is_own=bool(_OWN.search(clause)),
+        is_own=bool(_OWN.search(lowered(clause))),
         is_negated=bool(_NEGATED.search(clause[: _start_of(verb, clause, rest)])),
     )
 
@@ -128,7 +128,7 @@ def _read_order(clause: str, order: Idiom) -> ClauseReading:
         verb=order.verb,
         action=order.action,
         objects=_objects(rest),
-        is_own=bool(_OWN.search(clause)),
+        is_own=bool(_OWN.search(lowered(clause))),
         is_negated=bool(_NEGATED.search(before)),
     )
 
@@ -220,10 +220,11 @@ def _said_verb(bare: str) -> tuple[str, Action, str] | None:
 
 def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     """The clause's verb, its class, and the text after it."""
-    words = tokens(bare[:200])
-    if not words:
+    first, following = (*tokens(" ".join(bare.split(None, 2)[:2])), "", "")[:2]
+    if not first:
         return "", Action.UNKNOWN, bare
-    first, action = words[0], action_of(words[0], particle_in(words))
+    last = bare[-8:].rsplit(None, 1)[-1].rstrip(".,;!?").lower()
+    action = action_of(first, particle_in(first, following, last))
     if reverses(first):
         return first, Action.CANCEL, _after(bare, first)
     if action is not Action.UNKNOWN or first in verbs:
@@ -232,6 +233,7 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
         return "", Action.SEARCH, bare
     if first in QUESTION_WORDS:
         return first, Action.READ, _after(bare, first)
+    words = tokens(bare[:200])
     for i, word in enumerate(words):
         following = words[i + 1] if i + 1 < len(words) else ""
         commanded = i > 0 and (words[i - 1] == "to" or following in _DETERMINERS)

@@ -4,7 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 from orchestrator.intent import Action
-from orchestrator.routing.words import action_of, stem
+from orchestrator.routing.words import action_of, lowered, stem
 
 
 class Idiom(NamedTuple):
@@ -128,7 +128,7 @@ _WORD: Final = re.compile(r"[a-z]+")
 
 def idioms_in(text: str) -> tuple[Idiom, ...]:
     """The idioms of a clause, each kind once."""
-    lower = text.lower()
+    lower = lowered(text)
     marks = _FORMS_OF.keys() & _WORD.findall(lower)
     forms = [_FORMS[i] for i in sorted({i for mark in marks for i in _FORMS_OF[mark]})]
     found = ((form, form.pattern.search(lower)) for form in forms)

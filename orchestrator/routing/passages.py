@@ -1,7 +1,6 @@
 """The words of each card in their order: what only a closer look at promising cards can tell."""
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,16 +17,14 @@ _GAP: Final = (0,) * _REACH
 
 
 class Sought(NamedTuple):
-    """One text, and the cards that are looked at for it."""
+    """One text, as far as words tell."""
 
     stems: Sequence[str]
-    """The text's words, in order."""
+    """Its words, in order."""
     values: Collection[str]
     """Those of them that belong to values: coverage does not ask for them."""
     idf: Mapping[str, float]
     """How telling each word is that the catalog knows in any form; no card need hold the others."""
-    rows: Rows
-    """Positions of the cards."""
 
 
 class Hits(NamedTuple):
@@ -38,22 +35,18 @@ class Hits(NamedTuple):
     row: NDArray[np.intp]
     """Of the card among those looked at."""
     word: NDArray[np.intp]
-    """Of the text, among its distinct words."""
+    """Of the texts, among their distinct words."""
 
 
-class _Looked(NamedTuple):
-    """Several texts laid end to end: the calls of numpy cost more than what they compute."""
+class _Words(NamedTuple):
+    """The distinct words of texts that are read together; arrays of shape (n_texts, n_words)."""
 
-    queries: tuple[tuple[str, ...], ...]
-    """The distinct words of each text."""
-    rows: Rows
-    """The looked-at cards of the first text, then those of the next."""
-    text: NDArray[np.intp]
-    """The number of the text that each of these rows is looked at for."""
-    bounds: tuple[int, ...]
-    """Where the rows of each text start, and where those of the last one end."""
-    width: int
-    """The most distinct words that a text has."""
+    numbers: Mapping[str, int]
+    """Each word's column."""
+    known: Floats
+    """How telling a word of the text is that the catalog knows; 0 for words of other texts."""
+    asked: Floats
+    """The same, 0 for values."""
 
 
 class Passages:
@@ -78,41 +71,35 @@ class Passages:
         self._spelling = Spelling(["", *self._numbers], uses.tolist(), len(cards))
         self._length = self._own_length()
 
-    def features(self, texts: Sequence[Sought]) -> list[dict[str, Floats]]:
-        """For each text each of FEATURES; arrays of shape (n_rows,), one value per card.
+    def features(self, texts: Sequence[Sought], rows: Rows) -> Floats:
+        """Each of FEATURES of each text and card, shape (len(FEATURES), n_texts, n_rows).
 
-        Texts that are scored together are read together, which costs little more than one.
+        All texts are read together: the calls of numpy cost more than what they compute.
+
+        Args:
+            texts: at least one.
+            rows: positions of the cards, ascending.
         """
-        looked = _laid_out(texts)
-        queries = looked.queries
-        weights = [
-            np.array([t.idf.get(w, 0.0) for w in q]) for t, q in zip(texts, queries, strict=True)
-        ]
-        asked = [
-            np.array([word not in text.values for word in query], dtype=bool) * weight
-            for text, query, weight in zip(texts, queries, weights, strict=True)
-        ]
-        hits = self._hits(looked)
-        own = hits.place < self._own_ends[looked.rows][hits.row]
-        held = _held(hits.row, hits.word, looked)
-        held_own = _held(hits.row[own], hits.word[own], looked)
-        near, order = _pairs(hits, looked, [t.stems for t in texts], asked)
-        spelling = self._likeness(looked)
-        found = []
-        for i, query in enumerate(queries):
-            part = slice(looked.bounds[i], looked.bounds[i + 1])
-            scale = float(weights[i].sum()) or 1.0
-            expected = float(asked[i].sum()) or 1.0
-            found.append(
-                {
-                    "coverage": held[part, : len(query)] @ asked[i] / expected,
-                    "held": held_own[part, : len(query)] @ weights[i] / scale,
-                    "near": near[part] / expected,
-                    "order": order[part] / expected,
-                    "spelling": spelling[part],
-                }
-            )
-        return found
+        words = _words_of(texts)
+        hits = self._hits(words, rows)
+        shape = (len(rows), len(words.numbers))
+        own = hits.place < self._own_ends[rows][hits.row]
+        near, order = _pairs(hits, words, [text.stems for text in texts], len(rows))
+        expected = words.asked.sum(axis=1, keepdims=True)
+        scale = words.known.sum(axis=1, keepdims=True)
+        expected[expected == 0] = 1.0
+        scale[scale == 0] = 1.0
+        held = _held(hits.row, hits.word, shape)
+        held_own = _held(hits.row[own], hits.word[own], shape)
+        return np.stack(
+            [
+                words.asked @ held.T / expected,
+                words.known @ held_own.T / scale,
+                near / expected,
+                order / expected,
+                self._likeness(texts, rows),
+            ]
+        )
 
     def _fields(self, fields: Sequence[Sequence[str]]) -> list[int]:
         numbers = self._numbers
@@ -122,151 +109,145 @@ class Passages:
             found += _GAP
         return found
 
-    def _hits(self, looked: _Looked) -> Hits:
-        place, row = _ranges(self._starts[looked.rows], self._ends[looked.rows])
-        numbers = {w: n for q in looked.queries for w in q if (n := self._numbers.get(w))}
-        # Few of the cards' words are said at all: those are found first, and then told apart.
-        said = np.zeros(len(self._numbers) + 1, dtype=np.int32)
-        said[list(numbers.values())] = np.arange(1, len(numbers) + 1)
-        said_at = said[self._words[place]]
-        found = np.flatnonzero(said_at)
-        place, row, said_at = place[found], row[found], said_at[found]
-        position = [{w: i for i, w in enumerate(query)} for query in looked.queries]
-        meant = np.array([[-1, *(own.get(w, -1) for w in numbers)] for own in position])
-        word = meant[looked.text[row], said_at]
-        own = np.flatnonzero(word >= 0)
-        return Hits(place[own], row[own], word[own])
+    def _hits(self, words: _Words, rows: Rows) -> Hits:
+        places, lengths = _ranges(self._starts[rows], self._ends[rows])
+        columns = {self._numbers[w]: i for w, i in words.numbers.items() if w in self._numbers}
+        said = np.full(len(self._numbers) + 1, -1, dtype=np.intp)
+        said[list(columns)] = list(columns.values())
+        word = said[self._words[places]]
+        # Few of the cards' words are said at all.
+        found = np.flatnonzero(word >= 0)
+        return Hits(places[found], _rows_of(lengths)[found], word[found])
 
-    def _likeness(self, looked: _Looked) -> Floats:
-        """Cosine of the letters of the text and of the name and description, 0 to 1."""
-        found = []
-        for query, start, end in zip(
-            looked.queries, looked.bounds, looked.bounds[1:], strict=False
-        ):
-            rows = looked.rows[start:end]
-            scores, size = self._spelling.scores(query)
-            place, row = _ranges(self._own_bounds[rows], self._own_bounds[rows + 1])
-            total = np.bincount(row, scores[self._own_words[place]], len(rows))
-            found.append(total / (self._length[rows] * (size or 1.0)))
-        return np.concatenate(found)
+    def _likeness(self, texts: Sequence[Sought], rows: Rows) -> Floats:
+        """Cosine of the letters of text and of name and description, 0 to 1; (n_texts, n_rows)."""
+        places, lengths = _ranges(self._own_bounds[rows], self._own_bounds[rows + 1])
+        scores, sizes = self._spelling.scores([dict.fromkeys(text.stems) for text in texts])
+        total = _summed(scores[:, self._own_words[places]], lengths)
+        likeness: Floats = total / (np.where(sizes > 0, sizes, 1.0)[:, None] * self._length[rows])
+        return likeness
 
     def _distinct_own(self) -> tuple[NDArray[np.int32], Rows]:
-        """The words of each name and description, each once, and where those of a card start."""
-        place, row = _ranges(self._starts, self._own_ends)
+        """The words of each name and description, each once, and where those of a card start.
+
+        Each card has one at least: the 0 between its fields.
+        """
+        places, lengths = _ranges(self._starts, self._own_ends)
+        row = _rows_of(lengths)
         size = len(self._numbers) + 1
-        _, first = np.unique(row * size + self._words[place], return_index=True)
+        _, first = np.unique(row * size + self._words[places], return_index=True)
         first = np.sort(first)
         counts = np.bincount(row[first], minlength=len(self._starts))
-        return self._words[place[first]], np.concatenate([[0], np.cumsum(counts)])
+        return self._words[places[first]], np.concatenate([[0], np.cumsum(counts)])
 
     def _own_length(self) -> Floats:
-        place, row = _ranges(self._own_bounds[:-1], self._own_bounds[1:])
-        squares = np.bincount(
-            row, self._spelling.squares[self._own_words[place]], len(self._starts)
-        )
-        return np.sqrt(np.maximum(squares, 1e-9))
+        squares = self._spelling.squares[self._own_words]
+        return np.sqrt(np.maximum(_summed(squares, np.diff(self._own_bounds)), 1e-9))
 
 
-def _laid_out(texts: Sequence[Sought]) -> _Looked:
-    queries = tuple(tuple(dict.fromkeys(text.stems)) for text in texts)
-    counts = [len(text.rows) for text in texts]
-    return _Looked(
-        queries=queries,
-        rows=np.concatenate([text.rows for text in texts]),
-        text=np.repeat(np.arange(len(texts)), counts),
-        bounds=(0, *accumulate(counts)),
-        width=max(map(len, queries)),
-    )
+def _words_of(texts: Sequence[Sought]) -> _Words:
+    words = dict.fromkeys(word for text in texts for word in text.stems)
+    known = np.array([[text.idf.get(word, 0.0) for word in words] for text in texts])
+    typed = np.array([[word not in text.values for word in words] for text in texts], dtype=bool)
+    return _Words({word: i for i, word in enumerate(words)}, known, known * typed)
 
 
-def _ranges(starts: Rows, ends: Rows) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Every position from each start to its end, and the number of the range it belongs to."""
+def _ranges(starts: Rows, ends: Rows) -> tuple[Rows, Rows]:
+    """Every position from each start to its end, range after range; and how many each has."""
     lengths = ends - starts
-    row = np.repeat(np.arange(len(starts)), lengths)
     before = np.cumsum(lengths) - lengths
-    return np.arange(len(row)) + (starts - before)[row], row
+    return np.arange(int(lengths.sum())) + np.repeat(starts - before, lengths), lengths
 
 
-def _held(row: NDArray[np.intp], word: NDArray[np.intp], looked: _Looked) -> Floats:
-    """1 where a card holds a word of its text, else 0; shape (rows, width)."""
-    held = np.zeros((len(looked.rows), looked.width))
+def _rows_of(lengths: Rows) -> Rows:
+    """For each position of ranges of these lengths, the number of its range."""
+    return np.repeat(np.arange(len(lengths)), lengths)
+
+
+def _summed(values: Floats, lengths: Rows) -> Floats:
+    """The sums over ranges of the last axis, none of them empty."""
+    sums: Floats = np.add.reduceat(values, np.cumsum(lengths) - lengths, axis=-1)
+    return sums
+
+
+def _held(row: NDArray[np.intp], word: NDArray[np.intp], shape: tuple[int, int]) -> Floats:
+    """1 where a card holds a word, else 0; shape (n_rows, n_words)."""
+    held = np.zeros(shape)
     held[row, word] = 1.0
     return held
 
 
-def _pairs(
-    hits: Hits, looked: _Looked, stems: Sequence[Sequence[str]], weights: Sequence[Floats]
-) -> tuple[Floats, Floats]:
-    """For each card, what the pairs weigh that it has near each other, and in the same order.
+class _Pairs(NamedTuple):
+    """Pairs of words that stand near each other in some text, numbered from 1."""
 
-    A pair is two words that stand near each other in the text; each counts once.
+    number: NDArray[np.intp]
+    """Of each pair (first word's column times n_words plus the second's), 0 where it is none."""
+    weights: Floats
+    """What each pair of a text weighs, 0 for pairs of other texts; shape (n_texts, n_pairs + 1)."""
+
+
+def _pairs(
+    hits: Hits, words: _Words, stems: Sequence[Sequence[str]], cards: int
+) -> tuple[Floats, Floats]:
+    """What the pairs weigh that each card has near each other, and in the text's order.
+
+    Both of shape (n_texts, cards). A pair is two words that stand near each other in a text; each
+    counts once.
     """
-    near, order = _pair_weights(looked, stems, weights)
-    size = looked.width
-    close_rows, close_pairs = [], []
-    next_rows, next_pairs = hits.row[:0], hits.word[:0]
+    near, order = _pairs_said(words, stems)
+    size = len(words.numbers)
+    rows, pairs, turned = [], [], []
     for step in range(1, _REACH + 1):
         apart = hits.place[step:] - hits.place[:-step]
-        same = hits.row[step:] == hits.row[:-step]
-        close = np.flatnonzero((apart <= _REACH) & same)
-        row, first, second = hits.row[close], hits.word[close], hits.word[close + step]
-        close_rows.append(row)
-        close_pairs.append(np.minimum(first, second) * size + np.maximum(first, second))
+        close = np.flatnonzero(apart <= _REACH)
+        first, second = hits.word[close], hits.word[close + step]
+        rows.append(hits.row[close])
+        pairs.append(first * size + second)
+        turned.append(second * size + first)
         if step == 1:
-            adjacent = apart[close] == 1
-            next_rows, next_pairs = row[adjacent], (first * size + second)[adjacent]
+            following = apart[close] == 1
+            next_rows, next_pairs = rows[0][following], pairs[0][following]
+    both = np.concatenate([*pairs, *turned])
     return (
-        _weigh(np.concatenate(close_rows), np.concatenate(close_pairs), near, looked),
-        _weigh(next_rows, next_pairs, order, looked),
+        _weigh(np.concatenate([*rows, *rows]), both, near, cards),
+        _weigh(next_rows, next_pairs, order, cards),
     )
 
 
-def _pair_weights(
-    looked: _Looked, stems: Sequence[Sequence[str]], weights: Sequence[Floats]
-) -> tuple[Floats, Floats]:
-    """What each pair of a text's words weighs, by nearness and by order.
-
-    Both of shape (n_texts, width * width): first word times width plus second.
-    """
-    size = looked.width
+def _pairs_said(words: _Words, stems: Sequence[Sequence[str]]) -> tuple[_Pairs, _Pairs]:
+    """The pairs of the texts, the word that was said first anywhere first; and those in order."""
+    size = len(words.numbers)
     near: dict[int, float] = {}
     order: dict[int, float] = {}
-    for text, (query, words, weight) in enumerate(zip(looked.queries, stems, weights, strict=True)):
-        number = {word: i for i, word in enumerate(query)}
-        places, worth = [number[word] for word in words], weight.tolist()
-        base = text * size * size
+    for text, said in enumerate(stems):
+        columns, worth = [words.numbers[word] for word in said], words.asked[text].tolist()
+        start = text * size * size
         for step in range(1, _REACH + 1):
-            for first, second in zip(places, places[step:], strict=False):
+            for first, second in zip(columns, columns[step:], strict=False):
                 if first == second:
                     continue
                 both = (worth[first] + worth[second]) / 2
                 low, high = (first, second) if first < second else (second, first)
-                near[base + low * size + high] = both
+                near[start + low * size + high] = both
                 if step == 1:
-                    order[base + first * size + second] = both
-    return _filled(near, len(stems), size), _filled(order, len(stems), size)
+                    order[start + first * size + second] = both
+    return _numbered(near, words), _numbered(order, words)
 
 
-def _filled(weights: Mapping[int, float], texts: int, size: int) -> Floats:
-    filled = np.zeros(texts * size * size)
-    filled[list(weights)] = list(weights.values())
-    return filled.reshape(texts, size * size)
+def _numbered(weights: Mapping[int, float], words: _Words) -> _Pairs:
+    """The pairs by their weights, each found by n_words squared times its text plus the pair."""
+    texts, size = words.asked.shape
+    text, pair = np.divmod(np.array([*weights], dtype=np.intp), max(1, size * size))
+    number = np.zeros(size * size, dtype=np.intp)
+    number[pair] = 1
+    distinct = np.flatnonzero(number)
+    number[distinct] = np.arange(1, len(distinct) + 1)
+    weighed = np.zeros((texts, len(distinct) + 1))
+    weighed[text, number[pair]] = [*weights.values()]
+    return _Pairs(number, weighed)
 
 
-def _weigh(
-    rows: NDArray[np.intp], pairs: NDArray[np.intp], weights: Floats, looked: _Looked
-) -> Floats:
-    """The sum over each card's distinct pairs."""
-    worth = np.flatnonzero(weights[looked.text[rows], pairs])
-    rows, pairs = rows[worth], pairs[worth]
-    key = rows * weights.shape[1] + pairs
-    order = np.argsort(key)
-    key = key[order]
-    fresh = np.ones(len(key), dtype=bool)
-    np.not_equal(key[1:], key[:-1], out=fresh[1:])
-    chosen = order[fresh]
-    rows, pairs = rows[chosen], pairs[chosen]
-    total: Floats = np.bincount(rows, weights[looked.text[rows], pairs], len(looked.rows)).astype(
-        np.float64, copy=False
-    )
-    return total
+def _weigh(rows: NDArray[np.intp], pairs: NDArray[np.intp], said: _Pairs, cards: int) -> Floats:
+    """The sum over each card's distinct pairs; shape (n_texts, cards)."""
+    held = _held(rows, said.number[pairs], (cards, said.weights.shape[1]))
+    return said.weights @ held.T

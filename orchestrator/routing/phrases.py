@@ -1,13 +1,15 @@
 """Date phrases: where one stands in a text, and the day it means."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 
 from dateparser.date import DateDataParser
+
+from orchestrator.routing.words import lowered
 
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
@@ -20,18 +22,24 @@ _SHORT_WEEKDAY = r"(?:mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b\.?"
 _COUNT = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _TO = r"\s*(?:-|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
 
-_PREFILTER: Final = re.compile(
-    rf"\d{{1,4}}[-/.]\d{{1,2}}[-/.]\d|\d(?:st|nd|rd|th)\b|\b(?:{_MONTH}|{_WEEKDAY}|{_SHORT_WEEKDAY}|today|tonight"
-    r"|tomorrow|yesterday|(?:day|week|month|year)s?\b)",
-    re.IGNORECASE,
-)
-_ISO = re.compile(r"(?<![\w-])(?P<iso>\d{4}-\d{2}-\d{2})(?:[T ](?=\d{2}:\d{2}))?(?![\d-])")
+_MONTH_WORDS = """
+    jan january feb february mar march apr april may jun june jul july aug august sep sept september
+    oct october nov november dec december
+"""
+_DAY_WORDS = """
+    mon monday tue tues tuesday wed wednesday thu thur thurs thursday fri friday sat saturday
+    sun sunday today tonight tomorrow yesterday day days week weeks month months year years
+"""
+_NAMED_MONTHS: Final = frozenset(_MONTH_WORDS.split())
+_DATE_WORDS: Final = _NAMED_MONTHS | {*_DAY_WORDS.split()}
+_LETTERS = re.compile(r"[a-z]+")
+_DATE_DIGITS = re.compile(r"\d[-/.]\d{1,2}[-/.]\d|\d(?:st|nd|rd|th)\b")
+_ISO = re.compile(r"(?<![\w-])(?P<iso>\d{4}-\d{2}-\d{2})(?:[t ](?=\d{2}:\d{2}))?(?![\d-])")
 _RANGE = re.compile(
     rf"\b(?P<day1>{_NTH}|{_DAY}){_TO}(?P<day2>{_NTH}|{_DAY})\s+(?:of\s+)?(?P<month>{_MONTH})"
     rf"(?:,?\s*(?P<year>\d{{4}})\b)?"
     rf"|\b(?P<month_b>{_MONTH})\s+(?P<day1_b>{_NTH}|{_DAY}){_TO}(?P<day2_b>{_NTH}|{_DAY})\b"
-    rf"(?:,?\s*(?P<year_b>\d{{4}})\b)?",
-    re.IGNORECASE,
+    rf"(?:,?\s*(?P<year_b>\d{{4}})\b)?"
 )
 _PHRASE = re.compile(
     rf"""\b(?P<dated>(?:{_NTH}|{_DAY})\s+(?:of\s+)?{_MONTH}(?:,?\s*\d{{4}}\b)?
@@ -45,7 +53,7 @@ _PHRASE = re.compile(
         |\b(?P<weekday>{_WEEKDAY})(?!\w)
         |\b(?:the\s+)?(?P<nth>{_NTH})(?=\s*(?:[,.;!?]|$|to\b|until\b|till\b|through\b|and\b|-|at\b))
     """,
-    re.IGNORECASE | re.VERBOSE,
+    re.VERBOSE,
 )
 _DAY_AND_MONTH: Final = re.compile(
     rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})"
@@ -76,28 +84,31 @@ class DatePhrase:
 
 
 def find_date_phrases(text: str, *, now: datetime | None) -> list[DatePhrase]:
-    """The date phrases of a text, in order; a text without date words costs one regex search.
+    """The date phrases of a text, in order; one without date words costs next to nothing.
 
     A range ("from the 3rd to the 6th of December") is two phrases. Days without a month are the
     next such day from `now` on, weekdays the next such weekday after `now`; the second end of a
     range is never before the first.
     """
-    if _PREFILTER.search(text) is None:
+    text = lowered(text)
+    said = _DATE_WORDS.intersection(_LETTERS.findall(text))
+    if not said and _DATE_DIGITS.search(text) is None:
         return []
     found: list[DatePhrase] = []
-    for phrase in sorted(_candidates(text, now), key=lambda p: (p.start, -p.end)):
+    for phrase in sorted(_candidates(text, said, now), key=lambda p: (p.start, -p.end)):
         if not found or phrase.start >= found[-1].end:
             found.append(phrase)
     return _ranges_in_order(text, found)
 
 
-def _candidates(text: str, now: datetime | None) -> Iterator[DatePhrase]:
+def _candidates(text: str, said: Collection[str], now: datetime | None) -> Iterator[DatePhrase]:
     for match in _ISO.finditer(text):
         day = _iso_day(match["iso"])
         if day is not None:
             yield DatePhrase(match.start("iso"), match.end("iso"), day)
-    for match in _RANGE.finditer(text):
-        yield from _range_phrases(match, now)
+    if not _NAMED_MONTHS.isdisjoint(said):
+        for match in _RANGE.finditer(text):
+            yield from _range_phrases(match, now)
     for match in _PHRASE.finditer(text):
         yield _phrase(match, now)
 
@@ -109,7 +120,7 @@ def _phrase(match: re.Match[str], now: datetime | None) -> DatePhrase:
         day = _parsed(_without_article(match["relative"]), now) if now else None
         return DatePhrase(*match.span("relative"), day)
     if match["weekday"] or match["short"]:
-        which = (match["which"] or "on").lower()
+        which = match["which"] or "on"
         day = _weekday(match["weekday"] or match["short"], which, now) if now else None
         start = match.start() if which != "on" or match["weekday"] else match.start("short")
         return DatePhrase(start, match.end(), day)
@@ -145,7 +156,7 @@ def _ranges_in_order(text: str, phrases: list[DatePhrase]) -> list[DatePhrase]:
     return phrases
 
 
-_BARE_NTH = re.compile(rf"(?:the\s+)?{_NTH}", re.IGNORECASE)
+_BARE_NTH = re.compile(rf"(?:the\s+)?{_NTH}")
 
 
 def _iso_day(text: str) -> date | None:
@@ -157,7 +168,7 @@ def _iso_day(text: str) -> date | None:
 
 def _weekday(name: str, which: str, now: datetime) -> date:
     """The next such weekday after today; "last" is the one before, "this" may be today."""
-    ahead = (_WEEKDAYS.index(name[:3].lower()) - now.weekday()) % 7
+    ahead = (_WEEKDAYS.index(name[:3]) - now.weekday()) % 7
     if which == "last":
         return now.date() + timedelta(days=ahead - 7)
     return now.date() + timedelta(days=ahead if which == "this" else ahead or 7)
@@ -184,7 +195,7 @@ def _parsed(phrase: str, now: datetime | None) -> date | None:
     if now is None and not re.search(r"\d{4}", phrase):
         return None
     base = now.date() if now else date(2000, 1, 1)
-    return _parse_cached(" ".join(phrase.lower().split()), base)
+    return _parse_cached(" ".join(phrase.split()), base)
 
 
 @lru_cache(maxsize=4096)
@@ -226,4 +237,4 @@ def _parser(base: date) -> DateDataParser:
 
 
 def _without_article(phrase: str) -> str:
-    return re.sub(r"(?i)^the\s+|['\u2019]?\s+time$", "", phrase)
+    return re.sub(r"^the\s+|['\u2019]?\s+time$", "", phrase)

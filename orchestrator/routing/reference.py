@@ -15,7 +15,7 @@ from orchestrator.routing.cards import CapabilityCard
 from orchestrator.routing.clauses import split_clauses
 from orchestrator.routing.frame import ClauseReading, read_clause
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.words import QUESTION_WORDS, content_stems, stem, tokens
+from orchestrator.routing.words import QUESTION_WORDS, content_stems, name_stems, stem, tokens
 
 _ORDINAL = (
     r"first|second|third|fourth|fifth|last|next|other|same|cheapest|best|latest|top|former|latter"
@@ -95,30 +95,29 @@ def resolve(
         found.append(clause)
     if not found:
         return []
-    following = (*(c.text for c in found[1:]), _after_in_goal(found, context, verbs))
-    return [
-        clause if not text else _foreseen(clause, read_clause(text, verbs=verbs), owner)
-        for clause, text in zip(found, following, strict=True)
-    ]
+    following = (*clauses[1:], _after_in_goal(clauses[-1], context, verbs))
+    return [_foreseen(clause, after, owner) for clause, after in zip(found, following, strict=True)]
 
 
 def _after_in_goal(
-    clauses: Sequence[ClauseReading], context: RouteContext, verbs: Collection[str]
-) -> str:
-    """The clause that follows the last of these in the goal, if that one points back."""
-    last = clauses[-1].text if clauses else ""
-    start = context.goal.find(last) if last else -1
-    rest = context.goal[start + len(last) :] if start >= 0 else ""
+    last: ClauseReading, context: RouteContext, verbs: Collection[str]
+) -> ClauseReading | None:
+    """The clause that follows this one in the goal, if it points back."""
+    start = context.goal.find(last.text) if last.text else -1
+    rest = context.goal[start + len(last.text) :] if start >= 0 else ""
     if not _POINTS.search(rest):
-        return ""
-    return next(iter(split_clauses(rest, verbs=verbs)), "")
+        return None
+    after = split_clauses(rest, verbs=verbs)
+    return read_clause(after[0], verbs=verbs) if after else None
 
 
 def _foreseen(
-    clause: ClauseReading, following: ClauseReading, owner: Callable[[str], str]
+    clause: ClauseReading, following: ClauseReading | None, owner: Callable[[str], str]
 ) -> ClauseReading:
     """The clause, told what is to be done with what it asks for: only files are shared."""
-    if following.objects or not reference_in(following.text) or not _commands(following):
+    if following is None or following.objects or not _commands(following):
+        return clause
+    if not reference_in(following.text):
         return clause
     domain = owner(following.verb)
     stems = dict.fromkeys((*clause.stems, *content_stems(domain)))
@@ -127,7 +126,7 @@ def _foreseen(
 
 def _is_bare(clause: ClauseReading, values: Iterable[Slot]) -> bool:
     """Whether nothing in the clause but its verb and values says what it is about."""
-    said = {word for slot in values for word in content_stems(slot.text)}
+    said = {word for slot in values for word in name_stems(slot.text)}
     own = {word for word in clause.stems if word not in _EMPTY and word not in said}
     return not own - {stem(clause.verb)} if _commands(clause) else not own
 
@@ -177,7 +176,7 @@ def _from_clauses(before: Iterable[ClauseReading]) -> Antecedent | None:
     for clause in before:
         if clause.reference:
             continue
-        things = tuple(word for name in clause.objects for word in content_stems(name))
+        things = tuple(word for name in clause.objects for word in name_stems(name))
         if things:
             return Antecedent(things, clause.objects, clause.stems, clause.action)
     return None

@@ -17,6 +17,7 @@ from orchestrator.routing.clauses import clause_spans, without_lead
 from orchestrator.routing.confidence import chances_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
 from orchestrator.routing.embedding import CardSimilarity
+from orchestrator.routing.fitness import fitness, signs_of
 from orchestrator.routing.frame import ClauseReading, frame_of, read_clause
 from orchestrator.routing.phrases import warm_up
 from orchestrator.routing.prerequisites import Producers
@@ -35,7 +36,7 @@ from orchestrator.routing.selection import USED, RouteContext, Selection
 from orchestrator.routing.slots import read_slots
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import STOP_WORDS, content_stems, is_verb, stem, tokens
+from orchestrator.routing.words import STOP_WORDS, is_verb, name_stems, stem, tokens
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
@@ -127,22 +128,35 @@ class Router:
         return frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
 
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
-        """How strongly the words of a text speak for the tool they fit best, 0 and up.
+        """How well the tool that fits a text best fits it, 0 to 1; see `fitness`.
 
-        Comparable between texts, unlike the scores of a selection.
+        Comparable between texts over one catalog, unlike the scores of a selection.
 
         Args:
             text: the request.
             among: the tools to consider; all when None.
         """
+        return fitness(self.fitness_signs(text, among=among))
+
+    def fitness_signs(self, text: str, *, among: Collection[str] | None = None) -> Floats:
+        """What `best_score` is read from; shape (n_tools, len(fitness.SIGNS))."""
+        reading = read_clause(text, verbs=self._vocabulary.verbs)
         slots = read_slots(text, now=None)
-        weights = self._scorer.weights(content_stems(text), slots)
-        return max((w for n, w in weights.items() if among is None or n in among), default=0.0)
+        table = self._scorer.score(reading, slots, RouteContext())
+        weights = self._scorer.weights(reading.stems, slots)
+        tools = table.names if among is None else among
+        return signs_of(
+            reading,
+            slots,
+            table=table,
+            weights={name: weights[name] for name in tools if name in weights},
+            cards=self._by_name,
+        )
 
     def fits(self, text: str) -> bool:
         """Whether any tool of the catalog can do what the text asks."""
         slots = read_slots(text, now=None)
-        names = {word for s in slots if s.kind == "name" for word in content_stems(s.text)}
+        names = {word for s in slots if s.kind == "name" for word in name_stems(s.text)}
         stems = self._read_clause(text, slots, mend=True).stems
         said = [word for word in stems if word not in names or self._scorer.knows(word)]
         strength = self._scorer.strength(said, slots)
@@ -165,7 +179,7 @@ class Router:
             return True
         if any(not word.islower() for word in reading.objects):
             return True
-        objects = [word for name in reading.objects for word in content_stems(name)]
+        objects = [word for name in reading.objects for word in name_stems(name)]
         return not objects or any(self._scorer.knows(word) for word in objects)
 
     def _is_vague(self, verb: str) -> bool:
@@ -294,7 +308,7 @@ class Router:
     ) -> ClauseReading:
         """One clause; `mend`, or if it says nothing that is known: its slips read as meant."""
         read = read_clause(clause, verbs=self._vocabulary.verbs)
-        things = [word for name in read.objects for word in content_stems(name)]
+        things = [word for name in read.objects for word in name_stems(name)]
         told = not things or any(self._scorer.knows(word) for word in things)
         if told and read.action is not Action.UNKNOWN and not mend:
             return read

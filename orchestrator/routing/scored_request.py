@@ -97,15 +97,17 @@ def merged(reading: ScoredRequest) -> list[tuple[str, float]]:
         best: dict[str, float] = {}
         for part in reading.parts:
             for name, score in _relative(part).items():
-                best[name] = max(score, best.get(name, 0.0))
+                if score > best.get(name, 0.0):
+                    best[name] = score
         for name, score in best.items():
             scores[name] = scores.get(name, 0.0) + score
-    return [(name, -low) for low, name in sorted((-score, name) for name, score in scores.items())]
+    order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
+    return [(name, scores[name]) for name in order]
 
 
 def _relative(table: ScoreTable) -> dict[str, float]:
     top = max(float(table.fused[0]), 1e-9) if len(table.fused) else 1.0
-    return {n: s / top for n, s in zip(table.names, table.fused.tolist(), strict=True)}
+    return dict(zip(table.names, (table.fused / top).tolist(), strict=True))
 
 
 def in_order(chosen: Sequence[str], winners: Sequence[str]) -> tuple[str, ...]:

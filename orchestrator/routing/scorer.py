@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.intent import Slot
 from orchestrator.routing.agreement import action_agreement, effect_agreement
@@ -21,7 +21,7 @@ from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, content_stems, stem
+from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, name_stems, stem
 
 FEATURES: Final = (
     *FIELDS,
@@ -38,7 +38,11 @@ FEATURES: Final = (
     "embedding",
     "learned",
 )
-_SHORTLIST = 64
+_NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
+_PASSAGES: Final = slice(len(FIELDS), len(FIELDS) + len(PASSAGE_FEATURES))
+_DIGITS = 12
+"""Decimal places of a score: equal cards stay equal, in whatever order features are summed."""
+_SHORTLIST = 40
 _NEAREST = 16
 """So many of the cards that an embedder finds nearest are looked at, whatever words they share."""
 _REFERENCE: Final = stem("reference")
@@ -113,53 +117,41 @@ class Scorer:
     ) -> list[ScoreTable]:
         """The feature table of each text over its most promising candidates.
 
-        `check` is called after each text that was looked up, and may raise to stop.
+        The candidates of all texts are read together. `check` is called after each text that was
+        looked up, and may raise to stop.
         """
-        sought = []
+        found: list[Evidence] = []
         for text in texts:
-            sought.append(self._sought(text))
+            found.append(self._index.find(text.reading.stems, values=value_stems(text.slots)))
             check()
-        if not sought:
+        if not texts:
             return []
-        passages = self._passages.features([found for found, _ in sought])
+        candidates = self._candidates(texts, found)
+        looked = np.flatnonzero(candidates.any(axis=0))
+        features = self._features(texts, found, looked)
+        fused = np.tensordot(self._weights, features, 1).round(_DIGITS)
+        fused[~candidates[:, looked]] = -np.inf
+        orders = np.argsort(-fused, axis=1, kind="stable")
+        counts = candidates.sum(axis=1).tolist()
+        names = [self._names[i] for i in looked.tolist()]
         return [
-            self._table(text, found.rows, evidence, features)
-            for text, (found, evidence), features in zip(texts, sought, passages, strict=True)
+            _table(names, features[:, i], fused[i], orders[i, : counts[i]], evidence.peak)
+            for i, evidence in enumerate(found)
         ]
 
-    def _sought(self, text: Scored) -> tuple[Sought, Evidence]:
-        """What the words of a text say, and the candidates that deserve a closer look."""
-        stems, slots = text.reading.stems, text.slots
-        evidence = self._index.find(stems, values=value_stems(slots))
-        rows = self._shortlist(evidence, text.context)
-        if text.near is not None:
-            rows = np.union1d(rows, np.argsort(-text.near, kind="stable")[:_NEAREST])
-        if _REFERENCE not in stems:
-            rows = rows[~self._probes[rows]]
-        # What is counted, in "5 heads of 10 tosses", is as telling as any noun.
-        told = value_stems(slot for slot in slots if slot.kind != "quantity")
-        return Sought(stems, told, evidence.known, rows), evidence
-
-    def _table(
-        self, text: Scored, rows: Rows, evidence: Evidence, passages: Mapping[str, Floats]
-    ) -> ScoreTable:
-        near = text.near
-        features = {
-            **self._word_features(evidence, rows),
-            **passages,
-            **self._card_features(rows, text.reading, text.slots, text.context),
-            "embedding": np.zeros(len(rows)) if near is None else closeness(near)[rows],
-        }
-        table = np.concatenate([features[name] for name in FEATURES]).reshape(len(FEATURES), -1)
-        fused = self._weights @ table
-        order = np.lexsort((rows, -fused))
-        table = table[:, order]
-        return ScoreTable(
-            names=tuple([self._names[i] for i in rows[order].tolist()]),
-            features=dict(zip(FEATURES, table, strict=True)),
-            fused=fused[order],
-            strength=evidence.peak,
-        )
+    def _features(self, texts: Sequence[Scored], found: Sequence[Evidence], rows: Rows) -> Floats:
+        """Every feature of each text and card; shape (len(FEATURES), n_texts, n_rows)."""
+        features = np.zeros((len(FEATURES), len(texts), len(rows)))
+        sought = []
+        for i, (text, evidence) in enumerate(zip(texts, found, strict=True)):
+            # Scaled so that their weighted sum is 1 for the best card.
+            scale = float(evidence.total.max(initial=0.0)) or 1.0
+            features[: len(FIELDS), i] = evidence.fields[:, rows] / scale
+            sought.append(Sought(text.reading.stems, _told(text.slots), evidence.known))
+        features[_PASSAGES] = self._passages.features(sought, rows)
+        for name, values in self._card_features(texts, rows).items():
+            features[_NUMBERS[name]] = values
+        return features
 
     def knows(self, word: str) -> bool:
         """Whether the catalog has a stem, one of its family or a synonym."""
@@ -174,45 +166,87 @@ class Scorer:
         """The strongest evidence of the words for any card."""
         return self._index.find(stems, values=value_stems(slots)).peak
 
-    def _shortlist(self, evidence: Evidence, context: RouteContext) -> Rows:
-        """Positions of the cards worth a closer look, in catalog order."""
-        rough = evidence.total
-        if context.domains:
-            lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
-            rough = rough + lift * self._own(context)[self._columns.domain]
-        found = np.flatnonzero(rough > 0)
-        if len(found) > _SHORTLIST:
-            found = found[np.argpartition(-rough[found], _SHORTLIST)[:_SHORTLIST]]
-        return np.sort(found)
+    def _candidates(self, texts: Sequence[Scored], found: Sequence[Evidence]) -> NDArray[np.bool_]:
+        """The cards that deserve a closer look for each text; shape (n_texts, n_cards)."""
+        rough = np.stack([evidence.total for evidence in found])
+        for row, text in zip(rough, texts, strict=True):
+            if text.context.domains:
+                lift = self._profile.weights.agent * float(row.max(initial=0.0)) or 1.0
+                row += lift * self._own(text.context)[self._columns.domain]
+        candidates = rough > 0
+        if len(self._names) > _SHORTLIST:
+            best = np.argpartition(-rough, _SHORTLIST, axis=1)[:, :_SHORTLIST]
+            is_best = np.zeros_like(candidates)
+            np.put_along_axis(is_best, best, True, axis=1)
+            candidates &= is_best
+        for row, text in zip(candidates, texts, strict=True):
+            if text.near is not None:
+                row[np.argsort(-text.near, kind="stable")[:_NEAREST]] = True
+            if _REFERENCE not in text.reading.stems:
+                row[self._probes] = False
+        return candidates
 
-    def _word_features(self, evidence: Evidence, rows: Rows) -> dict[str, Floats]:
-        """The evidence fields, scaled so that their weighted sum is 1 for the best card."""
-        scale = float(evidence.total.max(initial=0.0)) or 1.0
-        return {name: scores[rows] / scale for name, scores in evidence.fields.items()}
+    def _card_features(self, texts: Sequence[Scored], rows: Rows) -> dict[str, Floats]:
+        """What is worth computing for promising cards only; arrays of shape (n_texts, n_rows).
 
-    def _card_features(
-        self, rows: Rows, reading: ClauseReading, slots: Sequence[Slot], context: RouteContext
-    ) -> dict[str, Floats]:
-        """What is worth computing for promising cards only."""
-        columns, zeros = self._columns, np.zeros(len(rows))
-        domains = self._vocabulary.domain_array(reading.stems)
-        strongest = float(domains.max(initial=0.0)) or 1.0
-        return {
-            "name": columns.name_share(reading, rows),
-            "domain": domains[columns.domain[rows]] / strongest,
-            "action": columns.agreement(action_agreement, reading, rows),
-            "effect": columns.agreement(effect_agreement, reading, rows),
-            "fit": columns.fit(context.known, slots, rows),
-            "slots": columns.slot_use(slots, rows),
-            "agent": self._own(context)[columns.domain[rows]] if context.domains else zeros,
-            "negated": columns.naming(reading.unwanted, rows),
-            "own": self._shows_own[rows] * _ownership(reading, slots),
+        What is 0 for every card is left out.
+        """
+        columns = self._columns
+        readings = [text.reading for text in texts]
+        domain = columns.domain[rows]
+        own = np.array([_ownership(text.reading, text.slots) for text in texts])
+        features = {
+            "name": columns.name_share(readings, rows),
+            "domain": self._domain_shares(readings)[:, domain],
+            "action": columns.agreement(action_agreement, readings, rows),
+            "effect": columns.agreement(effect_agreement, readings, rows),
+            "fit": np.stack([columns.fit(t.context.known, t.slots, rows) for t in texts]),
+            "slots": columns.slot_use([text.slots for text in texts], rows),
+            "own": np.outer(own, self._shows_own[rows]),
             "learned": self._learned[rows],
         }
+        if any(text.context.domains for text in texts):
+            features["agent"] = np.stack([self._own(text.context) for text in texts])[:, domain]
+        if any(reading.unwanted for reading in readings):
+            features["negated"] = np.stack([columns.naming(r.unwanted, rows) for r in readings])
+        if texts[0].near is not None:
+            features["embedding"] = np.stack([_closeness(text.near, rows) for text in texts])
+        return features
+
+    def _domain_shares(self, readings: Iterable[ClauseReading]) -> Floats:
+        """How strongly the words speak for each domain, 1 for the best; (n_texts, n_domains)."""
+        domains = self._vocabulary.domain_array(reading.stems for reading in readings)
+        strongest = domains.max(axis=1, initial=0.0, keepdims=True)
+        shares: Floats = domains / np.where(strongest > 0, strongest, 1.0)
+        return shares
 
     def _own(self, context: RouteContext) -> Floats:
         """1 for each domain that is the agent's own, else 0; shape (n_domains,)."""
         return np.array([float(d in context.domains) for d in self._vocabulary.domains])
+
+
+def _table(
+    names: Sequence[str], features: Floats, fused: Floats, order: Rows, strength: float
+) -> ScoreTable:
+    """The candidates of one text, best first; of equals, the first of the catalog.
+
+    Args:
+        names: of the cards looked at.
+        features: of these cards, shape (len(FEATURES), n_names).
+        fused: their weighted sums, shape (n_names,).
+        order: those that are the text's candidates, best first.
+        strength: see `ScoreTable`.
+    """
+    return ScoreTable(
+        names=tuple([names[i] for i in order.tolist()]),
+        features=dict(zip(FEATURES, features[:, order], strict=True)),
+        fused=fused[order],
+        strength=strength,
+    )
+
+
+def _closeness(near: Floats | None, rows: Rows) -> Floats:
+    return np.zeros(len(rows)) if near is None else closeness(near)[rows]
 
 
 def _ownership(reading: ClauseReading, slots: Iterable[Slot]) -> float:
@@ -222,13 +256,14 @@ def _ownership(reading: ClauseReading, slots: Iterable[Slot]) -> float:
     return 1.0 if reading.is_own else -1.0
 
 
+def _told(slots: Iterable[Slot]) -> frozenset[str]:
+    """The values that no card need hold.
+
+    What is counted, in "5 heads of 10 tosses", is as telling as any noun.
+    """
+    return value_stems(slot for slot in slots if slot.kind != "quantity")
+
+
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:
     """Stems of the words that are values; names and quoted words may say what is asked."""
-    typed = (slot.text for slot in slots if slot.kind not in UNTYPED)
-    return frozenset(word for text in typed for word in _stems(text))
-
-
-@lru_cache(maxsize=1 << 12)
-def _stems(value: str) -> tuple[str, ...]:
-    """The whole of a request and its clauses share their values."""
-    return tuple(content_stems(value))
+    return frozenset(w for slot in slots if slot.kind not in UNTYPED for w in name_stems(slot.text))

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.intent import Slot, SlotKind
 from orchestrator.routing.phrases import find_date_phrases
-from orchestrator.routing.words import STOP_WORDS, is_verb
+from orchestrator.routing.words import STOP_WORDS, is_verb, lowered
 
 _COUNTED = """
     zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
@@ -44,6 +44,7 @@ _NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 _QUOTED = re.compile(
     r"\"([^\"]+)\"|“([^”]+)”|(?<![^\s(:,])'([^']{1,200})'(?![^\s.,;:!?)])|`([^`]+)`"
 )
+_QUOTES: Final = frozenset("\"“'`")
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _URL = re.compile(
     r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>)]+[^\s\"'<>).,;:!?]|(?<![\w.])/(?:[\w.-]+/)+[\w.-]*"
@@ -58,9 +59,9 @@ _ADDRESSES: Final[tuple[tuple[SlotKind, re.Pattern[str], str], ...]] = (
 _DIGIT = re.compile(r"\d")
 _TIME = re.compile(
     r"(?<![\d:.-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?(?:\s*(?P<ap>[ap])\.?m\b\.?)?"
-    r"|(?P<h12>1[0-2]|0?[1-9])\s*(?P<ap12>[ap])\.?m\b\.?|\b(?P<named>noon|midnight)\b)(?![\d:])",
-    re.IGNORECASE,
+    r"|(?P<h12>1[0-2]|0?[1-9])\s*(?P<ap12>[ap])\.?m\b\.?|\b(?P<named>noon|midnight)\b)(?![\d:])"
 )
+_TIME_MARKS: Final = (":", "am", "pm", "a.m", "p.m", "noon", "midnight")
 _MONEY = re.compile(
     rf"(?P<symbol>[€$£¥₹])\s?(?P<a>{_NUM})(?P<ka>\s?[kK]\b)?(?:\s?(?P<codea>[A-Z]{{3}})\b)?"
     rf"|(?<![\w.,-])(?P<b>{_NUM})(?P<kb>[kK])?\s?(?:(?P<symbolb>[€$£¥₹])|(?P<codeb>[A-Za-z]{{3,7}})\b)"
@@ -73,17 +74,15 @@ _IDENTIFIER = re.compile(
 _NUMBERED = re.compile(
     r"\b(?:id|number|no\.?|code|reference|ref|order|booking|reservation|invoice|ticket|account|case"
     r"|flight|trip|report|payment|transaction)\s+(?:is\s+|with\s+)?(?:id\s+|number\s+|no\.?\s+)?"
-    r"(?P<n>\d{3,})\b(?![.,:/-]\d)",
-    re.IGNORECASE,
+    r"(?P<n>\d{3,})\b(?![.,:/-]\d)"
 )
 _NOT_IDENTIFIER = re.compile(
     r"\d+(?:\.\d+)?[a-zA-Z]{1,3}\d?|\d+(?:st|nd|rd|th)|\d+-[a-z]+(?:-[a-z]+)*"
 )
 _FILE_NAME = re.compile(r"\b[\w-]+\.[A-Za-z][A-Za-z0-9]{1,4}\b")
 _QUANTITY = re.compile(
-    rf"(?<![\w.,:/-])(?P<n>{_NUM}|(?:{_NUMBER_WORD})\b)(?P<pct>\s?%|°\s?[CF]?\b)?"
-    rf"(?:(?P<glued>[a-zA-Z]{{1,3}}\d?)\b|(?:\s+|-)(?P<noun>[a-z]{{2,}})\b)?(?![\d:])",
-    re.IGNORECASE,
+    rf"(?<![\w.,:/-])(?P<n>{_NUM}|(?:{_NUMBER_WORD})\b)(?P<pct>\s?%|°\s?[cf]?\b)?"
+    rf"(?:(?P<glued>[a-z]{{1,3}}\d?)\b|(?:\s+|-)(?P<noun>[a-z]{{2,}})\b)?(?![\d:])"
 )
 _CAP = r"[A-ZÀ-ÖØ-Þ][\w'\u2019À-ÿ]*(?:[.&-][A-ZÀ-ÖØ-Þ][\w'\u2019]*)*\.?"
 _LINK = r"(?:de|del|della|da|do|dos|du|der|den|di|la|le|las|los|el|of|the|van|von|am|an|sur)"
@@ -92,7 +91,7 @@ _LOWER_PLACE = re.compile(
     r"\b(?P<prep>from|in|near|to)\s+"
     r"(?P<place>(?:(?:new|san|los|las|saint|santa|el|la|rio de|hong|tel|abu|cape)\s)?[a-z]{3,})\b"
 )
-_PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b", re.IGNORECASE)
+_PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b")
 _HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
 _LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)$")
 
@@ -164,7 +163,7 @@ def _finders(now: datetime | None) -> tuple[Callable[[str], Iterator[_Found]], .
 
 
 def _quoted(text: str) -> Iterator[_Found]:
-    for match in _QUOTED.finditer(text):
+    for match in _QUOTED.finditer(text) if _QUOTES & {*text} else ():
         inner = next(g for g in match.groups() if g)
         kind: SlotKind = "identifier" if _is_identifier(inner) else "quoted"
         yield _Found(kind, inner, *match.span())
@@ -184,9 +183,12 @@ def _dates(text: str, now: datetime | None) -> Iterator[_Found]:
 
 
 def _times(text: str) -> Iterator[_Found]:
-    for match in _TIME.finditer(text):
+    low = lowered(text)
+    if not any(mark in low for mark in _TIME_MARKS):
+        return
+    for match in _TIME.finditer(low):
         if match["named"]:
-            value = "12:00" if match["named"].lower() == "noon" else "00:00"
+            value = "12:00" if match["named"] == "noon" else "00:00"
         else:
             value = _clock(match["h"] or match["h12"], match["m"], match["ap"] or match["ap12"])
         yield _Found("time", value, *match.span())
@@ -196,7 +198,7 @@ def _clock(hour: str, minute: str | None, half: str | None) -> str:
     """HH:MM of the 24 hour clock; `half` is a or p."""
     h = int(hour)
     if half and h <= 12:
-        h = h % 12 + (12 if half.lower() == "p" else 0)
+        h = h % 12 + (12 if half == "p" else 0)
     return f"{h:02d}:{minute or '00'}"
 
 
@@ -232,7 +234,7 @@ def _identifiers(text: str) -> Iterator[_Found]:
         for match in _IDENTIFIER.finditer(text):
             if _is_identifier(match.group()):
                 yield _Found("identifier", match.group(), *match.span())
-        for match in _NUMBERED.finditer(text):
+        for match in _NUMBERED.finditer(lowered(text)):
             yield _Found("identifier", match["n"], *match.span("n"))
     if "." in text:
         for match in _FILE_NAME.finditer(text):
@@ -244,24 +246,24 @@ def _is_identifier(token: str) -> bool:
 
 
 def _quantities(text: str) -> Iterator[_Found]:
-    for match in _QUANTITY.finditer(text):
+    for match in _QUANTITY.finditer(lowered(text)):
         unit = match["glued"] or match["noun"]
-        if match["n"].lower() == "one" and (unit is None or unit.lower() in _NO_UNIT):
+        if match["n"] == "one" and (unit is None or unit in _NO_UNIT):
             continue
-        value = _NUMBER_WORDS.get(match["n"].lower())
+        value = _NUMBER_WORDS.get(match["n"])
         number = value if value is not None else _plain(float(match["n"].replace(",", "")))
         if match["pct"]:
-            yield _Found("quantity", number, match.start(), match.end("pct"), match["pct"].strip())
-        elif unit is None or unit.lower() in _NO_UNIT:
+            sign = text[slice(*match.span("pct"))].strip()
+            yield _Found("quantity", number, match.start(), match.end("pct"), sign)
+        elif unit is None or unit in _NO_UNIT:
             yield _Found("quantity", number, match.start(), match.end("n"))
         else:
-            yield _Found("quantity", number, match.start(), match.end(), unit.lower())
+            yield _Found("quantity", number, match.start(), match.end(), unit)
 
 
 def _people(text: str) -> Iterator[_Found]:
-    for match in _PERSON.finditer(text):
-        start = match.start() + (len(match.group()) - len(match.group().lstrip()))
-        yield _Found("name", match["who"], start, match.end())
+    for match in _PERSON.finditer(lowered(text)):
+        yield _Found("name", text[slice(*match.span("who"))], *match.span())
     if "#" in text or "@" in text:
         for match in _HANDLE.finditer(text):
             yield _Found("name", match.group(), *match.span())

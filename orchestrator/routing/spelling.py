@@ -47,16 +47,27 @@ class Spelling:
         self._like = lru_cache(maxsize=_WORDS_KEPT)(self._compare)
         self.squares = np.array([sum(idf[p] ** 2 for p in found) for found in cut])
 
-    def scores(self, words: Iterable[str]) -> tuple[Floats, float]:
-        """For each word of the vocabulary the product with these words, and their own length."""
-        found = [self._like(word) for word in words]
-        if not found:
-            return np.zeros(len(self.squares)), 0.0
-        rows = np.concatenate([like.rows for like in found])
-        products = np.concatenate([like.products for like in found])
-        length = math.sqrt(sum(like.square for like in found))
-        scores: Floats = np.bincount(rows, products, len(self.squares)).astype(np.float64)
-        return scores, length
+    def scores(self, texts: Sequence[Iterable[str]]) -> tuple[Floats, Floats]:
+        """For each word of the vocabulary its product with each text's words; and their lengths.
+
+        Shapes (n_texts, n_words) and (n_texts,). A text without words is of length 0.
+        """
+        size = len(self.squares)
+        rows, products, squares = [], [], []
+        for i, words in enumerate(texts):
+            found = [self._like(word) for word in words]
+            squares.append(sum(like.square for like in found))
+            if found:
+                own = np.concatenate([like.rows for like in found])
+                rows.append(own + i * size if i else own)
+                products.extend([like.products for like in found])
+        lengths = np.sqrt(squares)
+        if not rows:
+            return np.zeros((len(texts), size)), lengths
+        scores: Floats = np.bincount(
+            np.concatenate(rows), np.concatenate(products), len(texts) * size
+        ).astype(np.float64, copy=False)
+        return scores.reshape(len(texts), size), lengths
 
     def _compare(self, word: str) -> _Like:
         own = {piece: self._idf[piece] for piece in pieces(word) if piece in self._idf}

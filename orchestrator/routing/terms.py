@@ -1,6 +1,7 @@
 """Sparse sums over terms: which rows a term adds to, and how much."""
 
 from collections.abc import KeysView, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
+_TERMS_KEPT = 1 << 12
 
 
 class TermIndex:
@@ -31,6 +33,8 @@ class TermIndex:
         self.weights = weights
         self._numbers = {term: number for number, term in enumerate(terms)}
         self._bounds: list[int] = [0, *np.cumsum(counts).tolist()]
+        # The words of a request come again in its clauses, and common ones in the next request.
+        self._postings = lru_cache(maxsize=_TERMS_KEPT)(self._find)
 
     @classmethod
     def of(cls, entries: Sequence[Mapping[str, float]]) -> "TermIndex":
@@ -81,20 +85,40 @@ class TermIndex:
 
     def sums(self, query: Mapping[str, float]) -> Floats:
         """For each row, the weights of the query's terms times the query's own; shape (size,)."""
-        rows, weights = [], []
-        for term, weight in query.items():
-            number = self._numbers.get(term)
-            if number is not None:
-                start, end = self._bounds[number], self._bounds[number + 1]
-                rows.append(self.rows[start:end])
-                added = self.weights[start:end]
-                weights.append(added if weight == 1 else weight * added)
-        if not rows:
-            return np.zeros(self.size)
-        total: Floats = np.bincount(
-            np.concatenate(rows), np.concatenate(weights), self.size
-        ).astype(np.float64, copy=False)
+        total: Floats = self.sums_each([query])[0]
         return total
+
+    def sums_each(self, queries: Sequence[Mapping[str, float]]) -> Floats:
+        """The sums of several queries; shape (n_queries, size)."""
+        rows, weights = [], []
+        for number, query in enumerate(queries):
+            own, added = self._gathered(query)
+            rows.append(own + number * self.size if number else own)
+            weights.append(added)
+        total: Floats = np.bincount(
+            np.concatenate(rows), np.concatenate(weights), len(queries) * self.size
+        ).astype(np.float64, copy=False)
+        return total.reshape(len(queries), self.size)
+
+    def _gathered(self, query: Mapping[str, float]) -> tuple[Positions, Floats]:
+        """What each term of a query adds, and to which row; a row may come several times."""
+        found = [(p, w) for term, w in query.items() if (p := self._postings(term)) is not None]
+        if not found:
+            return self.rows[:0], self.weights[:0]
+        rows = np.concatenate([own for (own, _), _ in found])
+        weights = np.concatenate([added for (_, added), _ in found])
+        factors = [factor for _, factor in found]
+        if factors.count(1.0) < len(factors):
+            weights = weights * np.repeat(factors, [len(own) for (own, _), _ in found])
+        return rows, weights
+
+    def _find(self, term: str) -> tuple[Positions, Floats] | None:
+        """The rows that hold a term, and with what weight."""
+        number = self._numbers.get(term)
+        if number is None:
+            return None
+        own = slice(self._bounds[number], self._bounds[number + 1])
+        return self.rows[own], self.weights[own]
 
 
 def _sorted(

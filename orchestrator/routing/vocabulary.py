@@ -50,21 +50,21 @@ class CatalogVocabulary:
         found |= {self._slips[word]} if word in self._slips else set()
         return found.pop() if len(found) == 1 else ""
 
-    def domain_array(self, stems: Iterable[str]) -> Floats:
-        """How strongly the words speak for each of `domains`; shape (n_domains,).
+    def domain_array(self, texts: Iterable[Iterable[str]]) -> Floats:
+        """How strongly each text's words speak for each of `domains`; (n_texts, n_domains).
 
         A word counts the more, the fewer domains use it; repeats count once.
         """
-        return self._index.sums(dict.fromkeys(stems, 1.0))
+        return self._index.sums_each([dict.fromkeys(stems, 1.0) for stems in texts])
 
     def domain_scores(self, stems: Iterable[str]) -> dict[str, float]:
         """The same by the domain's name, 0 left out."""
-        scores = self.domain_array(stems)
+        scores = self.domain_array([stems])[0]
         return {self.domains[i]: float(scores[i]) for i in np.flatnonzero(scores)}
 
     def best_domain(self, stems: Iterable[str]) -> tuple[str | None, float]:
         """The domain the words speak for most, and its share of all that was said, 0 to 1."""
-        scores = self.domain_array(stems)
+        scores = self.domain_array([stems])[0]
         whole = float(scores.sum())
         if not whole:
             return None, 0.0

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orchestrator.testing.arguments import make_arguments, make_up_person
     from orchestrator.testing.driving import Decide, approve, eventually, run_to_end
-    from orchestrator.testing.fakes import fake_leg, fake_tool, states_of
+    from orchestrator.testing.fakes import (
+        fake_leg,
+        fake_obligation,
+        fake_selection,
+        fake_tool,
+        states_of,
+    )
     from orchestrator.testing.installation import (
         QUICK,
         Installation,
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "arguments": ("make_arguments", "make_up_person"),
     "driving": ("Decide", "approve", "eventually", "run_to_end"),
-    "fakes": ("fake_leg", "fake_tool", "states_of"),
+    "fakes": ("fake_leg", "fake_obligation", "fake_selection", "fake_tool", "states_of"),
     "installation": ("QUICK", "Installation", "installed", "installed_in_background"),
     "leftovers": ("Leftover", "assert_nothing_left", "find_leftovers"),
     "memory": ("MadeUpSecrets", "MemoryGrants", "MemoryPii", "MemorySecrets"),
@@ -52,6 +58,8 @@ __all__ = [
     "assert_nothing_left",
     "eventually",
     "fake_leg",
+    "fake_obligation",
+    "fake_selection",
     "fake_tool",
     "find_leftovers",
     "installed",

@@ -1,12 +1,17 @@
-"""Tools and legs as a test makes them up, and what it reads from a ledger."""
+"""What a test makes up (tools, legs, selections, obligations), and what it reads from a ledger."""
 
 from collections.abc import Iterable
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.intent import IntentFrame
 from orchestrator.planning.decision import AgentProfile, LegPlan
 from orchestrator.record import JsonObject
-from orchestrator.saga import Ledger
+from orchestrator.routing.selection import Band, Selection
+from orchestrator.saga import Ledger, Obligation
+
+_WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def fake_tool(
@@ -83,6 +88,48 @@ def fake_leg(
         agent=agent or AgentProfile(name=leg_id),
         depends_on=tuple(after),
     )
+
+
+def fake_selection(
+    *tools: str, catalog_size: int, band: Band = "crisp", reason: str = "scripted"
+) -> Selection:
+    """The tools that a router forwards at one step, all of them asked for."""
+    return Selection(
+        tools=tools,
+        k=len(tools),
+        band=band,
+        reason=reason,
+        frame=IntentFrame(),
+        catalog_size=catalog_size,
+    )
+
+
+def fake_obligation(call_id: str = "m.1-leg.1", **stated: Any) -> Obligation:
+    """What a call of `book`, undone by `cancel`, has left, or may have: it is intended.
+
+    ```python
+    fake_obligation(state=ObligationState.COMMITTED, response={"booking_id": "b1"})
+    fake_obligation("trip.2-car.7", tool="rent_car", cancel_tool=None)
+    ```
+
+    Args:
+        call_id: of mission, leg and step.
+        stated: fields that are otherwise.
+    """
+    mission_id, leg_id, _ = call_id.split(".")
+    fields = {
+        "obligation_id": call_id,
+        "mission_id": mission_id,
+        "leg_id": leg_id,
+        "tool": "book",
+        "cancel_tool": "cancel",
+        "catalog_digest": "d",
+        "arguments": {},
+        "idempotency_key": call_id,
+        "written_at": _WRITTEN,
+        "deadline": _WRITTEN,
+    }
+    return Obligation.model_validate({**fields, **stated})
 
 
 def states_of(ledger: Ledger) -> dict[str, str]:

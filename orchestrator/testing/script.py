@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.intent import IntentFrame
 from orchestrator.planning.decision import (
     AgentProfile,
     CallTool,
@@ -18,6 +17,7 @@ from orchestrator.planning.decision import (
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.testing.fakes import fake_selection
 
 LEG = "1-script"
 """The id of a script's one leg."""
@@ -80,12 +80,5 @@ class ScriptedRouter(Router):
         return self._usual(self._whole).route(text, context, now=now)
 
     def _named(self, names: list[str]) -> Selection:
-        tools = tuple(name for name in names if name in self._whole.tools)
-        return Selection(
-            tools=tools,
-            k=len(tools),
-            band="crisp",
-            reason="a script names them",
-            frame=IntentFrame(),
-            catalog_size=len(self._whole),
-        )
+        tools = [name for name in names if name in self._whole.tools]
+        return fake_selection(*tools, catalog_size=len(self._whole), reason="a script names them")

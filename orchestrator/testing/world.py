@@ -36,7 +36,6 @@ from orchestrator.contracts import (
     UndoInput,
 )
 from orchestrator.errors import CatalogNotFound
-from orchestrator.intent import IntentFrame
 from orchestrator.outcome import ToolOutcome
 from orchestrator.planning.decision import (
     Finish,
@@ -49,6 +48,7 @@ from orchestrator.planning.decision import (
 from orchestrator.record import Record
 from orchestrator.routing.selection import Selection
 from orchestrator.saga import Obligation, UndoOutcome
+from orchestrator.testing.fakes import fake_selection
 from orchestrator.testing.memory import MemoryGrants, MemoryPii, MemorySecrets
 
 DecideStep = StepDecision | Callable[[StepContext], StepDecision]
@@ -73,11 +73,27 @@ class FakeCall:
 
 
 class Hold:
-    """Keeps an activity from answering, so that a test can act while it is on its way."""
+    """Keeps an activity from answering, so that a test can act while it is on its way.
+
+    ```python
+    booking = world.hold(contracts.INVOKE_TOOL, "book_flight")
+    ...                                                           # start a mission
+    async with booking:                                           # once it is on its way
+        ...                                                       # for instance, cancel
+    ```
+    """
 
     def __init__(self) -> None:
         self._reached = asyncio.Event()
         self._released = asyncio.Event()
+
+    async def __aenter__(self) -> None:
+        """Wait until the activity is being held; see `reached`."""
+        await self.reached()
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let it answer."""
+        self.release()
 
     async def reached(self, *, patience_s: float = 20.0) -> None:
         """Wait until the activity is being held.
@@ -243,14 +259,7 @@ class FakeWorld:
     async def _select_tools(self, context: StepContext) -> Selection:
         await self._enter(contracts.SELECT_TOOLS, context.leg_id, context)
         tools = tuple(dict.fromkeys([*self._forwarded, *context.discovered]))
-        return Selection(
-            tools=tools,
-            k=len(tools),
-            band="moderate",
-            reason="scripted",
-            frame=IntentFrame(),
-            catalog_size=len(self.catalog),
-        )
+        return fake_selection(*tools, catalog_size=len(self.catalog), band="moderate")
 
     @activity.defn(name=contracts.PLAN_STEP)
     async def _plan_step(self, step: PlanStepInput) -> PlanStepOutput:

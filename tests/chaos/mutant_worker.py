@@ -23,16 +23,16 @@ class Mutant:
 
 MUTANTS = {
     "ledger-after-call": Mutant(
-        "workflows.leg",
+        "workflows.sending",
         """\
-        self._write_ahead(allowed)
-        self._update(tool_calls=self._state.tool_calls + 1)
-        outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
+    progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
+    progress.count_call()
+    outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
 """,
         """\
-        self._update(tool_calls=self._state.tool_calls + 1)
-        outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
-        self._write_ahead(allowed)
+    progress.count_call()
+    outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
+    progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
 """,
     ),
     "cancel-without-key": Mutant(

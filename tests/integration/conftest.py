@@ -7,7 +7,6 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -16,14 +15,13 @@ from orchestrator.cli import main
 from orchestrator.client import MissionClient, MissionHandle
 from orchestrator.confirm import ConfirmationCard
 from orchestrator.demo import TRIP
-from orchestrator.devserver import Ports, Stack, ourselves
+from orchestrator.devserver import Ports, Stack
 from orchestrator.mission import MissionRequest
 from orchestrator.record import JsonObject
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
-
-_COMMAND_S = 60.0
+from orchestrator.testing.commands import Ran, run_apart
 
 PERSON = {
     "traveler_id": "TRV-90417-QX",
@@ -119,20 +117,6 @@ async def sandbox(stack: Stack) -> AsyncIterator[Witness]:
 
 
 @dataclass(frozen=True)
-class Ran:
-    """What a command did."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def document(self) -> Any:
-        """Standard output, which must be one JSON document and nothing else."""
-        return json.loads(self.stdout)
-
-
-@dataclass(frozen=True)
 class Cli:
     """Runs `python -m orchestrator ...` as a process of its own.
 
@@ -143,23 +127,8 @@ class Cli:
 
     async def __call__(self, *arguments: str, **variables: str) -> Ran:
         """Run one command to its end."""
-        process = await asyncio.create_subprocess_exec(
-            *ourselves(),
-            *arguments,
-            env={**_ours_hidden(), "COLUMNS": "200", **self.environment, **variables},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            async with asyncio.timeout(_COMMAND_S):
-                stdout, stderr = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        assert process.returncode is not None
-        return Ran(process.returncode, stdout.decode(), stderr.decode())
+        environment = {**_ours_hidden(), "COLUMNS": "200", **self.environment, **variables}
+        return await run_apart(*arguments, environment=environment)
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from orchestrator.devserver import Ports
+from orchestrator.testing.commands import Ran
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Cli, Ran
+    from tests.integration.conftest import Cli
 
 WEATHER = "What is the weather in Oslo tomorrow?"
 
@@ -133,8 +134,8 @@ async def test_a_goal_that_nothing_can_do_fails_before_it_begins(cli: Cli) -> No
 
     assert (plain.exit_code, document.exit_code) == (1, 1)
     assert "no tool fits" in plain.stdout
-    assert "orchestrator tools list" in document.document["error"]
-    assert document.document["legs"] == []
+    assert "orchestrator tools list" in document.json["error"]
+    assert document.json["legs"] == []
     assert "Traceback" not in plain.stderr + document.stderr
 
 

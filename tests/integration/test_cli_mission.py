@@ -35,7 +35,7 @@ async def listed_cards(cli: Cli, mission_id: str, *, at_least: int) -> list[dict
     """What `confirm list` shows of one mission, once it shows enough."""
 
     async def enough() -> list[dict[str, Any]]:
-        shown = (await cli("confirm", "list", "--json")).document
+        shown = (await cli("confirm", "list", "--json")).json
         cards = [card for card in shown if card["mission_id"] == mission_id]
         return cards if len(cards) >= at_least else []
 
@@ -55,11 +55,11 @@ async def test_a_trip_from_start_to_receipts(cli: Cli, sandbox: Witness) -> None
     (expense,) = await listed_cards(cli, "trip-by-commands", at_least=1)
     last = await cli("confirm", "approve", expense["confirmation_id"], "--approver", "ben")
     ran = await started
-    result = ran.document
+    result = ran.json
 
     assert first["title"] in shown.stdout
     assert first["digest"] in shown.stdout
-    assert approved.document["accepted"] == "approved"
+    assert approved.json["accepted"] == "approved"
     assert (approved.exit_code, other.exit_code, last.exit_code) == (0, 0, 0)
     assert (ran.exit_code, result["status"]) == (0, "succeeded")
     assert {r["confirmed_by"] for r in result["receipts"]} >= {"ann", "ben"}
@@ -78,9 +78,9 @@ async def test_a_mission_is_listed_shown_and_watched(cli: Cli, client: MissionCl
         cli("mission", "show", mission.mission_id),
     )
 
-    statuses = {one["mission_id"]: one["status"] for one in listed.document}
+    statuses = {one["mission_id"]: one["status"] for one in listed.json}
     assert statuses[mission.mission_id] == "succeeded"
-    assert shown.document == watched.document == result.model_dump(mode="json")
+    assert shown.json == watched.json == result.model_dump(mode="json")
     assert "weather_get_forecast" not in page.stdout  # the page is for people
     assert "Oslo" in page.stdout
     assert (listed.exit_code, shown.exit_code, watched.exit_code, page.exit_code) == (0,) * 4
@@ -112,7 +112,7 @@ async def test_what_a_mission_started_twice_under_one_id_does_once(
     ran = [await cli(*goal, "--wait", "--json") for _ in range(2)]
 
     assert [r.exit_code for r in ran] == [0, 0]
-    assert ran[0].document == ran[1].document
+    assert ran[0].json == ran[1].json
     assert len(await sandbox.requests("weather-once")) == 1
 
 
@@ -120,7 +120,7 @@ async def test_a_budget_that_is_too_small_books_nothing(cli: Cli, sandbox: Witne
     """The mission fails before any card, and says which price did not fit."""
     start = ("mission", "start", TRIP, "--id", "poor-trip", "--budget", "10", "EUR")
     ran = await cli(*start, "--wait", "--json")
-    result = ran.document
+    result = ran.json
 
     assert ran.exit_code == 1
     assert result["status"] == "failed"
@@ -145,12 +145,12 @@ async def test_a_rejection_ends_the_mission_with_its_reason(
     rejected = await cli(*no, "--approver", "ann", "--json")
     watched = await cli("mission", "watch", mission.mission_id, "--json")
 
-    assert (rejected.exit_code, rejected.document["accepted"]) == (0, "rejected")
+    assert (rejected.exit_code, rejected.json["accepted"]) == (0, "rejected")
     assert watched.exit_code == 1
-    assert watched.document["status"] == "rolled_back"
-    assert "too far from the office" in watched.document["error"]
+    assert watched.json["status"] == "rolled_back"
+    assert "too far from the office" in watched.json["error"]
     assert await sandbox.live(mission.mission_id) == []
-    assert [o["state"] for o in watched.document["ledger"]["obligations"]] == ["cancelled"]
+    assert [o["state"] for o in watched.json["ledger"]["obligations"]] == ["cancelled"]
 
 
 async def test_an_amended_card_is_approved_anew_and_sent_as_amended(
@@ -169,8 +169,8 @@ async def test_an_amended_card_is_approved_anew_and_sent_as_amended(
 
     assert wrong.exit_code == 2
     assert "colour" in wrong.stderr
-    assert amended.document["accepted"] == "amended"
-    assert amended.document["card"]["digest"] != card.digest
+    assert amended.json["accepted"] == "amended"
+    assert amended.json["card"]["digest"] != card.digest
     assert stale.exit_code == 2
     assert "another digest" in stale.stderr
     assert approved.exit_code == 0
@@ -194,7 +194,7 @@ async def test_a_mission_cancelled_while_a_card_is_open_leaves_nothing(
     late = await cli("confirm", "approve", card.confirmation_id)
 
     assert cancelled.exit_code == 0
-    assert (watched.exit_code, watched.document["status"]) == (1, "cancelled")
+    assert (watched.exit_code, watched.json["status"]) == (1, "cancelled")
     assert await sandbox.live(mission.mission_id) == []
     assert late.exit_code == 2
     (made,) = [e for e in await sandbox.ledger(mission.mission_id) if e["kind"] == "create"]
@@ -213,10 +213,10 @@ async def test_a_finished_mission_is_rolled_back_once(
     requests = await sandbox.requests(mission.mission_id)
     second = await cli(*undo)
 
-    states = [o["state"] for o in first.document["ledger"]["obligations"]]
+    states = [o["state"] for o in first.json["ledger"]["obligations"]]
     assert (first.exit_code, states) == (0, ["cancelled"] * 3)
     assert await sandbox.live(mission.mission_id) == []
-    assert (second.exit_code, second.document) == (0, first.document)
+    assert (second.exit_code, second.json) == (0, first.json)
     assert await sandbox.ledger(mission.mission_id) == effects
     assert await sandbox.requests(mission.mission_id) == requests
 
@@ -248,7 +248,7 @@ async def test_what_a_provider_will_not_cancel_is_parked_until_an_operator_resol
     listed, shown = await asyncio.gather(
         cli("rollback", "list", "--json"), cli("rollback", "show", mission.mission_id)
     )
-    (parked,) = [o for o in undone.document["ledger"]["obligations"] if o["state"] == "parked"]
+    (parked,) = [o for o in undone.json["ledger"]["obligations"] if o["state"] == "parked"]
     standing = await sandbox.live(mission.mission_id)
     await client.resolve(parked["obligation_id"], "retry", operator="ops", note="in vain")
     await until_settled(client, mission.mission_id, "parked")
@@ -258,7 +258,7 @@ async def test_what_a_provider_will_not_cancel_is_parked_until_an_operator_resol
 
     assert undone.exit_code == 1
     assert parked["tool"] == "dining_reserve_table"
-    assert mission.mission_id in [report["mission_id"] for report in listed.document]
+    assert mission.mission_id in [report["mission_id"] for report in listed.json]
     assert f"rollback resolve {parked['obligation_id']}" in " ".join(shown.stdout.split())
     assert [e["operation"] for e in standing] == ["dining_reserve_table"]
     assert retried.exit_code == 0

@@ -28,7 +28,7 @@ async def test_only_who_may_decides(cli: Cli, tmp_path: Path) -> None:
     waiting = asyncio.create_task(cli(*start, "--wait", "--json"))
 
     async def opened() -> str:
-        listed = (await cli("confirm", "list", "--json")).document
+        listed = (await cli("confirm", "list", "--json")).json
         found = [c for c in listed if c["mission_id"] == "policy-approvers"]
         return str(found[0]["confirmation_id"]) if found else ""
 
@@ -46,7 +46,7 @@ async def test_only_who_may_decides(cli: Cli, tmp_path: Path) -> None:
     assert "eve@example.com may not decide on this" in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert (approved.exit_code, ran.exit_code) == (0, 0)
-    assert ran.document["receipts"][0]["confirmed_by"] == "ann@ops.example.com"
+    assert ran.json["receipts"][0]["confirmed_by"] == "ann@ops.example.com"
 
 
 async def test_a_standing_approval_from_the_settings_asks_nobody(
@@ -61,11 +61,11 @@ async def test_a_standing_approval_from_the_settings_asks_nobody(
         *("mission", "start", ALERTS, "--id", "policy-standing", "--wait", "--json"),
         ORCHESTRATOR_MISSION_POLICY=policy,
     )
-    (leg,) = ran.document["legs"]
+    (leg,) = ran.json["legs"]
 
     assert ran.exit_code == 0
     assert [(d["kind"], d["approver"]) for d in leg["decisions"]] == [("approved", "policy:alerts")]
-    assert ran.document["receipts"][0]["confirmed_by"] == "policy:alerts"
+    assert ran.json["receipts"][0]["confirmed_by"] == "policy:alerts"
     assert len(await sandbox.live("policy-standing")) == 1
 
 

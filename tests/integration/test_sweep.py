@@ -42,7 +42,7 @@ async def test_what_a_terminated_rollback_had_noted_is_taken_over(
     await sandbox.set_faults(
         [
             FaultRule(operation_id="hotel_cancel_booking", kind="refuse_cancel"),
-            FaultRule(operation_id="flight_cancel_booking", kind="latency", delay_s=1.5),
+            FaultRule(operation_id="flight_cancel_booking", kind="latency", delay_s=4.0),
         ]
     )
     mission = booked_trip
@@ -71,7 +71,7 @@ async def test_what_a_terminated_rollback_had_noted_is_taken_over(
         "hotel_book_room": "accepted",
     }
     assert [e["operation"] for e in effects if e["kind"] == "cancel"] == ["flight_cancel_booking"]
-    assert mission.mission_id not in SweepReport.model_validate(again.document).started
+    assert mission.mission_id not in SweepReport.model_validate(again.json).started
 
 
 async def test_a_mission_terminated_before_it_began_left_nothing(client: MissionClient) -> None:

@@ -3,32 +3,16 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.settings import bundled_specs
+from orchestrator.testing.commands import Ran, run_apart
 
 FORECAST = ("weather_get_forecast", "--input", "city=Oslo", "--input", "date=2026-12-03")
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a call did."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def json(self) -> Any:
-        """Its one JSON document."""
-        return json.loads(self.stdout)
 
 
 Call = Callable[..., Awaitable[Ran]]
@@ -54,15 +38,9 @@ def call(sandbox: RunningSandbox, tmp_path: Path) -> Call:
     }
 
     async def run(*arguments: str, **variables: str) -> Ran:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "orchestrator", "tools", "call", *arguments),
-            env={**environment, **variables},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+        return await run_apart(
+            "tools", "call", *arguments, environment={**environment, **variables}
         )
-        stdout, stderr = await process.communicate()
-        assert process.returncode is not None
-        return Ran(process.returncode, stdout.decode(), stderr.decode())
 
     return run
 

@@ -7,6 +7,7 @@ import pytest
 from orchestrator.outcome import OutcomeKind, ToolOutcome
 from orchestrator.record import JsonObject
 from orchestrator.saga import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.testing import fake_obligation
 
 S = ObligationState
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -21,17 +22,8 @@ def booking(
     number: int, names: JsonObject, *, written: int = 0, tool: str = "cancel"
 ) -> Obligation:
     """A committed booking that its cancel would name so."""
-    intended = Obligation(
-        obligation_id=f"m.1-leg.{number}",
-        mission_id="m",
-        leg_id="1-leg",
-        tool="book",
-        cancel_tool=tool,
-        catalog_digest="d",
-        arguments={},
-        idempotency_key=f"m.1-leg.{number}",
-        written_at=at(written),
-        deadline=at(written + 60),
+    intended = fake_obligation(
+        f"m.1-leg.{number}", cancel_tool=tool, written_at=at(written), deadline=at(written + 60)
     )
     outcome = ToolOutcome(kind="succeeded", undo_arguments=names)
     return intended.answered(outcome, at=at(written + 1))

@@ -24,6 +24,7 @@ from orchestrator.saga import (
     Resolution,
     UndoOutcome,
 )
+from orchestrator.testing import fake_obligation
 
 S = ObligationState
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -62,15 +63,8 @@ class Story(RuleBasedStateMachine):
         self.steps += 1
         call_id = f"m.{leg}.{self.steps}"
         self.legs[leg] = self.legs[leg].written(
-            Obligation(
-                obligation_id=call_id,
-                mission_id="m",
-                leg_id=leg,
-                tool="book",
-                cancel_tool="cancel",
-                catalog_digest="d",
-                arguments={},
-                idempotency_key=call_id,
+            fake_obligation(
+                call_id,
                 undo_arguments={"client_reference": call_id},
                 written_at=self._tick(),
                 deadline=self.clock,

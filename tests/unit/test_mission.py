@@ -1,6 +1,5 @@
 """Results of missions: final status, receipts and spend from a ledger."""
 
-from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -14,9 +13,9 @@ from orchestrator.mission import (
     receipts_of,
     spend_of,
 )
-from orchestrator.saga import Ledger, Obligation, ObligationState
+from orchestrator.saga import Ledger, ObligationState
+from orchestrator.testing import fake_obligation
 
-NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PRICE = Money(amount=Decimal(100), currency="EUR")
 S = ObligationState
 
@@ -25,20 +24,11 @@ def ledger(*states: ObligationState, spends: bool = True) -> Ledger:
     """A ledger with one obligation in each state, each at 100 EUR."""
     return Ledger(
         obligations=tuple(
-            Obligation(
-                obligation_id=f"m.1-leg.{number}",
-                mission_id="m",
-                leg_id="1-leg",
-                tool="book",
-                cancel_tool="cancel",
-                catalog_digest="d",
-                arguments={},
-                idempotency_key=None,
+            fake_obligation(
+                f"m.1-leg.{number}",
                 title="Book a room",
                 state=state,
                 spends=spends,
-                written_at=NOW,
-                deadline=NOW,
                 response={"booking_id": f"b{number}", "city": "Oslo", "seat_number": 7},
                 price=PRICE,
             )

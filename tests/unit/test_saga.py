@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.outcome import ToolOutcome
 from orchestrator.record import JsonObject
 from orchestrator.saga import IllegalTransition, Ledger, Obligation, ObligationState
+from orchestrator.testing import fake_obligation
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 S = ObligationState
@@ -20,18 +21,7 @@ states = st.sampled_from(list(ObligationState))
 def obligation(number: int = 1, *, written: int = 0) -> Obligation:
     """An intended obligation, written that many seconds after NOW."""
     at = NOW + timedelta(seconds=written)
-    return Obligation(
-        obligation_id=f"m.1-leg.{number}",
-        mission_id="m",
-        leg_id="1-leg",
-        tool="book",
-        cancel_tool="cancel",
-        catalog_digest="d",
-        arguments={},
-        idempotency_key=f"m.1-leg.{number}",
-        written_at=at,
-        deadline=at + timedelta(minutes=1),
-    )
+    return fake_obligation(f"m.1-leg.{number}", written_at=at, deadline=at + timedelta(minutes=1))
 
 
 @given(st.lists(states))

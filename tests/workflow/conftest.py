@@ -56,9 +56,10 @@ from orchestrator.mission import (
     MissionResult,
     Question,
 )
+from orchestrator.planning.decision import CallTool
 from orchestrator.record import JsonObject
 from orchestrator.saga import Obligation, Resolution, RollbackReport
-from orchestrator.testing import FakeWorld, fake_tool
+from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
 
 T = TypeVar("T")
@@ -330,6 +331,20 @@ class Stage:
             result_type=MissionResult,
         )
         return Mission(self.env.client, handle, self.task_queue)
+
+
+@pytest.fixture
+async def booked(stage: Stage, world: FakeWorld) -> Mission:
+    """A mission whose one leg, `trip`, has booked a flight and waits for a person."""
+    world.plan(fake_leg("trip"))
+    world.decide(
+        "trip",
+        CallTool(tool="book_flight"),
+        CallTool(tool="buy_ticket", arguments={"seat": "12A"}),
+    )
+    mission = await stage.start()
+    await mission.card("trip")
+    return mission
 
 
 CollectLegs = Callable[[Mission], Awaitable[tuple[LegResult, ...]]]

@@ -157,11 +157,10 @@ async def test_a_reservation_whose_leg_is_gone_harms_nothing(
     world.decide("north", CallTool(tool="book_flight"))
     call = world.hold(contracts.INVOKE_TOOL, "book_flight")
     mission = await stage.start(budget=HUNDRED)
-    await call.reached()
 
     lost = ReserveInput(leg_id="ghost", call_id=f"{mission.mission_id}.ghost.1", price=HUNDRED)
-    await mission.handle.signal(contracts.RESERVE_SIGNAL, lost)
-    call.release()
+    async with call:
+        await mission.handle.signal(contracts.RESERVE_SIGNAL, lost)
     result = await mission.end()
 
     assert result.status is MissionStatus.SUCCEEDED

@@ -55,11 +55,10 @@ async def test_a_cancel_waits_for_the_call_that_is_on_its_way_and_undoes_it(
     call = world.hold(contracts.INVOKE_TOOL, "book_flight")
 
     mission = await stage.start()
-    await call.reached()
-    await mission.handle.cancel()
-    await mission.is_cancelling("flight")
-    meanwhile = await mission.leg("flight")
-    call.release()
+    async with call:
+        await mission.handle.cancel()
+        await mission.is_cancelling("flight")
+        meanwhile = await mission.leg("flight")
     result = await mission.end()
 
     assert states_of(meanwhile.ledger) == {"book_flight": "intended"}
@@ -81,9 +80,8 @@ async def test_cancelling_twice_does_not_disturb_the_rollback(
     undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
 
     await mission.handle.cancel()
-    await undo.reached()
-    await mission.handle.cancel()
-    undo.release()
+    async with undo:
+        await mission.handle.cancel()
     result = await mission.end()
 
     assert await mission.status() is WorkflowExecutionStatus.CANCELED
@@ -100,9 +98,8 @@ async def test_a_cancel_during_the_rollback_of_a_lost_mission_leaves_it_failed(
     undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
 
     mission = await stage.start()
-    await undo.reached()
-    await mission.handle.cancel()
-    undo.release()
+    async with undo:
+        await mission.handle.cancel()
     result = await mission.end()
 
     assert await mission.status() is WorkflowExecutionStatus.FAILED
@@ -139,21 +136,12 @@ async def test_a_leg_that_somebody_cancels_loses_the_mission(
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
 
 
-async def test_a_terminated_leg_has_its_ledger_all_the_same(stage: Stage, world: FakeWorld) -> None:
+async def test_a_terminated_leg_has_its_ledger_all_the_same(booked: Mission) -> None:
     """What it had booked is undone, though it had no time to hand anything in."""
-    world.plan(fake_leg("trip"))
-    world.decide(
-        "trip",
-        CallTool(tool="book_flight"),
-        CallTool(tool="buy_ticket", arguments={"seat": "12A"}),
-    )
-
-    mission = await stage.start()
-    await mission.card("trip")
     # The mission too: the time-skipping server does not tell it that its leg was terminated.
-    await mission.leg_handle("trip").terminate()
-    await mission.handle.terminate()
-    report = await (await mission.start_rollback()).result()
+    await booked.leg_handle("trip").terminate()
+    await booked.handle.terminate()
+    report = await (await booked.start_rollback()).result()
 
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
 
@@ -195,12 +183,11 @@ async def test_a_leg_that_outlived_its_mission_is_stopped_before_it_is_undone(
     call = world.hold(contracts.INVOKE_TOOL, "book_flight")
 
     mission = await stage.start()
-    await call.reached()
-    await mission.handle.terminate()
-    rollback = await mission.start_rollback()
-    await mission.is_cancelling("trip")
-    undone_too_soon = list(world.undone())
-    call.release()
+    async with call:
+        await mission.handle.terminate()
+        rollback = await mission.start_rollback()
+        await mission.is_cancelling("trip")
+        undone_too_soon = list(world.undone())
     report = await rollback.result()
 
     assert undone_too_soon == []
@@ -220,9 +207,8 @@ async def test_a_mission_terminated_during_its_rollback_does_not_stop_it(
     undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
 
     await mission.handle.cancel()
-    await undo.reached()
-    await mission.handle.terminate()
-    undo.release()
+    async with undo:
+        await mission.handle.terminate()
     report = await mission.rollback_handle.result()
 
     assert states_of(report.ledger) == {"book_flight": "cancelled"}

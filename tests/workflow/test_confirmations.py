@@ -124,11 +124,10 @@ async def test_a_second_decision_is_refused(stage: Stage, world: FakeWorld) -> N
     call = world.hold(contracts.INVOKE_TOOL, "buy_ticket")
     mission, card = await at_the_card(stage, world)
     await mission.approve(card)
-    await call.reached()
 
-    again = await mission.refusal(mission.approve(card))
-    no = await mission.refusal(mission.reject(card, "changed my mind"))
-    call.release()
+    async with call:
+        again = await mission.refusal(mission.approve(card))
+        no = await mission.refusal(mission.reject(card, "changed my mind"))
     result = await mission.end()
 
     assert [again.type, no.type] == ["CardDecided", "CardDecided"]
@@ -249,10 +248,9 @@ async def test_an_amendment_that_an_approval_overtakes_is_refused(
     mission, card = await at_the_card(stage, world)
     check = world.hold(contracts.PREPARE_CALL, "buy_ticket")
     amending = asyncio.create_task(mission.refusal(mission.amend(card, seat="14C")))
-    await check.reached()
 
-    await mission.approve(card)
-    check.release()
+    async with check:
+        await mission.approve(card)
     refusal = await amending
     await mission.end()
 

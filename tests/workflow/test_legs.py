@@ -59,11 +59,8 @@ async def test_legs_whose_dependencies_are_met_run_side_by_side(
     hotel = world.hold(contracts.INVOKE_TOOL, "book_hotel")
 
     mission = await stage.start()
-    await flight.reached()
-    await hotel.reached()
-    meanwhile = await mission.snapshot()
-    flight.release()
-    hotel.release()
+    async with flight, hotel:
+        meanwhile = await mission.snapshot()
     result = await mission.end()
 
     assert [leg.status for leg in meanwhile.legs] == [
@@ -211,9 +208,8 @@ async def test_a_side_effect_is_in_the_ledger_before_it_is_sent(
     call = world.hold(contracts.INVOKE_TOOL, "book_flight")
 
     mission = await stage.start()
-    await call.reached()
-    seen += (await mission.leg("flight")).ledger.obligations
-    call.release()
+    async with call:
+        seen += (await mission.leg("flight")).ledger.obligations
     result = await mission.end()
 
     assert [(o.tool, o.state.value, o.arguments) for o in seen] == [

@@ -11,7 +11,7 @@ from temporalio.testing import WorkflowEnvironment
 from orchestrator import contracts
 from orchestrator.mission import MissionStatus
 from orchestrator.outcome import ToolOutcome
-from orchestrator.planning.decision import CallTool, GiveUp, StepContext
+from orchestrator.planning.decision import CallTool, GiveUp, StepContext, StepDecision
 from orchestrator.saga import ObligationState
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool, states_of
 
@@ -40,12 +40,17 @@ def cancel_what_was_seen(context: StepContext) -> CallTool:
     return CallTool(tool="cancel_flight", arguments={"reference": bodies[0]["reference"]})
 
 
+def book_and_cancel(world: FakeWorld, *then: StepDecision) -> None:
+    """One leg that books a flight, cancels it, and then does what is said."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", CallTool(tool="book_flight"), cancel_what_was_seen, *then)
+
+
 async def test_what_a_leg_cancelled_itself_is_cancelled_in_the_ledger(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The mission succeeds without it, and a later rollback has nothing left to undo."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"), cancel_what_was_seen)
+    book_and_cancel(world)
 
     mission = await stage.start()
     result = await mission.end()
@@ -63,8 +68,7 @@ async def test_a_cancel_asks_nobody_and_has_a_key_of_its_own(
     stage: Stage, world: FakeWorld
 ) -> None:
     """It goes out at once, as the step that it is."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"), cancel_what_was_seen)
+    book_and_cancel(world)
 
     mission = await stage.start()
     result = await mission.end()
@@ -93,10 +97,7 @@ async def test_a_cancel_that_was_refused_leaves_it_to_the_rollback(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The planner reads the refusal and gives up; the booking is undone like any other."""
-    world.plan(fake_leg("trip"))
-    world.decide(
-        "trip", CallTool(tool="book_flight"), cancel_what_was_seen, GiveUp(reason="stuck with it")
-    )
+    book_and_cancel(world, GiveUp(reason="stuck with it"))
     world.answer("cancel_flight", ToolOutcome(kind="rejected", status=409, reason="not now"))
 
     result = await (await stage.start()).end()
@@ -109,8 +110,7 @@ async def test_a_cancel_whose_outcome_is_unknown_is_cleared_up_by_the_rollback(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The mission cannot say whether it still has the booking: it is lost, and finds out."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"), cancel_what_was_seen)
+    book_and_cancel(world)
     world.answer("cancel_flight", BUSY)
 
     mission = await stage.start()
@@ -129,8 +129,7 @@ async def test_a_crash_while_a_cancel_is_on_its_way_loses_nothing(
     stage: Stage, world: FakeWorld
 ) -> None:
     """It was written ahead: the rollback repeats that very call, and not one with another key."""
-    world.plan(fake_leg("trip"))
-    world.decide("trip", CallTool(tool="book_flight"), cancel_what_was_seen)
+    book_and_cancel(world)
     call = world.hold(contracts.INVOKE_TOOL, "cancel_flight")  # and never released: it is lost
 
     mission = await stage.start()

@@ -16,7 +16,7 @@ from orchestrator.saga import ObligationState, Resolution, UndoOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
-    from tests.workflow.conftest import Stage
+    from tests.workflow.conftest import Mission, Stage
 
 SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
 TOO_LATE = UndoOutcome(state="parked", note="too late to cancel")
@@ -28,6 +28,23 @@ def lose_after(world: FakeWorld, *tools: str) -> None:
     world.plan(fake_leg("trip"), fake_leg("visa", after=("trip",)))
     world.decide("trip", *[CallTool(tool=tool) for tool in tools])
     world.decide("visa", GiveUp(reason="no visa"))
+
+
+def never_answer(world: FakeWorld) -> None:
+    """One leg that books a flight, and a provider that gives no clear answer."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTool(tool="book_flight"))
+    world.answer("book_flight", BUSY)
+
+
+async def park(stage: Stage, world: FakeWorld, *then: UndoOutcome) -> tuple[Mission, str]:
+    """A mission with one parked obligation, and its id; undone once more, it comes to `then`."""
+    lose_after(world, "book_flight")
+    world.undo("book_flight", TOO_LATE, *then)
+    mission = await stage.start()
+    await mission.over()
+    (parked,) = await mission.parked()
+    return mission, parked.obligation_id
 
 
 async def test_a_lost_leg_stops_its_siblings(stage: Stage, world: FakeWorld) -> None:
@@ -111,9 +128,7 @@ async def test_a_call_that_keeps_failing_comes_to_an_unknown_outcome(
     stage: Stage, world: FakeWorld
 ) -> None:
     """It is tried as often as the policy says, and then the leg is lost."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", CallTool(tool="book_flight"))
-    world.answer("book_flight", BUSY)
+    never_answer(world)
 
     result = await (await stage.start()).end()
 
@@ -139,9 +154,7 @@ async def test_an_unknown_outcome_is_undone_only_when_the_call_can_no_longer_arr
     stage: Stage, world: FakeWorld
 ) -> None:
     """By the server's clock, the first attempt to undo it comes after its deadline."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", CallTool(tool="book_flight"))
-    world.answer("book_flight", BUSY)
+    never_answer(world)
 
     result = await (await stage.start()).end()
     tried = world.attempts(contracts.UNDO_OBLIGATION)
@@ -158,9 +171,7 @@ async def test_a_call_that_is_found_never_to_have_happened_is_void(
     stage: Stage, world: FakeWorld
 ) -> None:
     """Nothing was undone, for there was nothing: the mission simply failed."""
-    world.plan(fake_leg("flight"))
-    world.decide("flight", CallTool(tool="book_flight"))
-    world.answer("book_flight", BUSY)
+    never_answer(world)
     world.undo("book_flight", UndoOutcome(state="void", note="the provider does not hold it"))
 
     result = await (await stage.start()).end()
@@ -220,13 +231,9 @@ async def test_an_operators_word_closes_the_rollback(
     stage: Stage, world: FakeWorld, resolution: Resolution, state: str
 ) -> None:
     """Noted with who said so, and nothing is tried again."""
-    lose_after(world, "book_flight")
-    world.undo("book_flight", TOO_LATE)
-    mission = await stage.start()
-    await mission.over()
-    parked = (await mission.parked())[0]
+    mission, parked = await park(stage, world)
 
-    await mission.resolve(parked.obligation_id, resolution)
+    await mission.resolve(parked, resolution)
     report = await mission.rollback_handle.result()
 
     assert states_of(report.ledger) == {"book_flight": state}
@@ -236,13 +243,9 @@ async def test_an_operators_word_closes_the_rollback(
 
 async def test_an_operators_retry_undoes_it_after_all(stage: Stage, world: FakeWorld) -> None:
     """It is tried once more as the committed obligation that it is, and the rollback closes."""
-    lose_after(world, "book_flight")
-    world.undo("book_flight", TOO_LATE, UndoOutcome(state="cancelled"))
-    mission = await stage.start()
-    await mission.over()
-    parked = (await mission.parked())[0]
+    mission, parked = await park(stage, world, UndoOutcome(state="cancelled"))
 
-    await mission.resolve(parked.obligation_id, "retry")
+    await mission.resolve(parked, "retry")
     report = await mission.rollback_handle.result()
 
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
@@ -251,19 +254,15 @@ async def test_an_operators_retry_undoes_it_after_all(stage: Stage, world: FakeW
 
 async def test_a_retry_that_fails_again_parks_again(stage: Stage, world: FakeWorld) -> None:
     """The rollback stays open until everything is resolved, however often it takes."""
-    lose_after(world, "book_flight")
-    world.undo("book_flight", TOO_LATE, UndoOutcome(state="parked", note="still too late"))
-    mission = await stage.start()
-    await mission.over()
-    parked = (await mission.parked())[0]
+    mission, parked = await park(stage, world, UndoOutcome(state="parked", note="still too late"))
 
-    await mission.resolve(parked.obligation_id, "retry")
+    await mission.resolve(parked, "retry")
 
     async def parked_again() -> bool | None:
         return [o.note for o in await mission.parked()] == ["still too late"] or None
 
     await mission.eventually(parked_again)
-    await mission.resolve(parked.obligation_id, "cancelled")
+    await mission.resolve(parked, "cancelled")
     report = await mission.rollback_handle.result()
 
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
@@ -343,9 +342,8 @@ async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeW
     undo = world.hold(contracts.UNDO_OBLIGATION, "book_hotel")
 
     mission = await stage.start()
-    await undo.reached()
-    await mission.rollback_handle.cancel()
-    undo.release()
+    async with undo:
+        await mission.rollback_handle.cancel()
     result = await mission.over()
 
     assert states_of(result.ledger) == {"book_flight": "parked", "book_hotel": "cancelled"}
@@ -362,9 +360,8 @@ async def test_a_rollback_that_somebody_else_started_reports_to_the_mission(
     undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
 
     mission = await stage.start()
-    await lost.reached()
-    await mission.start_rollback()  # it stops the leg that still runs
-    lost.release()
+    async with lost:
+        await mission.start_rollback()  # it stops the leg that still runs
     await undo.reached()
     undo.release()
     result = await mission.end()

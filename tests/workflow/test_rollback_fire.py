@@ -214,9 +214,8 @@ async def test_a_second_request_joins_the_rollback_that_runs(
     await mission.end()
 
     begun = [await start_again(stage, mission)]
-    await undo.reached()
-    begun.append(await start_again(stage, mission))
-    undo.release()
+    async with undo:
+        begun.append(await start_again(stage, mission))
     await mission.rollback_handle.result()
     begun.append(await start_again(stage, mission))
 

@@ -31,44 +31,33 @@ async def sweep(stage: Stage, *, task_queue: str | None = None) -> SweepReport:
     return report
 
 
-async def booked(stage: Stage, world: FakeWorld) -> Mission:
-    """A mission that has booked a flight and waits for a person."""
-    world.plan(fake_leg("trip"))
-    world.decide(
-        "trip",
-        CallTool(tool="book_flight"),
-        CallTool(tool="buy_ticket", arguments={"seat": "12A"}),
-    )
-    mission = await stage.start()
-    await mission.card("trip")
-    return mission
-
-
-async def test_a_terminated_mission_is_rolled_back(stage: Stage, world: FakeWorld) -> None:
+async def test_a_terminated_mission_is_rolled_back(
+    stage: Stage, world: FakeWorld, booked: Mission
+) -> None:
     """On its own task queue, and once: the next sweep finds that all is done."""
-    mission = await booked(stage, world)
-    await mission.handle.terminate()
-    world.strand((mission.mission_id,))
+    await booked.handle.terminate()
+    world.strand((booked.mission_id,))
 
     first = await sweep(stage)
-    report = await mission.rollback_handle.result()
+    report = await booked.rollback_handle.result()
     second = await sweep(stage)
 
-    assert first.started == (mission.mission_id,)
+    assert first.started == (booked.mission_id,)
     assert second.started == ()
     assert second.looked_at == 1
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
 
 
-async def test_a_mission_that_runs_looks_after_itself(stage: Stage, world: FakeWorld) -> None:
+async def test_a_mission_that_runs_looks_after_itself(
+    stage: Stage, world: FakeWorld, booked: Mission
+) -> None:
     """It was found for a leg that somebody terminated, and meets that loss itself."""
-    mission = await booked(stage, world)
-    world.strand((mission.mission_id,))
+    world.strand((booked.mission_id,))
 
     assert (await sweep(stage)).started == ()
-    assert await mission.rollback_status() is None
-    await mission.leg_handle("trip").terminate()
-    await mission.handle.terminate()
+    assert await booked.rollback_status() is None
+    await booked.leg_handle("trip").terminate()
+    await booked.handle.terminate()
 
 
 async def test_a_mission_that_left_nothing_gets_no_rollback(stage: Stage, world: FakeWorld) -> None:

@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from orchestrator.adapters.http import ToolClient
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.errors import TransportFailed
 from orchestrator.outcome import ToolOutcome
 from orchestrator.record import JsonObject
 from orchestrator.testing import MemoryPii, MemorySecrets
@@ -37,6 +38,12 @@ class Provider:
     port: int = 0
     answer: Response = field(default_factory=lambda: JSONResponse({"ok": True}))
     seen: list[Seen] = field(default_factory=list)
+
+    def gives(self, data: bytes, content_type: str | None) -> None:
+        """Answer with a success whose body are these bytes."""
+        self.answer = Response(data)
+        if content_type is not None:
+            self.answer.raw_headers.append((b"content-type", content_type.encode()))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
@@ -100,6 +107,25 @@ async def raw_provider() -> AsyncIterator[Callable[[Conversation], Awaitable[int
             return port
 
         yield start
+
+
+Says = Callable[..., Awaitable[int]]
+
+
+@pytest.fixture
+def says(raw_provider: Callable[[Conversation], Awaitable[int]]) -> Says:
+    """Starts a server that says these bytes, piece by piece with pauses; gives its port."""
+
+    async def start(*pieces: bytes, pause_s: float = 0.0) -> int:
+        async def conversation(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(pause_s)
+
+        return await raw_provider(conversation)
+
+    return start
 
 
 _OBJECT: JsonObject = {"type": "object"}
@@ -317,9 +343,15 @@ def shop() -> Catalog:
     return Catalog.from_documents({"shop": shop_document()})
 
 
+@pytest.fixture(scope="session")
+def catalog(shop: Catalog) -> Catalog:
+    """What is called; a folder below may call something else than the shop."""
+    return shop
+
+
 @dataclass
 class Caller:
-    """Calls the shop's tools as a worker would, with less to say."""
+    """Calls tools as a worker would, with less to say."""
 
     catalog: Catalog
     client: ToolClient
@@ -341,6 +373,14 @@ class Caller:
             timeout_s=timeout_s,
         )
 
+    async def failure(
+        self, tool: str, arguments: JsonObject | None = None, **options: Any
+    ) -> TransportFailed:
+        """What a call fails with that gets no answer."""
+        with pytest.raises(TransportFailed) as failure:
+            await self(tool, arguments, **options)
+        return failure.value
+
 
 SECRETS = {
     "shop_key_header": "k-header-secret",
@@ -352,14 +392,23 @@ SECRETS = {
 PERSONAL = {"traveler_id": "T-100942", "birth_year": "1984"}
 
 
+CallAt = Callable[..., Caller]
+
+
+@pytest.fixture(scope="session")
+def credentials() -> dict[str, str]:
+    """The secrets that the client finds."""
+    return SECRETS
+
+
 @pytest.fixture
-async def call_at(shop: Catalog) -> AsyncIterator[Callable[..., Caller]]:
+async def call_at(catalog: Catalog, credentials: dict[str, str]) -> AsyncIterator[CallAt]:
     """Makes a caller of the provider at a port."""
     async with contextlib.AsyncExitStack() as stack:
 
         def at(port: int, **options: Any) -> Caller:
             options = {
-                "secrets": MemorySecrets(SECRETS),
+                "secrets": MemorySecrets(credentials),
                 "pii": MemoryPii(PERSONAL),
                 "server_variables": {"port": str(port)},
                 "allowed_private_hosts": ["127.0.0.1"],
@@ -367,11 +416,11 @@ async def call_at(shop: Catalog) -> AsyncIterator[Callable[..., Caller]]:
             }
             client = ToolClient(**options)
             stack.push_async_callback(client.aclose)
-            return Caller(shop, client)
+            return Caller(catalog, client)
 
         yield at
 
 
 @pytest.fixture
-def call(call_at: Callable[..., Caller], provider: Provider) -> Caller:
+def call(call_at: CallAt, provider: Provider) -> Caller:
     return call_at(provider.port)

@@ -1,18 +1,23 @@
 """A small provider's contract, and a tool client that answers from a script."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import cast
 
 import pytest
 from pydantic import JsonValue
+from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
 
+from activities.rollback import RollbackActivities
 from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.adapters.http import ToolClient
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.contracts import UndoInput
 from orchestrator.outcome import ToolOutcome
 from orchestrator.record import JsonObject
+from orchestrator.saga import Obligation, UndoOutcome
 
 
 def _operation(name: str, properties: list[str], **more: object) -> JsonObject:
@@ -172,6 +177,24 @@ def shop(store: CatalogStore) -> Callable[..., Catalog]:
         return catalog
 
     return make
+
+
+Undo = Callable[[ScriptedClient, Obligation], Awaitable[UndoOutcome]]
+
+
+@pytest.fixture
+def undo(store: CatalogStore) -> Undo:
+    """Runs the activity that undoes an obligation once, with a client that a test has scripted."""
+
+    async def run(client: ScriptedClient, obligation: Obligation) -> UndoOutcome:
+        activities = RollbackActivities(store, client.as_client, cast(Client, None))
+        outcome = await ActivityEnvironment().run(
+            activities.undo_obligation, UndoInput(obligation=obligation)
+        )
+        assert isinstance(outcome, UndoOutcome)
+        return outcome
+
+    return run
 
 
 @pytest.fixture

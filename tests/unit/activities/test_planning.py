@@ -12,12 +12,12 @@ from orchestrator.adapters.route_traces import RouteMetrics, RouteTraces
 from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.contracts import DiscoverInput, PlanStepInput
-from orchestrator.intent import IntentFrame
 from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.decision import AgentProfile, Finish, StepContext, StepDecision
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
+from orchestrator.testing import fake_selection
 
 SPECS = Path(__file__).parents[3] / "specs"
 USAGE = Usage(requests=1, input_tokens=100, output_tokens=7)
@@ -53,14 +53,7 @@ def _step(store: CatalogStore) -> PlanStepInput:
             now=datetime(2026, 11, 21, tzinfo=UTC),
             catalog_digest=digest,
         ),
-        selection=Selection(
-            tools=("hotel_search_rooms",),
-            k=1,
-            band="crisp",
-            reason="",
-            frame=IntentFrame(),
-            catalog_size=93,
-        ),
+        selection=fake_selection("hotel_search_rooms", catalog_size=93),
     )
 
 

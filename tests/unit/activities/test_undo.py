@@ -1,24 +1,23 @@
 """Undoing one obligation: every way its contract leaves, in the order of decision 1."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from datetime import UTC, datetime
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
 
-from activities.rollback import RollbackActivities
-from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.contracts import UndoInput
 from orchestrator.errors import SecretMissing, TransportFailed
 from orchestrator.outcome import ToolOutcome
-from orchestrator.saga import Obligation, ObligationState, UndoOutcome
+from orchestrator.saga import Obligation, ObligationState
+from orchestrator.testing import fake_obligation
+
+if TYPE_CHECKING:
+    from tests.unit.activities.conftest import Undo
 
 Shop = Callable[..., Catalog]
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
 CANCELLED = ToolOutcome(kind="succeeded", status=200, body={"status": "cancelled"})
 MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404")
@@ -30,39 +29,25 @@ REFERENCE = "m.1-shop.2"
 def ordered(catalog: Catalog, state: ObligationState) -> Obligation:
     """An order of a book, known to be committed or with its outcome unknown."""
     keyed = catalog.tool("order_book").idempotency_header is not None
-    return Obligation(
-        obligation_id=REFERENCE,
-        mission_id="m",
-        leg_id="1-shop",
+    return fake_obligation(
+        REFERENCE,
         tool="order_book",
         cancel_tool="cancel_order",
         catalog_digest=catalog.digest,
         arguments={"book_id": "b7", "client_reference": REFERENCE},
         idempotency_key=REFERENCE if keyed else None,
         state=state,
-        written_at=NOW,
-        deadline=NOW,
         response={"order_id": "o1"} if state is ObligationState.COMMITTED else None,
     )
 
 
-async def undo(store: CatalogStore, client: Any, obligation: Obligation) -> UndoOutcome:
-    """Run the activity once."""
-    activities = RollbackActivities(store, client.as_client, cast(Client, None))
-    outcome = await ActivityEnvironment().run(
-        activities.undo_obligation, UndoInput(obligation=obligation)
-    )
-    assert isinstance(outcome, UndoOutcome)
-    return outcome
-
-
 async def test_a_committed_order_is_cancelled_by_its_id(
-    store: CatalogStore, shop: Shop, scripted: Any
+    undo: Undo, shop: Shop, scripted: Any
 ) -> None:
     """The cancel gets the id from the answer, and a key of its own."""
     client = scripted({"cancel_order": [CANCELLED]})
 
-    outcome = await undo(store, client, ordered(shop(), ObligationState.COMMITTED))
+    outcome = await undo(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert outcome.state == "cancelled"
     arguments = {"order_id": "o1", "client_reference": REFERENCE}
@@ -70,23 +55,23 @@ async def test_a_committed_order_is_cancelled_by_its_id(
 
 
 async def test_a_committed_order_that_is_not_found_is_parked(
-    store: CatalogStore, shop: Shop, scripted: Any
+    undo: Undo, shop: Shop, scripted: Any
 ) -> None:
     """It was known to be there: a 404 is no proof that it is gone."""
     client = scripted({"cancel_order": [MISSING]})
 
-    outcome = await undo(store, client, ordered(shop(), ObligationState.COMMITTED))
+    outcome = await undo(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert outcome.state == "parked"
 
 
 async def test_a_refused_cancel_is_parked_with_the_reason(
-    store: CatalogStore, shop: Shop, scripted: Any
+    undo: Undo, shop: Shop, scripted: Any
 ) -> None:
     """The operator reads why the provider refused."""
     client = scripted({"cancel_order": [REFUSED]})
 
-    outcome = await undo(store, client, ordered(shop(), ObligationState.COMMITTED))
+    outcome = await undo(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert outcome.state == "parked"
     assert "too late to cancel" in outcome.note
@@ -96,34 +81,34 @@ async def test_a_refused_cancel_is_parked_with_the_reason(
     "answer", [BUSY, TransportFailed("cancel_order", "timed out", may_have_arrived=True)]
 )
 async def test_an_unclear_cancel_is_tried_again(
-    store: CatalogStore, shop: Shop, scripted: Any, answer: ToolOutcome | Exception
+    undo: Undo, shop: Shop, scripted: Any, answer: ToolOutcome | Exception
 ) -> None:
     """A cancel without a clear answer raises, so that it is repeated under its key."""
     client = scripted({"cancel_order": [answer]})
 
     with pytest.raises(ApplicationError) as raised:
-        await undo(store, client, ordered(shop(), ObligationState.COMMITTED))
+        await undo(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert not raised.value.non_retryable
 
 
-async def test_a_missing_credential_parks(store: CatalogStore, shop: Shop, scripted: Any) -> None:
+async def test_a_missing_credential_parks(undo: Undo, shop: Shop, scripted: Any) -> None:
     """Trying again in a second mends no configuration: an operator has to look."""
     client = scripted({"cancel_order": [SecretMissing("shop_key", "ORCHESTRATOR_SECRET_X")]})
 
-    outcome = await undo(store, client, ordered(shop(), ObligationState.COMMITTED))
+    outcome = await undo(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert outcome.state == "parked"
     assert "shop_key" in outcome.note
 
 
 async def test_an_unknown_order_that_the_probe_finds_is_cancelled_by_its_id(
-    store: CatalogStore, shop: Shop, scripted: Any
+    undo: Undo, shop: Shop, scripted: Any
 ) -> None:
     """The probe's answer stands in for the one that was lost."""
     client = scripted({"find_order": [ORDERED], "cancel_order": [CANCELLED]})
 
-    outcome = await undo(store, client, ordered(shop(), ObligationState.INTENDED))
+    outcome = await undo(client, ordered(shop(), ObligationState.INTENDED))
 
     assert outcome.state == "cancelled"
     assert client.called == ["find_order", "cancel_order"]
@@ -131,60 +116,60 @@ async def test_an_unknown_order_that_the_probe_finds_is_cancelled_by_its_id(
 
 
 async def test_an_unknown_order_that_the_probe_does_not_find_is_void(
-    store: CatalogStore, shop: Shop, scripted: Any
+    undo: Undo, shop: Shop, scripted: Any
 ) -> None:
     """Nothing is cancelled that was never there."""
     client = scripted({"find_order": [MISSING]})
 
-    outcome = await undo(store, client, ordered(shop(), ObligationState.INTENDED))
+    outcome = await undo(client, ordered(shop(), ObligationState.INTENDED))
 
     assert outcome.state == "void"
     assert client.called == ["find_order"]
 
 
 async def test_without_a_probe_it_is_cancelled_by_reference(
-    store: CatalogStore, shop: Shop, scripted: Any
+    undo: Undo, shop: Shop, scripted: Any
 ) -> None:
     """The cancel gets the reference that the order was sent with, and no id."""
     client = scripted({"cancel_order": [CANCELLED]})
 
-    outcome = await undo(store, client, ordered(shop(probe=False), ObligationState.INTENDED))
+    outcome = await undo(client, ordered(shop(probe=False), ObligationState.INTENDED))
 
     assert outcome.state == "cancelled"
     assert client.calls[0][1] == {"client_reference": REFERENCE}
 
 
 async def test_a_cancel_by_reference_that_finds_nothing_is_void(
-    store: CatalogStore, shop: Shop, scripted: Any
+    undo: Undo, shop: Shop, scripted: Any
 ) -> None:
     """The order never came to be."""
     client = scripted({"cancel_order": [MISSING]})
 
-    outcome = await undo(store, client, ordered(shop(probe=False), ObligationState.INTENDED))
+    outcome = await undo(client, ordered(shop(probe=False), ObligationState.INTENDED))
 
     assert outcome.state == "void"
 
 
 async def test_a_probe_that_refuses_leads_to_the_next_way(
-    store: CatalogStore, shop: Shop, scripted: Any
+    undo: Undo, shop: Shop, scripted: Any
 ) -> None:
     """A probe that is forbidden says nothing about the order: the cancel by reference does."""
     client = scripted({"find_order": [REFUSED], "cancel_order": [CANCELLED]})
 
-    outcome = await undo(store, client, ordered(shop(), ObligationState.INTENDED))
+    outcome = await undo(client, ordered(shop(), ObligationState.INTENDED))
 
     assert outcome.state == "cancelled"
     assert client.called == ["find_order", "cancel_order"]
 
 
 async def test_with_nothing_but_a_key_the_same_call_tells(
-    store: CatalogStore, shop: Shop, scripted: Any
+    undo: Undo, shop: Shop, scripted: Any
 ) -> None:
     """The order is sent again under its own key, and what it answers is cancelled."""
     catalog = shop(probe=False, by_reference=False)
     client = scripted({"order_book": [ORDERED], "cancel_order": [CANCELLED]})
 
-    outcome = await undo(store, client, ordered(catalog, ObligationState.INTENDED))
+    outcome = await undo(client, ordered(catalog, ObligationState.INTENDED))
 
     assert outcome.state == "cancelled"
     assert client.calls[0] == (
@@ -194,14 +179,12 @@ async def test_with_nothing_but_a_key_the_same_call_tells(
     )
 
 
-async def test_with_nothing_to_go_by_it_is_parked(
-    store: CatalogStore, shop: Shop, scripted: Any
-) -> None:
+async def test_with_nothing_to_go_by_it_is_parked(undo: Undo, shop: Shop, scripted: Any) -> None:
     """No probe, no reference, no key: nothing is sent, an operator finds out."""
     catalog = shop(probe=False, by_reference=False, key=False)
     client = scripted({})
 
-    outcome = await undo(store, client, ordered(catalog, ObligationState.INTENDED))
+    outcome = await undo(client, ordered(catalog, ObligationState.INTENDED))
 
     assert outcome.state == "parked"
     assert client.calls == []

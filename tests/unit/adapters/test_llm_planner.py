@@ -29,7 +29,6 @@ from orchestrator.adapters.llm_planner import LlmPlanner, wire_names
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.errors import DecisionInvalid, ModelRefused, ModelUnavailable, UsageError
-from orchestrator.intent import IntentFrame
 from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import (
@@ -45,8 +44,8 @@ from orchestrator.planning.decision import (
 )
 from orchestrator.planning.prompt import CONTEXT_TOKENS, estimate_tokens
 from orchestrator.routing.router import Router
-from orchestrator.routing.selection import Selection
 from orchestrator.settings import Settings
+from orchestrator.testing import fake_selection
 from orchestrator.worker import default_planner
 
 SPECS: Final = Path(__file__).parents[3] / "specs"
@@ -60,14 +59,7 @@ CONTEXT: Final = StepContext(
     now=datetime(2026, 11, 21, 10, 0, tzinfo=UTC),
     catalog_digest="digest",
 )
-SELECTION: Final = Selection(
-    tools=("weather_get_current",),
-    k=1,
-    band="crisp",
-    reason="",
-    frame=IntentFrame(),
-    catalog_size=93,
-)
+SELECTION: Final = fake_selection("weather_get_current", catalog_size=93)
 CALL: Final = ToolCallPart("weather_get_current", {"city": "Lisbon"})
 
 

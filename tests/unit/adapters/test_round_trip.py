@@ -160,12 +160,7 @@ def _read_matrix(text: str, way: Way) -> Any:
     parts = text[1:].split(";")
     if way.explode and way.shape == "object":
         return _pairs(parts, unquote)
-    names, _, values = zip(*(part.partition("=") for part in parts), strict=True)
-    assert set(names) == {NAME}
-    if way.explode and way.shape == "array":
-        return [unquote(value) for value in values]
-    (value,) = values
-    return _listed(value, way._replace(explode=False), ",", unquote)
+    return _values(parts, way, ",")
 
 
 def _read_named(text: str, way: Way, between: str) -> Any:
@@ -177,12 +172,17 @@ def _read_named(text: str, way: Way, between: str) -> Any:
         return {key[len(NAME) + 1 : -1]: value for key, value in found.items()}
     if way.explode and way.shape == "object":
         return _pairs(parts, unquote)
+    delimiter = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}.get(way.style, ",")
+    return _values(parts, way, delimiter)
+
+
+def _values(parts: list[str], way: Way, delimiter: str) -> Any:
+    """What follows our one name: once for each element when exploded, else all of it at once."""
     names, _, values = zip(*(part.partition("=") for part in parts), strict=True)
     assert set(names) == {NAME}
     if way.explode and way.shape == "array":
         return [unquote(value) for value in values]
     (value,) = values
-    delimiter = {"spaceDelimited": "%20", "pipeDelimited": "%7C"}.get(way.style, ",")
     return _listed(value, way._replace(explode=False), delimiter, unquote)
 
 

@@ -1,33 +1,22 @@
 """The verdict: what the providers hold against what missions say."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from orchestrator.chaos.invariants import Account, HeldEffect, judge
 from orchestrator.chaos.report import FaultCount, Percentiles, compile_report
-from orchestrator.saga import Ledger, Obligation, ObligationState
+from orchestrator.saga import Ledger, ObligationState
+from orchestrator.testing import fake_obligation
 
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
 CALL = "m.1-shop.2"
 
 
 def told(status: str, *states: ObligationState, **more: Any) -> Account:
     """A mission's word, with one obligation in each state: calls m.1-shop.2, .3 and so on."""
     obligations = tuple(
-        Obligation(
-            obligation_id=f"m.1-shop.{number}",
-            mission_id="m",
-            leg_id="1-shop",
-            tool="order_book",
-            cancel_tool="cancel_order",
-            catalog_digest="d",
-            arguments={},
-            idempotency_key=f"m.1-shop.{number}",
-            state=state,
-            written_at=NOW,
-            deadline=NOW,
+        fake_obligation(
+            f"m.1-shop.{number}", tool="order_book", cancel_tool="cancel_order", state=state
         )
         for number, state in enumerate(states, start=2)
     )

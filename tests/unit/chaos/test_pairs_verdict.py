@@ -1,34 +1,24 @@
 """What a trial of a pair is told: why it does not hold, and how to mend it."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.chaos.pairs_cases import Case, faults_of
 from orchestrator.chaos.pairs_verdict import Trial, flaws_of_contract, flaws_of_trial
 from orchestrator.mission import MissionResult, MissionStatus
-from orchestrator.saga import Ledger, Obligation, ObligationState
-from orchestrator.testing import fake_tool
+from orchestrator.saga import Ledger, ObligationState
+from orchestrator.testing import fake_obligation, fake_tool
 
-NOW = datetime(2026, 11, 20, tzinfo=UTC)
 BLIND = Compensation(cancel=ToolCallTemplate(tool="drop", arguments={"id": "$response.body#/id"}))
 
 
 def trial(state: ObligationState, *, tool: Tool | None = None, **changes: object) -> Trial:
     """A trial after which the one obligation of its mission stands so."""
     tool = tool or fake_tool("book", undo="drop")
-    obligation = Obligation(
-        obligation_id="m.1-script.1",
-        mission_id="m",
-        leg_id="1-script",
+    obligation = fake_obligation(
+        "m.1-script.1",
         tool=tool.name,
         cancel_tool="drop",
-        catalog_digest="d",
-        arguments={},
-        idempotency_key=None,
-        written_at=NOW,
-        deadline=NOW,
         state=state,
         note=str(changes.pop("note", "")),
     )

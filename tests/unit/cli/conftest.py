@@ -1,30 +1,14 @@
 """What tests of the command line share: running it, and a document that is not ours."""
 
-import json
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from orchestrator.cli import main
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What a command did."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-    @property
-    def json(self) -> Any:
-        """Its one JSON document."""
-        return json.loads(self.stdout)
+from orchestrator.testing.commands import Ran
 
 
 @pytest.fixture

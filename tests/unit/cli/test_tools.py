@@ -8,12 +8,11 @@ import pytest
 import yaml
 
 from orchestrator.settings import Settings
+from orchestrator.testing.commands import Ran
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from tests.unit.cli.conftest import Ran
 
     Run = Callable[..., Ran]
 

@@ -8,7 +8,6 @@ import pytest
 from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import NothingFits
-from orchestrator.intent import IntentFrame
 from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import (
     AgentProfile,
@@ -19,9 +18,10 @@ from orchestrator.planning.decision import (
     StepDecision,
 )
 from orchestrator.routing.selection import Selection
+from orchestrator.testing import fake_selection
 
 CATALOG = Catalog({}, {})
-SELECTION = Selection(tools=(), k=0, band="crisp", reason="", frame=IntentFrame(), catalog_size=0)
+SELECTION = fake_selection(catalog_size=0)
 BRIEF = GoalBrief(
     mission_id="m", goal="do it", now=datetime(2026, 11, 21, tzinfo=UTC), catalog_digest=""
 )

@@ -7,7 +7,6 @@ import pytest
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.errors import DecisionInvalid, PlanInvalid, ToolNotFound
-from orchestrator.intent import IntentFrame
 from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.decision import (
     AgentProfile,
@@ -23,7 +22,7 @@ from orchestrator.planning.decision import (
 )
 from orchestrator.planning.planner import Planner, check_decision, check_plan
 from orchestrator.routing.router import Router
-from orchestrator.routing.selection import Selection
+from orchestrator.testing import fake_selection
 
 BOOK = Tool(
     name="loan_borrow_book",
@@ -49,10 +48,7 @@ def check(
     *,
     shown: Sequence[str] = (BOOK.name,),
 ) -> None:
-    selection = Selection(
-        tools=tuple(shown), k=1, band="crisp", reason="", frame=IntentFrame(), catalog_size=1
-    )
-    check_decision(decision, selection, context, CATALOG)
+    check_decision(decision, fake_selection(*shown, catalog_size=1), context, CATALOG)
 
 
 @pytest.fixture
@@ -143,9 +139,7 @@ def test_core_tools_of_the_agents_domains_may_be_called_without_being_selected(
 ) -> None:
     """They are in every prompt of that agent."""
     core = BOOK.model_copy(update={"load_policy": "core", "pii_fields": ()})
-    selection = Selection(
-        tools=(), k=1, band="crisp", reason="", frame=IntentFrame(), catalog_size=1
-    )
+    selection = fake_selection(catalog_size=1)
     agent = AgentProfile(name="a", domains=domains)
     told = context.model_copy(update={"agent": agent})
 

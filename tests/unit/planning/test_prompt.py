@@ -35,6 +35,7 @@ from orchestrator.planning.prompt_state import PromptState, tool_sources
 from orchestrator.routing.cards import probes_of
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Band, RouteContext, Selection
+from orchestrator.testing import fake_selection
 
 SPECS: Final = Path(__file__).parents[3] / "specs"
 _COUNT: Final = openai.o200k_base().count
@@ -58,9 +59,7 @@ def _catalog(*tools: Tool) -> Catalog:
 
 
 def _selection(tools: Sequence[str], band: Band = "crisp") -> Selection:
-    return Selection(
-        tools=tuple(tools), k=1, band=band, reason="", frame=IntentFrame(), catalog_size=1
-    )
+    return fake_selection(*tools, catalog_size=1, band=band)
 
 
 def _text(block: ToolBlock) -> str:

@@ -6,11 +6,10 @@ from typing import Final
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.intent import IntentFrame
 from orchestrator.planning.decision import AgentProfile, StepContext
 from orchestrator.planning.prompt import block_of
 from orchestrator.planning.prompt_state import PromptState, tool_sources
-from orchestrator.routing.selection import Selection
+from orchestrator.testing import fake_selection
 
 _ROOT: Final = Path(__file__).parents[3]
 
@@ -24,13 +23,8 @@ def test_the_document_shows_the_sections_that_are_built(
     context = step_context.model_copy(
         update={"agent": agent, "discovered": ("weather_list_alerts",)}
     )
-    selection = Selection(
-        tools=("message_find_channels", "weather_get_forecast"),
-        k=2,
-        band="moderate",
-        reason="",
-        frame=IntentFrame(),
-        catalog_size=93,
+    selection = fake_selection(
+        "message_find_channels", "weather_get_forecast", catalog_size=93, band="moderate"
     )
     block = block_of(context, selection, Catalog.load(_ROOT / "specs"))
     state, _ = PromptState().refreshed(tool_sources(block, ""))

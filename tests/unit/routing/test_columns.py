@@ -35,11 +35,14 @@ def test_use_is_the_share_of_values_that_some_input_takes(
     """Typed values count, names and quotations do not."""
     rows = np.array([0, 1])
 
-    used = columns(*cards).slot_use(find_slots("in Oslo for 20 EUR", now=None), rows)
-    untyped = columns(*cards).slot_use(find_slots("tell Bob 'hi'", now=None), rows)
+    typed, untyped = (
+        find_slots("in Oslo for 20 EUR", now=None),
+        find_slots("tell Bob 'hi'", now=None),
+    )
 
-    assert used.tolist() == [0.5, 0.0]
-    assert untyped.tolist() == [0.0, 0.0]
+    used = columns(*cards).slot_use([typed, untyped], rows)
+
+    assert used.tolist() == [[0.5, 0.0], [0.0, 0.0]]
 
 
 def test_fit_is_read_for_the_rows_asked_for(cards: tuple[CapabilityCard, ...]) -> None:
@@ -55,15 +58,16 @@ def test_a_verb_of_the_same_class_says_the_names_verb(cards: tuple[CapabilityCar
     rows = np.array([1])
     table = columns(*cards)
 
-    assert table.name_share(read_clause("enumerate the files"), rows).tolist() == [1.0]
-    assert table.name_share(read_clause("extract the files"), rows).tolist() == [0.5]
+    readings = [read_clause(f"{verb} the files") for verb in ("enumerate", "extract")]
+
+    assert table.name_share(readings, rows).tolist() == [[1.0], [0.5]]
 
 
 def test_agreement_knows_the_tools_own_verb(cards: tuple[CapabilityCard, ...]) -> None:
     """Listing agrees with the tool that lists."""
     agreed = columns(*cards).agreement(
-        action_agreement, read_clause("list the files"), np.array([0, 1])
+        action_agreement, [read_clause("list the files")], np.array([0, 1])
     )
 
-    assert agreed[1] == 1.0
-    assert agreed[0] < 1.0
+    assert agreed[0, 1] == 1.0
+    assert agreed[0, 0] < 1.0

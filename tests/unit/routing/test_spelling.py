@@ -19,23 +19,25 @@ def test_pieces_are_runs_of_three_and_four_letters_with_the_edges() -> None:
 
 def test_words_of_one_root_are_alike() -> None:
     """And words with nothing in common are not."""
-    scores, length = spelling().scores(["translator"])
+    scores, lengths = spelling().scores([["translator"], ["weather"]])
 
-    assert scores[0] > 0 and scores[1] > 0
-    assert scores[2] == scores[3] == 0
-    assert length > 0
+    assert (scores[0, :2] > 0).all() and not scores[0, 2:].any()
+    assert scores[1, 2] > 0 == scores[1, 3]
+    assert (lengths > 0).all()
 
 
 def test_a_word_is_as_long_as_its_product_with_itself() -> None:
     """So that a cosine of 1 means the same word."""
     known = spelling()
-    scores, length = known.scores(["weather"])
+    scores, lengths = known.scores([["weather"]])
 
-    assert abs(scores[2] - length**2) < 1e-9
-    assert abs(known.squares[2] - length**2) < 1e-9
+    assert abs(scores[0, 2] - lengths[0] ** 2) < 1e-9
+    assert abs(known.squares[2] - lengths[0] ** 2) < 1e-9
 
 
 def test_no_words_are_like_nothing() -> None:
     """Nor is a word whose pieces nobody has."""
-    assert not spelling().scores([])[0].any()
-    assert spelling().scores(["xyz"])[1] == 0
+    scores, lengths = spelling().scores([[], ["xyz"]])
+
+    assert not scores.any()
+    assert not lengths.any()

@@ -83,22 +83,14 @@ paths:
                 note: {type: string, maxLength: 20}
                 client_reference: {type: string, maxLength: 200}
       responses:
-        '201':
-          description: Ordered.
-          content:
-            application/json:
-              schema: {$ref: '#/components/schemas/Order'}
+        '201': {$ref: '#/components/responses/Order'}
   /orders/{order_id}:
     get:
       operationId: order_get
       parameters:
         - {name: order_id, in: path, required: true, schema: {type: string}}
       responses:
-        '200':
-          description: The order.
-          content:
-            application/json:
-              schema: {$ref: '#/components/schemas/Order'}
+        '200': {$ref: '#/components/responses/Order'}
     delete:
       operationId: order_drop
       parameters:
@@ -111,11 +103,7 @@ paths:
       parameters:
         - {name: order_id, in: path, required: true, schema: {type: string}}
       responses:
-        '200':
-          description: The order.
-          content:
-            application/json:
-              schema: {$ref: '#/components/schemas/Order'}
+        '200': {$ref: '#/components/responses/Order'}
   /orders/{order_id}/shipping:
     post:
       operationId: order_ship
@@ -123,33 +111,21 @@ paths:
       parameters:
         - {name: order_id, in: path, required: true, schema: {type: string}}
       responses:
-        '201':
-          description: The order.
-          content:
-            application/json:
-              schema: {$ref: '#/components/schemas/Order'}
+        '201': {$ref: '#/components/responses/Order'}
     delete:
       operationId: order_recall
       x-orchet-cancel-for: order_ship
       parameters:
         - {name: order_id, in: path, required: true, schema: {type: string}}
       responses:
-        '200':
-          description: The order.
-          content:
-            application/json:
-              schema: {$ref: '#/components/schemas/Order'}
+        '200': {$ref: '#/components/responses/Order'}
   /orders/find:
     get:
       operationId: order_find
       parameters:
         - {name: client_reference, in: query, required: true, schema: {type: string}}
       responses:
-        '200':
-          description: The order.
-          content:
-            application/json:
-              schema: {$ref: '#/components/schemas/Order'}
+        '200': {$ref: '#/components/responses/Order'}
   /cancellations:
     post:
       operationId: order_cancel
@@ -197,6 +173,12 @@ components:
     token: {type: http, scheme: bearer}
   parameters:
     Key: {name: Idempotency-Key, in: header, schema: {type: string, minLength: 1, maxLength: 255}}
+  responses:
+    Order:
+      description: The order.
+      content:
+        application/json:
+          schema: {$ref: '#/components/schemas/Order'}
   schemas:
     Money:
       type: object

@@ -1,0 +1,140 @@
+"""What is made of the body of an answer: missing, undeclared, of another type than promised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.record import JsonObject
+
+if TYPE_CHECKING:
+    from tests.integration.adapters.conftest import CallAt, Caller, Provider, Says
+
+
+@pytest.mark.parametrize("status", [204, 205])
+async def test_answers_without_content(call_at: CallAt, says: Says, status: int) -> None:
+    """No body is missed, whatever other answers of the operation promise."""
+    port = await says(b"HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n" % status)
+
+    outcome = await call_at(port)("thing_read")
+
+    assert (outcome.kind, outcome.body) == ("succeeded", None)
+    assert outcome.contract_breach == f"the status {status} is not declared"
+
+
+async def test_head_has_no_body_and_none_is_missed(call_at: CallAt, says: Says) -> None:
+    """The Content-Length of a HEAD speaks of what a GET would bring."""
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n"
+    port = await says(head)
+
+    outcome = await call_at(port)("thing_probe")
+
+    assert (outcome.kind, outcome.body, outcome.contract_breach) == ("succeeded", None, None)
+
+
+async def test_a_promised_body_that_is_empty_is_a_breach(call: Caller, provider: Provider) -> None:
+    """The success stands; what is read from it is not there."""
+    provider.gives(b"", "application/json")
+
+    outcome = await call("thing_read")
+
+    assert (outcome.kind, outcome.body) == ("succeeded", None)
+    assert outcome.contract_breach == "the body is missing"
+
+
+async def test_where_no_body_is_promised_none_is_missed(call: Caller, provider: Provider) -> None:
+    """Nor is one that comes all the same a breach; it is kept."""
+    provider.gives(b"", None)
+    assert (await call("thing_none")).contract_breach is None
+
+    provider.gives(b'{"x": 1}', "application/json")
+    outcome = await call("thing_none")
+
+    assert (outcome.body, outcome.contract_breach) == ({"x": 1}, None)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "breach"),
+    [
+        (None, "the content type of nothing is not declared"),
+        ("text/html", "the content type text/html is not declared"),
+        ("text/plain; charset=utf-8", "the content type text/plain is not declared"),
+        ("application/octet-stream", "the content type application/octet-stream is not declared"),
+    ],
+)
+async def test_json_under_another_name_is_read_all_the_same(
+    call: Caller, provider: Provider, content_type: str | None, breach: str
+) -> None:
+    """What it says, a booking's id perhaps, is needed to undo it; the breach is told."""
+    provider.gives(b' {"ok": 1}', content_type)
+
+    outcome = await call("thing_read")
+
+    assert (outcome.body, outcome.contract_breach) == ({"ok": 1}, breach)
+
+
+async def test_text_where_text_is_promised_is_text(call: Caller, provider: Provider) -> None:
+    """Even when it looks like JSON, and whatever parameters the type has."""
+    provider.gives(b'{"ok": 1}', "text/plain")
+
+    outcome = await call("thing_text")
+
+    assert (outcome.body, outcome.contract_breach) == ('{"ok": 1}', None)
+
+
+@pytest.mark.parametrize(
+    ("tool", "content_type", "data", "body"),
+    [
+        ("thing_xml", "application/xml", b"<a>1</a>", "<a>1</a>"),
+        ("thing_pdf", "application/pdf", b"%PDF-1.7 \x00\xff", "(application/pdf, 11 bytes)"),
+        ("thing_none", "image/png", b"\x89PNG\xff", "(image/png, 5 bytes)"),
+        ("thing_none", None, b"\x89PNG\xff", "(data of no declared type, 5 bytes)"),
+        ("thing_none", None, "né".encode(), "né"),
+    ],
+)
+async def test_answers_that_are_no_json(
+    call: Caller, provider: Provider, tool: str, content_type: str | None, data: bytes, body: str
+) -> None:
+    """Text is kept as text; in the place of other data stands what and how much it was."""
+    provider.gives(data, content_type)
+
+    outcome = await call(tool)
+
+    assert (outcome.kind, outcome.body, outcome.contract_breach) == ("succeeded", body, None)
+
+
+async def test_a_long_text_is_cut(call: Caller, provider: Provider) -> None:
+    """Two thousand characters are kept."""
+    provider.gives(b"x" * 5000, "text/plain")
+
+    assert (await call("thing_text")).body == "x" * 2000
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "breach"),
+    [
+        ("application/json", {"ok": 1}, None),
+        ("application/vnd.shop+json; v=3", {"ok": 1}, None),
+        ("application/json", {}, "ok is missing"),
+    ],
+)
+async def test_a_type_that_stands_for_all_is_matched(
+    call: Caller, provider: Provider, content_type: str, body: JsonObject, breach: str | None
+) -> None:
+    """Documents that only say `*/*` still promise a schema."""
+    provider.gives(b'{"ok": 1}' if body else b"{}", content_type)
+
+    outcome = await call("thing_any")
+
+    assert (outcome.body, outcome.contract_breach) == (body, breach)
+
+
+@pytest.mark.parametrize("data", [b'{"ok": 1}', b"[1]"])
+async def test_parameters_of_a_declared_type_are_no_part_of_its_name(
+    call: Caller, provider: Provider, data: bytes
+) -> None:
+    """Two types that differ in nothing else promise one schema or the other."""
+    provider.gives(data, "application/json")
+
+    assert (await call("thing_versioned")).contract_breach is None

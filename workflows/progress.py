@@ -1,0 +1,140 @@
+"""How far a leg has come: its state, which changes here alone, and what is shown of it."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator import contracts
+    from orchestrator.budget import Money, Usage
+    from orchestrator.confirm import DecisionRecord
+    from orchestrator.contracts import LegInput, LegState, LegWaiting
+    from orchestrator.mission import LegStatus, StepRecord
+    from orchestrator.planning.decision import CallTool, Observation
+    from orchestrator.record import JsonObject
+    from orchestrator.routing.selection import Selection
+    from orchestrator.saga import Ledger
+    from workflows.leg_view import details
+
+_STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
+
+
+class Progress:
+    """The state of one leg, from its first step to its end."""
+
+    def __init__(self, leg: LegInput, waits_for: Callable[[], LegWaiting]) -> None:
+        """Go on from the state of the run before, or from an empty one.
+
+        Args:
+            leg: what the leg was started or continued with.
+            waits_for: what a person has to do for it, asked whenever it is drawn.
+        """
+        self._leg = leg
+        self._waits_for = waits_for
+
+    @property
+    def leg(self) -> LegInput:
+        """The leg as it stands: what would continue it in a new run."""
+        return self._leg
+
+    @property
+    def state(self) -> LegState:
+        """All that came of it so far."""
+        return self._leg.state
+
+    # -- its steps --------------------------------------------------------------------------------
+
+    def begin_step(self) -> None:
+        """Count one more step; what follows belongs to it."""
+        self._update(step=self.state.step + 1)
+
+    def observe(self, call: CallTool, *, outcome: str, **seen: object) -> None:
+        """Keep what this step saw, for the planner of the next."""
+        observation = Observation.model_validate(
+            {
+                "step": self.state.step,
+                "tool": call.tool,
+                "arguments": call.arguments,
+                "outcome": outcome,
+                **seen,
+            }
+        )
+        self._update(observations=(*self.state.observations, observation))
+
+    def record(
+        self,
+        selection: Selection,
+        did: str,
+        outcome: str,
+        error: str | None = None,
+        *,
+        at: datetime | None = None,
+    ) -> None:
+        """Keep what this step did, for people to read."""
+        record = StepRecord(
+            step=self.state.step,
+            tools_forwarded=selection.tools,
+            catalog_size=selection.catalog_size,
+            band=selection.band,
+            did=did,
+            outcome=outcome,
+            error=error,
+            at=at or workflow.now(),
+        )
+        self._update(steps=(*self.state.steps, record))
+        self.show(self.state.status)
+
+    # -- what came of them ------------------------------------------------------------------------
+
+    def write(self, ledger: Ledger) -> None:
+        """Keep a newer ledger."""
+        self._update(ledger=ledger)
+
+    def count_call(self) -> None:
+        """Count a call that is about to be sent."""
+        self._update(tool_calls=self.state.tool_calls + 1)
+
+    def count_price(self, price: Money | None) -> None:
+        """Count money that was spent."""
+        self._update(spend=self.state.spend.plus(price))
+
+    def count_usage(self, usage: Usage | None) -> None:
+        """Count what a model was asked and answered."""
+        self._update(usage=self.state.usage.plus(usage))
+
+    def remember(self, decision: DecisionRecord) -> None:
+        """Keep what was decided about a call."""
+        self._update(decisions=(*self.state.decisions, decision))
+
+    def learn(self, answers: JsonObject) -> None:
+        """Keep what a person answered."""
+        self._update(answers={**self.state.answers, **answers})
+
+    def discover(self, tools: tuple[str, ...]) -> None:
+        """Keep the tools that a search found, beside those of earlier ones."""
+        known = self.state.discovered
+        self._update(discovered=(*known, *(tool for tool in tools if tool not in known)))
+
+    # -- what is shown of it ----------------------------------------------------------------------
+
+    def end(self, status: LegStatus, *, summary: str = "", error: str | None = None) -> None:
+        """Keep how it ended."""
+        self._update(summary=summary, error=error)
+        self.show(status)
+
+    def show(self, status: LegStatus) -> None:
+        """Make the status visible in the Temporal UI: search attribute and current details."""
+        if status is not self.state.status or not self.state.steps:
+            workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
+        self._update(status=status)
+        self.draw()
+
+    def draw(self) -> None:
+        """Show in the current details what has changed, of a card for instance."""
+        workflow.set_current_details(details(self._leg, self._waits_for()))
+
+    def _update(self, **changes: object) -> None:
+        state = self.state.model_copy(update=changes)
+        self._leg = self._leg.model_copy(update={"state": state})

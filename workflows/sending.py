@@ -1,0 +1,97 @@
+"""Sending a call that may be made: written ahead, waited for whatever comes, and settled.
+
+Invariant: a side effect is in the leg's ledger before its call is scheduled, and its outcome is in
+the ledger before the leg ends, even when a cancel request arrives while the call is on its way.
+"""
+
+import asyncio
+from datetime import datetime
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.contracts import PreparedCall
+    from orchestrator.outcome import ToolOutcome
+    from orchestrator.planning.decision import CallTool
+    from orchestrator.saga import Ledger
+    from workflows import calls
+    from workflows.progress import Progress
+    from workflows.waiting import finish_despite_cancel
+
+
+async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
+    """What the call came to, after all its attempts; the leg's state says so already.
+
+    Raises:
+        asyncio.CancelledError: a cancel request came meanwhile; the outcome is settled all the
+            same.
+    """
+    assert allowed.call is not None
+    call = allowed.call
+    attempts = progress.leg.policy.call_attempts if allowed.repeatable else 1
+    deadline = workflow.now() + calls.longest_call(call, attempts)
+    if allowed.side_effect:
+        call = call.model_copy(update={"deadline": deadline})
+    progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
+    progress.count_call()
+    outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
+    _settle(allowed, outcome, progress)
+    if cancelled:
+        raise asyncio.CancelledError
+    return outcome
+
+
+def is_in_doubt(allowed: PreparedCall, outcome: ToolOutcome) -> bool:
+    """Whether it may have left, or undone, something that only rollback can find out about."""
+    return outcome.kind == "unknown" and (allowed.obligation or allowed.cancel) is not None
+
+
+def _written_ahead(ledger: Ledger, allowed: PreparedCall, *, deadline: datetime) -> Ledger:
+    """With what this call may undo, and what it may leave, before it is sent."""
+    assert allowed.call is not None
+    now, grant = workflow.now(), allowed.call.grant
+    if allowed.cancel is not None:
+        ledger = ledger.cancelling(allowed.cancel.model_copy(update={"written_at": now}))
+    if allowed.obligation is not None:
+        obligation = allowed.obligation.model_copy(
+            update={
+                "written_at": now,
+                "deadline": deadline,
+                "confirmed_by": grant.approver if grant else None,
+            }
+        )
+        ledger = ledger.written(obligation)
+    return ledger
+
+
+def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> None:
+    """Keep what it came to: in the ledger, in what is spent, and for the planner to see."""
+    assert allowed.call is not None
+    # Not workflow.now(): after a worker's death that may still be the time before it, and
+    # rollback undoes in the order of these times.
+    at = outcome.answered_at or workflow.now()
+    progress.write(_answered(progress.state.ledger, allowed, outcome, at=at))
+    if outcome.kind == "succeeded" and allowed.spends:
+        progress.count_price(outcome.price)
+    progress.observe(
+        CallTool(tool=allowed.call.tool, arguments=allowed.call.arguments),
+        outcome=outcome.kind,
+        side_effect=allowed.side_effect,
+        body=outcome.body,
+        error=None if outcome.kind == "succeeded" else outcome.reason or outcome.kind,
+        contract_breach=outcome.contract_breach,
+        price=outcome.price,
+    )
+
+
+def _answered(
+    ledger: Ledger, allowed: PreparedCall, outcome: ToolOutcome, *, at: datetime
+) -> Ledger:
+    """With the outcome of what was written ahead."""
+    if allowed.obligation is not None:
+        written = ledger.obligation(allowed.obligation.obligation_id)
+        ledger = ledger.written(written.answered(outcome, at=at))
+    if allowed.cancel is not None:
+        sent = ledger.cancel(allowed.cancel.call_id)
+        ledger = ledger.cancelling(sent.answered(outcome, at=at))
+    return ledger
