@@ -334,8 +334,11 @@ def matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
         console.print(f"{match.score:.2f}  {match.tier:13}  {match.name}  {escape(summary)}")
 
 
-def selection(console: Console, chosen: Selection) -> None:
-    """The forwarded tools and the reason."""
+def selection(console: Console, chosen: Selection, *, fits: bool) -> None:
+    """The forwarded tools and the reason; `fits`: some tool can do what is asked."""
+    if not fits:
+        nearest = "; the nearest:" if chosen.tools else ""
+        console.print(f"[yellow]nothing here seems to fit[/]{nearest}")
     for name in chosen.tools:
         mark = "  (prerequisite)" if name in chosen.prerequisites else ""
         console.print(f"{chosen.scores.get(name, 0.0):.3f}  {name}{mark}")

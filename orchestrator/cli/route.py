@@ -77,11 +77,13 @@ def route_text(
         similarity=similarity(catalog) if similarity else None,
     )
     explanation = router.explain(text, now=datetime.now(UTC))
+    fits = router.fits(text)
     if as_json:
         selection = explanation.selection
-        print_json({**selection.model_dump(mode="json"), "headers": selection.headers})
+        told = {"fits": fits, "headers": selection.headers}
+        print_json({**selection.model_dump(mode="json"), **told})
         return
-    render.selection(console, explanation.selection)
+    render.selection(console, explanation.selection, fits=fits)
     if explain:
         render.explanation(console, explanation)
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from orchestrator.intent import Action, IntentFrame, Slot
 from orchestrator.routing.clauses import without_lead
+from orchestrator.routing.idioms import Idiom, idioms_in
 from orchestrator.routing.selection import RouteContext
 from orchestrator.routing.vocabulary import CatalogVocabulary
 from orchestrator.routing.words import (
@@ -19,6 +20,7 @@ from orchestrator.routing.words import (
     content_stems,
     is_verb,
     lowered,
+    particle_in,
     reverses,
     stem,
     tokens,
@@ -32,6 +34,8 @@ _NEGATED: Final = re.compile(
 _STATED_WISH: Final = re.compile(
     r"(?:(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b", re.IGNORECASE
 )
+# "Any bills to pay?" pays none, but "any chance you could book it?" is an order.
+_ANY: Final = re.compile(r"any(?:thing|one|body)?\s+(?!chance\b|way\b|possib)", re.IGNORECASE)
 # To say something, in other words than those of a verb: "let Bob know", "drop me a line".
 _SAYING: Final = re.compile(
     r"(?P<let>let\s+(?:\S+\s+){1,4}?know)\b"
@@ -39,6 +43,7 @@ _SAYING: Final = re.compile(
     r"(?P<what>line|note|shout|heads[-\s]up|e-?mail|message|text|ping)\b",
     re.IGNORECASE,
 )
+_TO_ME: Final = re.compile(r"let\s+(?:me|us)\s+know\b", re.IGNORECASE)
 _TOLD: Final = frozenset({"line", "note", "shout", "heads-up", "heads up"})
 # What is said is anything at all, and no sign of a tool: "that I am late", "saying hello".
 _MATTER: Final = re.compile(
@@ -59,6 +64,9 @@ _AFTER_OBJECTS = """
 """
 _OBJECT_ENDS: Final = frozenset(_AFTER_OBJECTS.split())
 _MAX_OBJECTS = 6
+_DETERMINERS: Final = frozenset({"the", "my", "our", "a", "an", "it", "them", "me", "us"})
+_MODALS: Final = frozenset({"can", "could", "may", "will", "would", "should"})
+_ASKING: Final = QUESTION_WORDS | _MODALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +97,39 @@ class ClauseReading:
 
 def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     """Read one clause; `verbs` are further words that may command (the catalog's own)."""
-    bare = without_lead(clause)
+    bare, idioms = without_lead(clause), idioms_in(clause)
+    order = next((idiom for idiom in idioms if idiom.verb), None)
+    if order is not None and not _asks(bare):
+        return _read_order(clause, order)
     verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
+    told = (word for idiom in idioms for word in idiom.stems or (stem(idiom.verb),))
     return ClauseReading(
         text=clause,
-        stems=_stems(clause, verb, action, verbs),
+        stems=(*_stems(clause, verb, action, verbs), *told),
         verb=verb,
         action=action,
         objects=_objects(rest),
         is_own=bool(_OWN.search(lowered(clause))),
         is_negated=bool(_NEGATED.search(clause[: _start_of(verb, clause, rest)])),
+    )
+
+
+def _asks(bare: str) -> bool:
+    """Whether a clause is a question: "can I get my money back" orders nothing yet."""
+    return next(iter(tokens(bare[:20])), "") in _ASKING
+
+
+def _read_order(clause: str, order: Idiom) -> ClauseReading:
+    """A clause that orders something in other words than those of a verb."""
+    before, rest = clause[: order.start], clause[order.end :]
+    return ClauseReading(
+        text=clause,
+        stems=(stem(order.verb), *content_stems(f"{before} {rest}")),
+        verb=order.verb,
+        action=order.action,
+        objects=_objects(rest),
+        is_own=bool(_OWN.search(lowered(clause))),
+        is_negated=bool(_NEGATED.search(before)),
     )
 
 
@@ -180,6 +211,8 @@ def _said_verb(bare: str) -> tuple[str, Action, str] | None:
     said = _SAYING.match(bare)
     if said is None:
         return None
+    if _TO_ME.match(bare):
+        return "know", Action.READ, bare[said.end() :]
     what = (said["what"] or "").lower().replace("e-mail", "email")
     verb = "notify" if not what or what in _TOLD else what
     return verb, Action.SEND, bare[len(bare.split()[0]) :]
@@ -190,20 +223,26 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
     first, following = (*tokens(" ".join(bare.split(None, 2)[:2])), "", "")[:2]
     if not first:
         return "", Action.UNKNOWN, bare
+    last = bare[-8:].rsplit(None, 1)[-1].rstrip(".,;!?").lower()
+    action = action_of(first, particle_in(first, following, last))
     if reverses(first):
         return first, Action.CANCEL, _after(bare, first)
-    if is_verb(first) or first in verbs:
-        return first, action_of(first, following), _after(bare, first)
+    if action is not Action.UNKNOWN or first in verbs:
+        return first, action, _after(bare, first)
+    if _ANY.match(bare):
+        return "", Action.SEARCH, bare
     if first in QUESTION_WORDS:
         return first, Action.READ, _after(bare, first)
     words = tokens(bare[:200])
     for i, word in enumerate(words):
-        commanded = i > 0 and words[i - 1] == "to"
+        following = words[i + 1] if i + 1 < len(words) else ""
+        commanded = i > 0 and (words[i - 1] == "to" or following in _DETERMINERS)
         if is_verb(word) and (commanded or word not in NOUN_LIKE_VERBS):
-            following = words[i + 1] if i + 1 < len(words) else ""
             return word, action_of(word, following), _after(bare, word)
     if _STATED_WISH.match(bare):
         return "", Action.SEARCH, bare
+    if first in _MODALS:
+        return first, Action.READ, _after(bare, first)
     for word in words:
         if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
             return word, action_of_stem(stem(word)), bare
@@ -212,13 +251,19 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
 
 def _start_of(verb: str, clause: str, rest: str) -> int:
     """Where the verb of a clause stands, or where what is done to something begins."""
-    match = re.search(rf"\b{re.escape(verb)}\b", clause, re.IGNORECASE) if verb else None
+    match = _find(verb, clause) if verb else None
     return match.start() if match else len(clause) - len(rest)
 
 
 def _after(text: str, word: str) -> str:
-    match = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    match = _find(word, text)
     return text[match.end() :] if match else text
+
+
+def _find(word: str, text: str) -> re.Match[str] | None:
+    """Where a word of `tokens` stands in the text, which may write an email as an e-mail."""
+    written = "e-?mail" if word == "email" else re.escape(word)
+    return re.search(rf"\b{written}\b", text, re.IGNORECASE)
 
 
 def _objects(rest: str) -> tuple[str, ...]:

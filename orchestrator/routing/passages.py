@@ -85,10 +85,8 @@ class Passages:
         shape = (len(rows), len(words.numbers))
         own = hits.place < self._own_ends[rows][hits.row]
         near, order = _pairs(hits, words, [text.stems for text in texts], len(rows))
-        expected = words.asked.sum(axis=1, keepdims=True)
-        scale = words.known.sum(axis=1, keepdims=True)
-        expected[expected == 0] = 1.0
-        scale[scale == 0] = 1.0
+        expected = _or_one(words.asked.sum(axis=1))[:, None]
+        scale = _or_one(words.known.sum(axis=1))[:, None]
         held = _held(hits.row, hits.word, shape)
         held_own = _held(hits.row[own], hits.word[own], shape)
         return np.stack(
@@ -124,7 +122,7 @@ class Passages:
         places, lengths = _ranges(self._own_bounds[rows], self._own_bounds[rows + 1])
         scores, sizes = self._spelling.scores([dict.fromkeys(text.stems) for text in texts])
         total = _summed(scores[:, self._own_words[places]], lengths)
-        likeness: Floats = total / (np.where(sizes > 0, sizes, 1.0)[:, None] * self._length[rows])
+        likeness: Floats = total / (_or_one(sizes)[:, None] * self._length[rows])
         return likeness
 
     def _distinct_own(self) -> tuple[NDArray[np.int32], Rows]:
@@ -170,6 +168,11 @@ def _summed(values: Floats, lengths: Rows) -> Floats:
     return sums
 
 
+def _or_one(values: Floats) -> Floats:
+    """The values, 1 for each that is 0, to divide by."""
+    return np.where(values == 0, 1.0, values)
+
+
 def _held(row: NDArray[np.intp], word: NDArray[np.intp], shape: tuple[int, int]) -> Floats:
     """1 where a card holds a word, else 0; shape (n_rows, n_words)."""
     held = np.zeros(shape)
@@ -195,23 +198,15 @@ def _pairs(
     counts once.
     """
     near, order = _pairs_said(words, stems)
-    size = len(words.numbers)
-    rows, pairs, turned = [], [], []
+    firsts, seconds = [], []
     for step in range(1, _REACH + 1):
-        apart = hits.place[step:] - hits.place[:-step]
-        close = np.flatnonzero(apart <= _REACH)
-        first, second = hits.word[close], hits.word[close + step]
-        rows.append(hits.row[close])
-        pairs.append(first * size + second)
-        turned.append(second * size + first)
-        if step == 1:
-            following = apart[close] == 1
-            next_rows, next_pairs = rows[0][following], pairs[0][following]
-    both = np.concatenate([*pairs, *turned])
-    return (
-        _weigh(np.concatenate([*rows, *rows]), both, near, cards),
-        _weigh(next_rows, next_pairs, order, cards),
-    )
+        close = np.flatnonzero(hits.place[step:] - hits.place[:-step] <= _REACH)
+        firsts.append(close)
+        seconds.append(close + step)
+    first, second = np.concatenate(firsts), np.concatenate(seconds)
+    row, pair = hits.row[first], hits.word[first] * len(words.numbers) + hits.word[second]
+    next_to = np.flatnonzero(hits.place[second] - hits.place[first] == 1)
+    return _weigh(row, pair, near, cards), _weigh(row[next_to], pair[next_to], order, cards)
 
 
 def _pairs_said(words: _Words, stems: Sequence[Sequence[str]]) -> tuple[_Pairs, _Pairs]:
@@ -231,17 +226,23 @@ def _pairs_said(words: _Words, stems: Sequence[Sequence[str]]) -> tuple[_Pairs, 
                 near[start + low * size + high] = both
                 if step == 1:
                     order[start + first * size + second] = both
-    return _numbered(near, words), _numbered(order, words)
+    return _numbered(near, words, mirrored=True), _numbered(order, words)
 
 
-def _numbered(weights: Mapping[int, float], words: _Words) -> _Pairs:
-    """The pairs by their weights, each found by n_words squared times its text plus the pair."""
+def _numbered(weights: Mapping[int, float], words: _Words, *, mirrored: bool = False) -> _Pairs:
+    """The pairs by their weights, each found by n_words squared times its text plus the pair.
+
+    `mirrored` ones are the same the other way round.
+    """
     texts, size = words.asked.shape
     text, pair = np.divmod(np.array([*weights], dtype=np.intp), max(1, size * size))
     number = np.zeros(size * size, dtype=np.intp)
     number[pair] = 1
     distinct = np.flatnonzero(number)
     number[distinct] = np.arange(1, len(distinct) + 1)
+    if mirrored:
+        square = number.reshape(size, size)
+        number = (square + square.T).ravel()
     weighed = np.zeros((texts, len(distinct) + 1))
     weighed[text, number[pair]] = [*weights.values()]
     return _Pairs(number, weighed)

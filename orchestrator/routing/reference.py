@@ -36,7 +36,7 @@ _REPEATS: Final = re.compile(
 _EMPTY_WORDS = """
     first second third fourth fifth last next other same cheapest cheap best latest top former
     latter two three four five option number try retry redo repeat instead
-    right ahead whole thing things yes proceed go perfect fine great sure
+    pick choose take right ahead whole thing things yes proceed go perfect fine great sure
 """
 _LOOKS: Final = frozenset({Action.READ, Action.SEARCH})
 _EMPTY: Final = frozenset(content_stems(_EMPTY_WORDS))

@@ -36,7 +36,7 @@ from orchestrator.routing.selection import USED, RouteContext, Selection
 from orchestrator.routing.slots import read_slots
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import STOP_WORDS, content_stems, is_verb, name_stems, stem, tokens
+from orchestrator.routing.words import STOP_WORDS, is_verb, name_stems, stem, tokens
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""

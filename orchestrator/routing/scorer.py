@@ -96,7 +96,7 @@ class Scorer:
         self._vocabulary = vocabulary
         self._profile = profile
         self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
-        self._probes = np.array([card.is_probe for card in cards], dtype=bool)
+        self._open = np.array([not card.is_probe for card in cards], dtype=bool)
         self._shows_own = np.array([card.shows_own for card in cards], dtype=float)
         self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
         self._index = EvidenceIndex(cards, profile)
@@ -129,14 +129,14 @@ class Scorer:
             return []
         candidates = self._candidates(texts, found)
         looked = np.flatnonzero(candidates.any(axis=0))
+        candidates = candidates[:, looked]
         features = self._features(texts, found, looked)
-        fused = np.tensordot(self._weights, features, 1).round(_DIGITS)
-        fused[~candidates[:, looked]] = -np.inf
+        fused = (self._weights @ features.reshape(len(FEATURES), -1)).round(_DIGITS)
+        fused = np.where(candidates, fused.reshape(candidates.shape), -np.inf)
         orders = np.argsort(-fused, axis=1, kind="stable")
-        counts = candidates.sum(axis=1).tolist()
         names = [self._names[i] for i in looked.tolist()]
         return [
-            _table(names, features[:, i], fused[i], orders[i, : counts[i]], evidence.peak)
+            _table(names, features[:, i], fused[i], orders[i, : candidates[i].sum()], evidence.peak)
             for i, evidence in enumerate(found)
         ]
 
@@ -171,22 +171,21 @@ class Scorer:
 
     def _candidates(self, texts: Sequence[Scored], found: Sequence[Evidence]) -> NDArray[np.bool_]:
         """The cards that deserve a closer look for each text; shape (n_texts, n_cards)."""
-        rough = np.stack([evidence.total for evidence in found])
-        for row, text in zip(rough, texts, strict=True):
+        candidates = np.zeros((len(texts), len(self._names)), dtype=bool)
+        for row, text, evidence in zip(candidates, texts, found, strict=True):
+            rough = evidence.total
             if text.context.domains:
-                lift = self._profile.weights.agent * float(row.max(initial=0.0)) or 1.0
-                row += lift * self._own(text.context)[self._columns.domain]
-        candidates = rough > 0
-        if len(self._names) > _SHORTLIST:
-            best = np.argpartition(-rough, _SHORTLIST, axis=1)[:, :_SHORTLIST]
-            is_best = np.zeros_like(candidates)
-            np.put_along_axis(is_best, best, True, axis=1)
-            candidates &= is_best
-        for row, text in zip(candidates, texts, strict=True):
+                lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
+                rough = rough + lift * self._own(text.context)[self._columns.domain]
+            if len(rough) > _SHORTLIST:
+                best = np.argpartition(rough, -_SHORTLIST)[-_SHORTLIST:]
+                row[best] = rough[best] > 0
+            else:
+                row[:] = rough > 0
             if text.near is not None:
                 row[np.argsort(-text.near, kind="stable")[:_NEAREST]] = True
             if _REFERENCE not in text.reading.stems:
-                row[self._probes] = False
+                row &= self._open
         return candidates
 
     def _card_features(self, texts: Sequence[Scored], rows: Rows) -> dict[str, Floats]:
@@ -205,7 +204,7 @@ class Scorer:
             "effect": columns.agreement(effect_agreement, readings, rows),
             "fit": np.stack([columns.fit(t.context.known, t.slots, rows) for t in texts]),
             "slots": columns.slot_use([text.slots for text in texts], rows),
-            "own": np.outer(own, self._shows_own[rows]),
+            "own": own[:, None] * self._shows_own[rows],
             "learned": self._learned[rows],
         }
         if any(text.context.domains for text in texts):

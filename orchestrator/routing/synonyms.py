@@ -53,7 +53,9 @@ _GROUPS = """
     currency exchange forex
     bank account
     invoice bill
-    pay payment
+    pay payment paid
+    owe due debt unpaid outstanding overdue
+    spend spent expense spending expenditure
     refund reimburse reimbursement
     stock share equity
     crypto cryptocurrency bitcoin coin
@@ -66,7 +68,7 @@ _GROUPS = """
     customer client
     meeting appointment event
     calendar agenda schedule
-    reminder alarm
+    reminder alarm nudge
     task todo
     note memo
     file document
@@ -133,6 +135,47 @@ _GROUPS = """
     birthday birth
     star zodiac horoscope astrology
     dice gamble lottery
+    say said mention write wrote written
+    send sent
+    buy bought
+    sell sold
+    fly flew flown
+    eat ate eaten
+    drive drove driven
+    choose chose chosen
+    forget forgot forgotten
+    lose lost
+    sleep slept
+    withdraw withdrew withdrawn
+    luggage baggage suitcase bag
+    delay late punctual
+    complain complaint review feedback
+    presentation slide deck
+    spreadsheet excel worksheet
+    trash bin rubbish garbage
+    access permission permit
+    allow permit
+    free available vacant
+    reminder remember forget
+"""
+
+# What is also called by a wider word, and that word: who asks for a pizza asks for food, and who
+# asks for food means no pizza.
+_KINDS = """
+    food meal dish: pizza burger hamburger sushi pasta curry sandwich salad soup noodle ramen
+    food meal dish: taco burrito kebab dumpling falafel steak snack dessert brunch takeaway takeout
+    restaurant: cafe bistro pizzeria trattoria steakhouse diner pub brasserie tavern
+    hotel: hostel guesthouse resort bnb
+    car: suv minivan sedan hatchback limousine van wheel
+    weather temperature: hot cold warm chilly freezing humid cloudy foggy
+    rain: drizzle downpour
+    storm: hurricane typhoon blizzard thunderstorm tornado
+    event appointment: interview workshop lecture seminar webinar
+    event appointment: conference standup briefing
+    file document: slide presentation spreadsheet contract draft memo
+    amenity facility: pool wifi breakfast gym sauna spa
+    luggage: rucksack backpack
+    expense: receipt mileage
 """
 
 
@@ -142,6 +185,10 @@ def _synonyms() -> dict[str, tuple[str, ...]]:
         stems = [stem(word) for word in line.split()]
         for word in stems:
             found[word] |= dict.fromkeys(other for other in stems if other != word)
+    for line in _KINDS.strip().splitlines():
+        wider, kinds = ([stem(word) for word in part.split()] for part in line.split(":"))
+        for word in kinds:
+            found[word] |= dict.fromkeys(wider)
     return {word: tuple(others) for word, others in found.items()}
 
 

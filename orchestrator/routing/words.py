@@ -8,7 +8,7 @@ import snowballstemmer
 
 from orchestrator.intent import Action
 
-_TOKEN = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_TOKEN = re.compile(r"[eE]-(?=[mM]ail)[^\W_]+|[^\W_]+(?:['\u2019][^\W_]+)*")
 # A hump ends before an upper case letter that follows a lower case one or a digit, or that starts
 # the last word of a run of capitals (HTTPServer is HTTP, Server), and between letters and digits.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -49,13 +49,13 @@ _VERB_CLASSES: Final[dict[Action, str]] = {
         rent report request reserve save schedule setup start store submit subscribe upload write
     """,
     Action.CANCEL: """
-        abort annul cancel clear delete destroy discard ditch drop erase remove rescind retract
-        revoke scrap stop trash
-        terminate unblock undo unfollow uninstall unregister unsubscribe void withdraw
+        abort annul bin cancel clear delete destroy discard ditch drop erase remove rescind retract
+        revoke scrap scratch stop trash terminate unblock undo unfollow uninstall unregister
+        unsubscribe void withdraw
     """,
     Action.SEND: """
-        alert announce ask broadcast call contact dm email forward inform invite mail message notify
-        ping post remind reply respond send share tell text warn
+        alert announce ask broadcast call contact dm email forward inform invite mail message
+        notify nudge ping post remind reply respond send share tell text warn
     """,
     Action.PAY: """
         bill charge deposit donate invoice pay refund reimburse remit settle tip transfer wire
@@ -63,8 +63,8 @@ _VERB_CLASSES: Final[dict[Action, str]] = {
     Action.UPDATE: """
         activate adjust alter amend approve archive change complete configure copy correct
         deactivate decrease disable downgrade edit enable extend fix increase merge modify move
-        postpone rearrange reject rename replace reschedule reset restore revise set shorten sort
-        switch sync synchronize turn update upgrade
+        postpone rearrange reject rename replace reschedule reset restore revise set shift shorten
+        sort switch sync synchronize turn update upgrade
     """,
 }
 
@@ -87,10 +87,14 @@ _PHRASAL: Final[dict[tuple[str, str], Action]] = {
     ("put", "off"): Action.UPDATE,
     ("sign", "in"): Action.CREATE,
     ("log", "in"): Action.CREATE,
+    ("throw", "away"): Action.CANCEL,
+    ("throw", "out"): Action.CANCEL,
 }
+_PARTICLES: Final = frozenset({"off", "back", "away", "out"})
+"""Those that may stand after the thing too: "call the meeting off"."""
 
 _QUESTION_WORDS = (
-    "what when where who whom whose which why how is are was were does did do has have"
+    "what when where who whom whose which why how is are am was were does did do has have"
 )
 QUESTION_WORDS: Final = frozenset(_QUESTION_WORDS.split())
 """Words a question starts with."""
@@ -101,13 +105,13 @@ SIDE_EFFECT_ACTIONS: Final = frozenset(
 """Actions that leave something behind at a provider."""
 
 _NOUN_LIKE_VERBS = """
-    access alert answer apply assign bill book call change charge check contact copy count deposit
-    design display draft drop estimate extract file filter fix forecast hire hunt increase
-    decrease inform invite invoice issue launch list log look mail make match measure merge
-    message monitor move order plan post print query read record refund remind rent reply report
-    request reset return reserve save scan search set share show sort start stop store switch text
-    tip track transfer turn update upgrade view void watch wire place put email open complete
-    clear see
+    access alert answer apply assign bill bin book call change charge check contact copy count
+    deposit design display draft drop estimate extract file filter fix forecast hire hunt
+    increase decrease inform invite invoice issue launch list log look mail make match measure
+    merge message monitor move order plan post print query read record refund remind rent reply
+    report request reset return reserve save scan scratch search set share show sort start stop
+    store switch text tip track transfer turn update upgrade view void watch wire place put
+    email open complete clear see shift
 """
 NOUN_LIKE_VERBS: Final = frozenset(_NOUN_LIKE_VERBS.split())
 """Verbs that are as often nouns or adjectives: what follows must tell."""
@@ -136,7 +140,7 @@ def tokens(text: str) -> list[str]:
     """Lower case words of prose or of an identifier, in order.
 
     `flight_search_offers`, `searchFlightOffers` and `HTTPServer.get` come apart at their humps and
-    separators; the clitic of `what's` is dropped.
+    separators; the clitic of `what's` is dropped, and an e-mail is an email.
     """
     words: list[str] = []
     for word in _TOKEN.findall(text):
@@ -147,7 +151,7 @@ def tokens(text: str) -> list[str]:
         if word.isalpha() and (word.istitle() or word.isupper()):
             words.append(word.lower())
             continue
-        bare = _CLITIC.sub("", word)
+        bare = _CLITIC.sub("", word) if word[1:2] != "-" else word.replace("-", "").lower()
         if bare.islower() or not bare.isascii():
             words.append(bare.lower())
         else:
@@ -172,6 +176,11 @@ def action_of(word: str, following: str = "") -> Action:
     `following` is the next word: "look up" and "tell me" are other verbs than "look" and "tell".
     """
     return _PHRASAL.get((word, following)) or _VERBS.get(word, Action.UNKNOWN)
+
+
+def particle_in(first: str, following: str, last: str) -> str:
+    """What the first word of a clause makes a phrasal verb with: the next word, or the last one."""
+    return last if last in _PARTICLES and (first, last) in _PHRASAL else following
 
 
 def reverses(word: str) -> str:

@@ -48,7 +48,16 @@ def test_json_is_one_document_with_the_headers(run: Callable[..., Any]) -> None:
 
     assert routed["headers"]["x-orqen-routing"] == "semantic"
     assert routed["embedder"] == ""
+    assert routed["fits"] is True
     assert "weather_get_forecast" in routed["tools"]
+
+
+@pytest.mark.parametrize("text", ["convert 100 USD to EUR", "play some jazz"])
+def test_what_no_tool_can_do_is_told(text: str, run: Callable[..., Any]) -> None:
+    """Whether or not some share a word or a value with it; else nothing is said of that."""
+    assert run("route", text).stdout.startswith("nothing here seems to fit")
+    assert run("route", text, "--json").json["fits"] is False
+    assert "seems to fit" not in run("route", "weather in London").stdout
 
 
 def test_an_embedder_that_is_down_is_told_and_nothing_is_lost(

@@ -5,6 +5,7 @@ from datetime import datetime
 import pytest
 
 from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext
 
 REQUESTS = (
     ("any flights to Madrid on Friday?", "flight_search_offers"),
@@ -62,6 +63,50 @@ REQUESTS = (
     ("book a flihgt to Lisbon on 2026-12-03", "flight_book_offer"),
     ("wether in Oslo tomorrow", "weather_get_forecast"),
     ("cancle my restaurant resevation", "dining_cancel_reservation"),
+    ("I want my money back", "payment_refund_payment"),
+    ("where is my pizza", "dining_get_order"),
+    ("what did I spend on taxis", "expense_list_reports"),
+    ("who can see the budget file", "file_list_shares"),
+    ("unsend my last email", "message_recall_email"),
+    ("what did the team write", "message_search_messages"),
+    ("do I have anything on Friday", "calendar_list_events"),
+    ("cancel the pizza", "dining_cancel_order"),
+    ("we won't need the room in Berlin after all", "hotel_cancel_booking"),
+    ("what time does Trattoria Roma close", "dining_get_restaurant"),
+    ("I changed my mind about the curry, cancel it", "dining_cancel_order"),
+    ("should I take a coat to Bergen tomorrow", "weather_get_forecast"),
+    ("don't let me forget to buy milk at 17:00", "calendar_create_reminder"),
+    ("I don't have to be reminded of the dentist any more", "calendar_cancel_reminder"),
+    ("scratch the 3pm with Dana", "calendar_cancel_event"),
+    ("did anyone mention the launch date", "message_search_messages"),
+    ("do we owe anybody money", "payment_list_invoices"),
+    ("has the rent been paid", "payment_list_payments"),
+    ("where did I put the slides from Monday", "file_find_files"),
+    ("bin the draft of the contract", "file_delete_file"),
+    ("what's in the recycle bin", "file_list_deleted"),
+    ("shift the invoice file into finance", "file_move_file"),
+    ("put the file back where it was before", "file_undo_move"),
+    ("nudge me about the tax return next Monday", "calendar_create_reminder"),
+    ("I paid Contoso by mistake, undo it", "payment_cancel_payment"),
+    ("how much did the company pay me back", "expense_list_reports"),
+    ("is it foggy in London", "weather_get_current"),
+    ("is my plane late", "flight_get_status"),
+    ("find out whether Ryan's plane AB123 has landed yet", "flight_get_status"),
+    ("please get rid of my ticket to Dublin", "flight_cancel_booking"),
+    ("how cold will it get in Tromso tonight", "weather_get_forecast"),
+    ("let me know whenever there's a storm coming to Kiel", "weather_subscribe_alerts"),
+    ("do we have something on Wednesday morning", "calendar_list_events"),
+    ("call the review meeting off", "calendar_cancel_event"),
+    ("how much have I spent on hotels this year", "expense_list_reports"),
+    ("who else can edit the roadmap document", "file_list_shares"),
+    ("serch my fiels for the contarct", "file_find_files"),
+    ("let me know which cars you have in Bari", "car_search_offers"),
+    ("is there any place for tapas in Seville at nine", "dining_search_tables"),
+    ("I want a salad delivered to the hotel", "dining_search_meals"),
+    ("never mind the table tonight, call it off", "dining_cancel_reservation"),
+    ("will I need sunscreen in Malaga tomorrow", "weather_get_forecast"),
+    ("make sure I remember to water the plants on Sunday", "calendar_create_reminder"),
+    ("nobody but me should see the salary sheet, unshare it", "file_revoke_share"),
 )
 SEVERAL = (
     (
@@ -77,6 +122,29 @@ SEVERAL = (
         {"weather_get_forecast", "message_send"},
     ),
     ("find a table in Rome and reserve it", {"dining_search_tables", "dining_reserve_table"}),
+    (
+        "throw the draft away and share the final spreadsheet with ann@example.com",
+        {"file_delete_file", "file_share_file"},
+    ),
+)
+FOLLOW_UPS = (
+    ("does it have a gym", "hotel_get_hotel"),
+    ("do they have parking", "hotel_get_hotel"),
+    ("and now reserve it", "hotel_book_room"),
+    ("pick me the second one", "hotel_book_room"),
+)
+UNHEARD = (
+    "convert 100 USD to EUR",
+    "what is 17 times 23",
+    "play some jazz",
+    "who won the match last night",
+    "turn off the lights in the kitchen",
+    "how tall is Mount Everest",
+    "draw me a picture of a cat",
+    "start the washing machine",
+    "how many calories are in a banana",
+    "fix my bike",
+    "lower the volume",
 )
 
 
@@ -92,6 +160,22 @@ def test_the_tools_of_several_requests_are_forwarded(
 ) -> None:
     """Also where only the second says what the first is about: what is shared is a file."""
     assert tools <= set(router.route(text, now=now).tools)
+
+
+@pytest.mark.parametrize(("text", "tool"), FOLLOW_UPS)
+def test_what_is_said_after_a_search_is_about_it(
+    text: str, tool: str, router: Router, now: datetime
+) -> None:
+    """The rooms that were found, whether they are asked about or taken."""
+    context = RouteContext(goal="book a hotel in Rome", earlier=("hotel_search_rooms",))
+
+    assert tool in router.route(text, context, now=now).tools
+
+
+@pytest.mark.parametrize("text", UNHEARD)
+def test_what_no_tool_can_do_is_told(text: str, router: Router) -> None:
+    """However everyday it is."""
+    assert not router.fits(text)
 
 
 def test_a_few_are_enough(router: Router, now: datetime) -> None:

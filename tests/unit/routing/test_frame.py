@@ -24,6 +24,16 @@ from orchestrator.routing.selection import RouteContext
         ("pay the invoice", "pay", Action.PAY, ("invoice",)),
         ("I need a car", "", Action.SEARCH, ("car",)),
         ("weather in London", "weather", Action.UNKNOWN, ("weather",)),
+        ("let me know the weather in Oslo", "know", Action.READ, ("weather",)),
+        ("am I free on Friday", "am", Action.READ, ("free",)),
+        ("can I bring a dog", "can", Action.READ, ("bring", "dog")),
+        ("any bills I should pay", "", Action.SEARCH, ("bills", "pay")),
+        ("any chance you could book a room", "book", Action.CREATE, ("room",)),
+        ("we leave early, drop the room", "drop", Action.CANCEL, ("room",)),
+        ("call the meeting off", "call", Action.CANCEL, ("meeting",)),
+        ("call the office", "call", Action.SEND, ("office",)),
+        ("e-mail the report to Bob", "email", Action.SEND, ("report",)),
+        ("bin the draft", "bin", Action.CANCEL, ("draft",)),
     ],
 )
 def test_a_clause_has_a_verb_its_class_and_objects(

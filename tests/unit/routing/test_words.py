@@ -23,6 +23,7 @@ from orchestrator.routing.words import (
         ("HTTPServer.get", ["http", "server", "get"]),
         ("GET_movie-movie_id", ["get", "movie", "movie", "id"]),
         ("What's the weather?", ["what", "the", "weather"]),
+        ("e-mails and E-Mail, not e-book", ["emails", "and", "email", "not", "e", "book"]),
         ("", []),
     ],
 )
