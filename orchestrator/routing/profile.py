@@ -17,7 +17,7 @@ class FeatureWeights(Record):
     examples: float = 1.4
     tags: float = 0.3
     joint: float = Field(
-        default=0.15,
+        default=0.1,
         description="the four as one field, in which a word counts once; 1 for the best",
     )
     coverage: float = Field(default=0.15, description="share of the request's words that it has")
@@ -52,7 +52,7 @@ class RoutingProfile(Record):
         default=0.4, ge=0, le=1, description="what a word of the same family counts: book, booking"
     )
     synonym: float = Field(default=0.3, ge=0, le=1, description="what a synonym counts")
-    crisp: float = Field(default=0.65, description="confidence from which one tool suffices")
+    crisp: float = Field(default=0.67, description="confidence from which one tool suffices")
     sure: float = Field(
         default=0.75, description="chance to have all that is needed from which no tool is added"
     )
