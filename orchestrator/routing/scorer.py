@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from orchestrator.intent import Slot
 from orchestrator.routing.agreement import action_agreement, effect_agreement
@@ -43,7 +42,10 @@ _NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
 _PASSAGES: Final = slice(len(FIELDS) + 1, len(FIELDS) + 1 + len(PASSAGE_FEATURES))
 _DIGITS = 12
 """Decimal places of a score: equal cards stay equal, in whatever order features are summed."""
-_SHORTLIST = 40
+_SHORTLIST = 32
+"""So many cards are looked at closely for a request; more gain nothing on public data."""
+_OF_A_CLAUSE = 8
+"""So many more for each of several clauses: most of its best ones are the request's as well."""
 _NEAREST = 16
 """So many of the cards that an embedder finds nearest are looked at, whatever words they share."""
 _REFERENCE: Final = stem("reference")
@@ -116,27 +118,38 @@ class Scorer:
     def score_all(
         self, texts: Sequence[Scored], *, check: Callable[[], object] = lambda: None
     ) -> list[ScoreTable]:
-        """The feature table of each text over its most promising candidates.
+        """The feature table of each text over the most promising cards of all.
 
-        The candidates of all texts are read together. `check` is called after each text that was
-        looked up, and may raise to stop.
+        Args:
+            texts: the whole of a request, then its clauses, if it has several.
+            check: called after each text that was looked up; may raise to stop.
+
+        Returns:
+            One table per text; without candidates for a text that speaks for no card itself.
         """
         found: list[Evidence] = []
+        own: list[Rows] = []
         for text in texts:
-            found.append(self._index.find(text.reading.stems, values=value_stems(text.slots)))
+            evidence = self._index.find(text.reading.stems, values=value_stems(text.slots))
+            own.append(self._promising(text, evidence, _OF_A_CLAUSE if found else _SHORTLIST))
+            found.append(evidence)
             check()
         if not texts:
             return []
-        candidates = self._candidates(texts, found)
-        looked = np.flatnonzero(candidates.any(axis=0))
-        candidates = candidates[:, looked]
-        features = self._features(texts, found, looked)
+        rows = np.unique(np.concatenate(own))
+        features = self._features(texts, found, rows)
         fused = (self._weights @ features.reshape(len(FEATURES), -1)).round(_DIGITS)
-        fused = np.where(candidates, fused.reshape(candidates.shape), -np.inf)
+        fused = fused.reshape(len(texts), len(rows))
         orders = np.argsort(-fused, axis=1, kind="stable")
-        names = [self._names[i] for i in looked.tolist()]
+        names = [self._names[i] for i in rows.tolist()]
         return [
-            _table(names, features[:, i], fused[i], orders[i, : candidates[i].sum()], evidence.peak)
+            _table(
+                names,
+                features[:, i],
+                fused[i],
+                orders[i] if len(own[i]) else rows[:0],
+                evidence.peak,
+            )
             for i, evidence in enumerate(found)
         ]
 
@@ -169,24 +182,24 @@ class Scorer:
         """The strongest evidence of the words for any card."""
         return self._index.find(stems, values=value_stems(slots)).peak
 
-    def _candidates(self, texts: Sequence[Scored], found: Sequence[Evidence]) -> NDArray[np.bool_]:
-        """The cards that deserve a closer look for each text; shape (n_texts, n_cards)."""
-        candidates = np.zeros((len(texts), len(self._names)), dtype=bool)
-        for row, text, evidence in zip(candidates, texts, found, strict=True):
-            rough = evidence.total
-            if text.context.domains:
-                lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
-                rough = rough + lift * self._own(text.context)[self._columns.domain]
-            if len(rough) > _SHORTLIST:
-                best = np.argpartition(rough, -_SHORTLIST)[-_SHORTLIST:]
-                row[best] = rough[best] > 0
-            else:
-                row[:] = rough > 0
-            if text.near is not None:
-                row[np.argsort(-text.near, kind="stable")[:_NEAREST]] = True
-            if _REFERENCE not in text.reading.stems:
-                row &= self._open
-        return candidates
+    def _promising(self, text: Scored, evidence: Evidence, most: int) -> Rows:
+        """Positions of the cards that deserve a closer look for a text, in no order.
+
+        Args:
+            text: to score.
+            evidence: of its words.
+            most: so many of those that the words speak for are taken, and those that are near it.
+        """
+        rough = evidence.total
+        if text.context.domains:
+            lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
+            rough = rough + lift * self._own(text.context)[self._columns.domain]
+        rows = np.flatnonzero(rough > 0)
+        if len(rows) > most:
+            rows = rows[np.argpartition(rough[rows], -most)[-most:]]
+        if text.near is not None:
+            rows = np.union1d(rows, np.argsort(-text.near, kind="stable")[:_NEAREST])
+        return rows if _REFERENCE in text.reading.stems else rows[self._open[rows]]
 
     def _card_features(self, texts: Sequence[Scored], rows: Rows) -> dict[str, Floats]:
         """What is worth computing for promising cards only; arrays of shape (n_texts, n_rows).

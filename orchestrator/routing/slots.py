@@ -61,7 +61,7 @@ _TIME = re.compile(
     r"(?<![\d:.-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?(?:\s*(?P<ap>[ap])\.?m\b\.?)?"
     r"|(?P<h12>1[0-2]|0?[1-9])\s*(?P<ap12>[ap])\.?m\b\.?|\b(?P<named>noon|midnight)\b)(?![\d:])"
 )
-_TIME_MARKS: Final = (":", "am", "pm", "a.m", "p.m", "noon", "midnight")
+_TIME_MARK: Final = re.compile(r":|\d\s*[ap]\.?m|noon|midnight")
 _MONEY = re.compile(
     rf"(?P<symbol>[€$£¥₹])\s?(?P<a>{_NUM})(?P<ka>\s?[kK]\b)?(?:\s?(?P<codea>[A-Z]{{3}})\b)?"
     rf"|(?<![\w.,-])(?P<b>{_NUM})(?P<kb>[kK])?\s?(?:(?P<symbolb>[€$£¥₹])|(?P<codeb>[A-Za-z]{{3,7}})\b)"
@@ -184,7 +184,7 @@ def _dates(text: str, now: datetime | None) -> Iterator[_Found]:
 
 def _times(text: str) -> Iterator[_Found]:
     low = lowered(text)
-    if not any(mark in low for mark in _TIME_MARKS):
+    if _TIME_MARK.search(low) is None:
         return
     for match in _TIME.finditer(low):
         if match["named"]:
