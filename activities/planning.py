@@ -1,5 +1,6 @@
 """Thinking: split the goal, select tools, plan a step, discover more; recorded, never replayed."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from temporalio import activity
@@ -62,7 +63,8 @@ class PlanningActivities:
         """The tools of this step; a router that fails forwards them all and says so."""
         with translated_errors():
             catalog = self._catalogs.get(context.catalog_digest)
-            selection = self._route(context, catalog)
+            # A catalog's first request builds its router, and an embedder is waited for.
+            selection = await asyncio.to_thread(self._route, context, catalog)
             self._metrics.count(selection)
             self._traces.record(
                 record_of(
