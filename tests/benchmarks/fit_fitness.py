@@ -21,7 +21,7 @@ import numpy as np
 
 from orchestrator.routing.cards import CapabilityCard, make_cards
 from orchestrator.routing.evaluation import Query, open_folder
-from orchestrator.routing.evidence import EvidenceIndex
+from orchestrator.routing.evidence import FIELDS, EvidenceIndex
 from orchestrator.routing.fitness import SIGNS
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
@@ -112,7 +112,7 @@ class _Likeness:
         """The tools that are neither one of these nor much like one."""
         left = set(self._names)
         for name in names:
-            evidence = self._index.find(self._words[name]).fields["text"]
+            evidence = self._index.find(self._words[name]).fields[FIELDS.index("text")]
             alike = evidence >= _ALIKE * evidence[self._names.index(name)]
             left -= {self._names[row] for row in np.flatnonzero(alike)} | {name}
         return frozenset(left)
