@@ -108,15 +108,24 @@ class EvidenceIndex:
             values: those that belong to values (a city, a day). A tool need not know them, so they
                 add to the evidence but never to its mass.
         """
-        words = {word: self._word(word) for word in dict.fromkeys(stems)}
-        query = _with_related(words)
+        query = dict.fromkeys(stems, 1.0)
+        words = [(word, self._word(word)) for word in query]
+        known, asked = {}, 0.0
+        for word, found in words:
+            for relative, weight in found.related:
+                query.setdefault(relative, weight)
+            if found.is_known:
+                known[word] = max(_LEAST_IDF, found.idf)
+            if word not in values:
+                asked += max(0.0, found.idf)
         sums = self._stack.sums(query).reshape(len(FIELDS) + 1, -1)[:, : self._size]
-        fields = sums[: len(FIELDS)]
-        asked = (found.idf for word, found in words.items() if word not in values)
-        mass = self._full * sum(max(0.0, idf) for idf in asked) * (self._text.k1 + 1)
-        known = {w: max(_LEAST_IDF, found.idf) for w, found in words.items() if found.is_known}
-        total = self._weights @ fields
-        return Evidence(fields=fields, joint=sums[-1], total=total, mass=mass, known=known)
+        return Evidence(
+            fields=sums[:-1],
+            joint=sums[-1],
+            total=self._weights @ sums[:-1],
+            mass=self._full * asked * (self._text.k1 + 1),
+            known=known,
+        )
 
     def knows(self, word: str) -> bool:
         """Whether the catalog has the word, one of its family or a synonym."""
@@ -137,15 +146,6 @@ class EvidenceIndex:
                 related.setdefault(synonym, self._profile.synonym)
         is_known = bool(related) or word in self._stack.terms
         return _Word(tuple(related.items()), self._text.idf(word), is_known)
-
-
-def _with_related(words: Mapping[str, _Word]) -> dict[str, float]:
-    """The words, and what the catalog has that is related to them."""
-    query = dict.fromkeys(words, 1.0)
-    for found in words.values():
-        for relative, weight in found.related:
-            query.setdefault(relative, weight)
-    return query
 
 
 def _index(corpus: list[Sequence[str]]) -> SparseBm25:

@@ -1,7 +1,7 @@
 """Date phrases: where one stands in a text, and the day it means."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -30,9 +30,13 @@ _DAY_WORDS = """
     mon monday tue tues tuesday wed wednesday thu thur thurs thursday fri friday sat saturday
     sun sunday today tonight tomorrow yesterday day days week weeks month months year years
 """
+_FIRST_WORDS = """
+    the day in a an one two three four five six seven eight nine ten eleven next this coming last on
+"""
 _NAMED_MONTHS: Final = frozenset(_MONTH_WORDS.split())
 _DATE_WORDS: Final = _NAMED_MONTHS | {*_DAY_WORDS.split()}
-_LETTERS = re.compile(r"[a-z]+")
+_STARTS: Final = _DATE_WORDS | {*_FIRST_WORDS.split()}
+_WORDS = re.compile(r"\w+")
 _DATE_DIGITS = re.compile(r"\d[-/.]\d{1,2}[-/.]\d|\d(?:st|nd|rd|th)\b")
 _ISO = re.compile(r"(?<![\w-])(?P<iso>\d{4}-\d{2}-\d{2})(?:[t ](?=\d{2}:\d{2}))?(?![\d-])")
 _RANGE = re.compile(
@@ -91,26 +95,39 @@ def find_date_phrases(text: str, *, now: datetime | None) -> list[DatePhrase]:
     range is never before the first.
     """
     text = lowered(text)
-    said = _DATE_WORDS.intersection(_LETTERS.findall(text))
-    if not said and _DATE_DIGITS.search(text) is None:
+    words = [(match.group(), match.start()) for match in _WORDS.finditer(text)]
+    said = {word for word, _ in words}
+    if _DATE_WORDS.isdisjoint(said) and _DATE_DIGITS.search(text) is None:
         return []
+    # Only there can a phrase start: to try every place takes three times as long.
+    starts = [start for word, start in words if word in _STARTS or word[0].isdigit()]
+    phrases = [*_iso_phrases(text)]
+    if not _NAMED_MONTHS.isdisjoint(said):
+        for match in _matches(_RANGE, text, starts):
+            phrases += _range_phrases(match, now)
+    phrases += [_phrase(match, now) for match in _matches(_PHRASE, text, starts)]
     found: list[DatePhrase] = []
-    for phrase in sorted(_candidates(text, said, now), key=lambda p: (p.start, -p.end)):
+    for phrase in sorted(phrases, key=lambda p: (p.start, -p.end)):
         if not found or phrase.start >= found[-1].end:
             found.append(phrase)
     return _ranges_in_order(text, found)
 
 
-def _candidates(text: str, said: Collection[str], now: datetime | None) -> Iterator[DatePhrase]:
-    for match in _ISO.finditer(text):
+def _matches(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+    """The matches that start at one of these places, none within another."""
+    end = 0
+    for start in starts:
+        match = pattern.match(text, start) if start >= end else None
+        if match:
+            yield match
+            end = match.end()
+
+
+def _iso_phrases(text: str) -> Iterator[DatePhrase]:
+    for match in _ISO.finditer(text) if "-" in text else ():
         day = _iso_day(match["iso"])
         if day is not None:
             yield DatePhrase(match.start("iso"), match.end("iso"), day)
-    if not _NAMED_MONTHS.isdisjoint(said):
-        for match in _RANGE.finditer(text):
-            yield from _range_phrases(match, now)
-    for match in _PHRASE.finditer(text):
-        yield _phrase(match, now)
 
 
 def _phrase(match: re.Match[str], now: datetime | None) -> DatePhrase:
