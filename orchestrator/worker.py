@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import gc
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -117,7 +118,7 @@ def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
     cards = CardCache()
 
     def make(catalog: Catalog) -> Router:
-        return Router(
+        router = Router(
             catalog,
             profile=profile,
             clock=time.monotonic,
@@ -125,8 +126,21 @@ def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
             similarity=similarity(catalog) if similarity else None,
             cards=cards,
         )
+        _spare_the_collector()
+        return router
 
     return functools.lru_cache(maxsize=8)(make)
+
+
+def _spare_the_collector() -> None:
+    """Take what lives long out of the garbage collector's sight, what is garbage by now apart.
+
+    A full collection stops everything for tens of milliseconds with a thousand tools, and for more
+    than a router may take with several thousand.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def build(

@@ -1,0 +1,39 @@
+"""What a worker is wired from."""
+
+import gc
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.settings import Settings
+from orchestrator.worker import default_routers
+
+
+class Circle:
+    """Garbage that only the collector finds."""
+
+    def __init__(self) -> None:
+        """Refer to itself."""
+        self.itself = self
+
+
+@pytest.fixture(autouse=True)
+def thawed() -> Iterator[None]:
+    """The collector as other tests know it."""
+    yield
+    gc.unfreeze()
+
+
+def test_a_full_collection_passes_routers_by(tmp_path: Path) -> None:
+    """It would stop everything for longer than a routing may take; garbage is no part of that."""
+    routers = default_routers(Settings(state_dir=tmp_path))
+    routers(Catalog.from_functions([{"name": "ferry_find", "description": "Find a ferry."}]))
+    first, garbage = gc.get_freeze_count(), weakref.ref(Circle())
+
+    routers(Catalog.from_functions([{"name": "spa_book", "description": "Book a spa."}]))
+
+    assert first > len(gc.get_objects())
+    assert garbage() is None
