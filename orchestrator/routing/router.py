@@ -1,19 +1,16 @@
 """The router: from a request to the few tools its planner should see."""
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import EmbedderUnavailable
-from orchestrator.intent import Action, IntentFrame, Slot
+from orchestrator.intent import IntentFrame
 from orchestrator.routing.adaptive_k import CEILING, adaptive_k
 from orchestrator.routing.card_cache import CardCache
 from orchestrator.routing.cards import make_cards
-from orchestrator.routing.clauses import clause_spans, without_lead
 from orchestrator.routing.confidence import chances_of
 from orchestrator.routing.deadline import Deadline, OutOfTime
 from orchestrator.routing.embedding import CardSimilarity
@@ -22,7 +19,7 @@ from orchestrator.routing.frame import ClauseReading, frame_of, read_clause
 from orchestrator.routing.phrases import warm_up
 from orchestrator.routing.prerequisites import Producers
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.reference import resolve
+from orchestrator.routing.reader import RequestReader
 from orchestrator.routing.scored_request import (
     ScoredRequest,
     in_order,
@@ -36,15 +33,10 @@ from orchestrator.routing.selection import USED, RouteContext, Selection
 from orchestrator.routing.slots import read_slots
 from orchestrator.routing.terms import Floats
 from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import STOP_WORDS, is_verb, name_stems, stem, tokens
+from orchestrator.routing.words import name_stems
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
-# A command and what it is to be done to or for: "sell my car", "paint the house".
-_ORDER: Final = re.compile(
-    r"(?P<verb>[a-z]+)\s+(?:me|us|my|our|him|her|them|the|a|an)\s+\w", re.IGNORECASE
-)
-_PLAIN_WORD: Final = re.compile(r"(?<![\w@./-])[a-z]{4,}(?![\w@/-])")
 _SCORES_KEPT = 20
 _FED = 3
 
@@ -89,10 +81,9 @@ class Router:
         tools = tuple(catalog.tools.values())
         self._cards = make_cards(tools) if cards is None else cards.of(tools)
         self._by_name = {card.name: card for card in self._cards}
-        self._actions = {(card.domain, card.action) for card in self._cards}
-        self._verbs = {(card.domain, stem(card.verb)) for card in self._cards}
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
+        self._reader = RequestReader(self._cards, self._vocabulary, self._scorer.knows)
         self._producers = Producers(self._cards)
         warm_up()
 
@@ -124,7 +115,7 @@ class Router:
     ) -> IntentFrame:
         """What is understood of a request before any tool is looked at; see `route`."""
         context = context or RouteContext()
-        clauses, slots, _ = self._understand(text, context, now)
+        clauses, slots, _ = self._reader.read(text, context, now)
         return frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
 
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
@@ -157,34 +148,10 @@ class Router:
         """Whether any tool of the catalog can do what the text asks."""
         slots = read_slots(text, now=None)
         names = {word for s in slots if s.kind == "name" for word in name_stems(s.text)}
-        stems = self._read_clause(text, slots, mend=True).stems
+        stems = self._reader.clause(text, slots, mend=True).stems
         said = [word for word in stems if word not in names or self._scorer.knows(word)]
         strength = self._scorer.strength(said, slots)
-        return strength >= self._profile.fits and self._knows_order(text)
-
-    def _knows_order(self, text: str) -> bool:
-        """Whether the verb of an order, and what it is to be done to, mean anything here.
-
-        "Sell my car" where nothing is sold, or "book me a massage" where nobody gives any, shares
-        a word with tools that do something else.
-        """
-        reading = self._read_clause(text, (), mend=True)
-        ordered = _ORDER.match(without_lead(text))
-        verb = ordered["verb"].lower() if ordered else ""
-        if verb and verb not in STOP_WORDS and not reading.is_negated and not is_verb(verb):
-            if reading.verb != verb and reading.action is not Action.UNKNOWN:
-                return True
-            return self._scorer.knows(stem(verb))
-        if not reading.asks_side_effect or not self._is_vague(reading.verb):
-            return True
-        if any(not word.islower() for word in reading.objects):
-            return True
-        objects = [word for name in reading.objects for word in name_stems(name)]
-        return not objects or any(self._scorer.knows(word) for word in objects)
-
-    def _is_vague(self, verb: str) -> bool:
-        """Whether tools of several domains have that verb, so that it says little on its own."""
-        return len({card.domain for card in self._cards if card.verb == verb}) > 1
+        return strength >= self._profile.fits and self._reader.knows_order(text)
 
     def rank(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
@@ -243,7 +210,7 @@ class Router:
     ) -> ScoredRequest:
         """The text as it is written; where nothing fits that, as it may have been meant."""
         reading = self._read_as(text, context, now, deadline)
-        if reading.strength >= self._profile.fits or self._mended(text) == text:
+        if reading.strength >= self._profile.fits or self._reader.mended(text) == text:
             return reading
         meant = self._read_as(text, context, now, deadline, mend=True)
         return meant if meant.strength > reading.strength else reading
@@ -258,7 +225,7 @@ class Router:
         mend: bool = False,
     ) -> ScoredRequest:
         """The frame of the text, and the feature tables of the whole and of each clause."""
-        clauses, slots, own = self._understand(text, context, now, mend=mend)
+        clauses, slots, own = self._reader.read(text, context, now, mend=mend)
         deadline.check("reading")
         frame = frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
         asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
@@ -271,69 +238,6 @@ class Router:
         whole = self._or_goal(tables, scored, context)
         deadline.check("scoring")
         return ScoredRequest(frame, slots, tuple(wanted), whole, tuple(tables[1:]), embedder)
-
-    def _understand(
-        self, text: str, context: RouteContext, now: datetime | None, *, mend: bool = False
-    ) -> tuple[list[ClauseReading], tuple[Slot, ...], list[list[Slot]]]:
-        """The clauses, follow-ups completed; all values; and the values of each clause."""
-        verbs = self._vocabulary.verbs
-        spans = clause_spans(text, verbs=verbs)
-        slots = read_slots(text, now=now)
-        own = [[s for s in slots if start <= s.position < end] for start, end in spans]
-        clauses = [
-            self._read_clause(text[start:end], values, mend=mend)
-            for (start, end), values in zip(spans, own, strict=True)
-        ]
-        return (
-            resolve(
-                clauses,
-                own,
-                context,
-                cards=self._by_name,
-                skill=self._skill,
-                owner=self._owner,
-                verbs=verbs,
-            ),
-            slots,
-            own,
-        )
-
-    def _owner(self, verb: str) -> str:
-        """The only domain that has the verb; empty when none or several have."""
-        owners = [domain for domain, own in self._verbs if own == stem(verb)]
-        return owners[0] if len(owners) == 1 else ""
-
-    def _read_clause(
-        self, clause: str, slots: Sequence[Slot], *, mend: bool = False
-    ) -> ClauseReading:
-        """One clause; `mend`, or if it says nothing that is known: its slips read as meant."""
-        read = read_clause(clause, verbs=self._vocabulary.verbs)
-        things = [word for name in read.objects for word in name_stems(name)]
-        told = not things or any(self._scorer.knows(word) for word in things)
-        if told and read.action is not Action.UNKNOWN and not mend:
-            return read
-        meant = self._mended(clause, slots)
-        if meant == clause:
-            return read
-        return replace(read_clause(meant, verbs=self._vocabulary.verbs), text=clause)
-
-    def _mended(self, text: str, slots: Sequence[Slot] = ()) -> str:
-        """The text with the catalog's words in place of their slips, values left alone."""
-        values = {word for slot in slots for word in tokens(slot.text)}
-
-        def mended(match: re.Match[str]) -> str:
-            word = match.group()
-            if word in values or word in STOP_WORDS or is_verb(word):
-                return word
-            return self._vocabulary.meant(stem(word)) or word
-
-        return _PLAIN_WORD.sub(mended, text)
-
-    def _skill(self, domain: str, clause: ClauseReading) -> int:
-        """2 where the domain has a tool with the clause's verb, 1 for its action, else 0."""
-        if (domain, stem(clause.verb)) in self._verbs:
-            return 2
-        return int((domain, clause.action) in self._actions)
 
     def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:
         """How near the cards are to all clauses as one text, then to each; and how that went."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.routing import frame, scored_request
+from orchestrator.routing import frame, reader, scored_request
 from orchestrator.routing import router as module
 from orchestrator.routing import scorer as scoring
 from orchestrator.routing.columns import CardColumns
@@ -22,10 +22,10 @@ from orchestrator.routing.vocabulary import CatalogVocabulary
 
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (
-    (module, "clause_spans"),
-    (module, "read_clause"),
-    (module, "read_slots"),
-    (module, "resolve"),
+    (reader, "clause_spans"),
+    (reader, "read_clause"),
+    (reader, "read_slots"),
+    (reader, "resolve"),
     (module, "frame_of"),
     (frame, "content_stems"),
     (CatalogVocabulary, "best_domain"),
