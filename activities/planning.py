@@ -22,9 +22,9 @@ from orchestrator.planning.decision import (
     StepDecision,
 )
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
+from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import RouteContext, Selection
-from orchestrator.routing.trace import record_of
 
 
 class PlanningActivities:

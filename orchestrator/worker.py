@@ -46,8 +46,8 @@ from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import AgentProfile
 from orchestrator.planning.planner import MeteredPlanner, Planner
-from orchestrator.routing.card_cache import CardCache
 from orchestrator.routing.router import TIMEOUT_S, Router
+from orchestrator.routing.tools.card_cache import CardCache
 from orchestrator.settings import Settings, load_agents, load_routing_profile
 from workflows import ALL_WORKFLOWS
 

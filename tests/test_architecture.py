@@ -39,6 +39,11 @@ _VIOLATIONS: Final = (
     ("chaos-is-planned-and-judged-purely", "orchestrator/chaos/plan.py", "import temporalio"),
     ("io-knows-no-workflow", "activities/__init__.py", "import workflows"),
     ("io-knows-no-workflow", "orchestrator/adapters/__init__.py", "import workflows"),
+    (
+        "routing-goes-one-way",
+        "orchestrator/routing/text/__init__.py",
+        "import orchestrator.routing.tools.cards",
+    ),
     ("sandbox-is-a-witness", "orchestrator/sandbox/__init__.py", "import orchestrator.catalog"),
 )
 

@@ -14,7 +14,7 @@ import numpy as np
 from orchestrator.adapters.secrets import SecretRef, SecretStore
 from orchestrator.adapters.telemetry import wire_logs_dropped
 from orchestrator.errors import EmbedderUnavailable, SecretMissing, UsageError
-from orchestrator.routing.embedding import Embedder, Vectors
+from orchestrator.routing.scoring.embedding import Embedder, Vectors
 
 TOKEN: Final = SecretRef("embedder_token")
 """The endpoint's key, if it wants one: ORCHESTRATOR_SECRET_EMBEDDER_TOKEN."""

@@ -10,8 +10,8 @@ from opentelemetry import metrics, trace
 from pydantic import ValidationError
 
 from orchestrator.errors import DocumentUnreadable
+from orchestrator.routing.learning.trace import RouteRecord
 from orchestrator.routing.selection import Selection
-from orchestrator.routing.trace import RouteRecord
 
 FILE_NAME = "route-traces.db"
 MOST_RECORDS = 50_000

@@ -12,8 +12,8 @@ from orchestrator.adapters.secrets import SecretStore
 from orchestrator.adapters.vector_store import SqliteVectors
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import EmbedderUnavailable
-from orchestrator.routing.embedding import CardSimilarity, EmbeddedCards
-from orchestrator.routing.terms import Floats
+from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards
 
 _T = TypeVar("_T")
 

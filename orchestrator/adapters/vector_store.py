@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestrator.routing.embedding import Vectors
+from orchestrator.routing.scoring.embedding import Vectors
 
 FILE_NAME = "card-vectors.db"
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB NOT NULL)"

@@ -14,8 +14,8 @@ from rapidfuzz.distance import JaroWinkler
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.misheard import JARO_WINKLER_FLOOR, Ear, HeardWord
 from orchestrator.catalog.tool import Tool
-from orchestrator.routing.bm25 import SparseBm25
-from orchestrator.routing.words import content_stems, stem, tokens
+from orchestrator.routing.indexes.bm25 import SparseBm25
+from orchestrator.routing.text.words import content_stems, stem, tokens
 
 EXACT: Final = 1.0
 SUBSTRING: Final = 0.97

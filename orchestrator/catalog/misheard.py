@@ -9,7 +9,7 @@ import jellyfish
 from rapidfuzz import process
 from rapidfuzz.distance import JaroWinkler
 
-from orchestrator.routing.words import STOP_WORDS, stem
+from orchestrator.routing.text.words import STOP_WORDS, stem
 
 JARO_WINKLER_FLOOR: Final = 0.93
 """Similarity from which two words count as one mistyped."""

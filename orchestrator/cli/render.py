@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.devserver import Stack
     from orchestrator.mission import MissionResult, Question
     from orchestrator.outcome import ToolOutcome
-    from orchestrator.routing.calibration import Calibration
+    from orchestrator.routing.learning.calibration import Calibration
     from orchestrator.routing.router import Explanation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga import Obligation, RollbackReport

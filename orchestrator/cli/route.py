@@ -18,10 +18,10 @@ from orchestrator.cli.output import AsJson, console, print_json
 from orchestrator.cli.tools import open_catalog
 from orchestrator.cli.values import Overlays, Specs
 from orchestrator.errors import UsageError
-from orchestrator.routing.embedding import CardSimilarity
-from orchestrator.routing.evaluation import evaluate
+from orchestrator.routing.learning.evaluation import evaluate
+from orchestrator.routing.learning.trace import RouteRecord
 from orchestrator.routing.router import Router
-from orchestrator.routing.trace import RouteRecord
+from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.settings import load_routing_profile, load_settings
 
 _PATIENCE_S = 30.0
@@ -142,7 +142,7 @@ def calibrate_profile(
 
     Example: orchestrator route calibrate ~/.orchestrator/route-traces.db --out profile.json
     """
-    from orchestrator.routing.calibration import calibrate
+    from orchestrator.routing.learning.calibration import calibrate
 
     report = calibrate(read_records(traces), profile=load_routing_profile(base))
     if not report.records:

@@ -13,7 +13,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.planning import lexicon
 from orchestrator.planning.parameters import resolve, singular
 from orchestrator.record import JsonObject
-from orchestrator.routing.words import tokens
+from orchestrator.routing.text.words import tokens
 
 MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""

@@ -13,7 +13,7 @@ from orchestrator.planning import lexicon
 from orchestrator.planning.answers import Item
 from orchestrator.planning.said import MEASURES, Said
 from orchestrator.record import JsonObject
-from orchestrator.routing.words import STOP_WORDS, is_verb, stem, tokens
+from orchestrator.routing.text.words import STOP_WORDS, is_verb, stem, tokens
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]|$)")
 _THE_FIRST = re.compile(r"\bthe first\b(?!\s+class)", re.IGNORECASE)

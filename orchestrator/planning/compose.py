@@ -13,8 +13,8 @@ from orchestrator.planning.phrase import object_phrase, told_text
 from orchestrator.planning.said import Said
 from orchestrator.planning.situation import Situation
 from orchestrator.planning.wording import clause_title, cut_to, join_sentences, line, report
-from orchestrator.routing.clauses import without_lead
-from orchestrator.routing.words import action_of, tokens
+from orchestrator.routing.text.clauses import without_lead
+from orchestrator.routing.text.words import action_of, tokens
 
 _MATTER = re.compile(r"\b(?:to|about|regarding)\s+(?P<matter>.+)$", re.IGNORECASE | re.DOTALL)
 _POINTS_BACK: Final = lexicon.words_of("it that this them those these both everything all")

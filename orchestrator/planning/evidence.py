@@ -6,12 +6,12 @@ from typing import Final
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.intent import Action
-from orchestrator.routing.cards import verb_and_action
-from orchestrator.routing.clauses import without_lead
-from orchestrator.routing.frame import read_clause
-from orchestrator.routing.slots import find_slots
-from orchestrator.routing.synonyms import synonyms_of
-from orchestrator.routing.words import content_stems, stem
+from orchestrator.routing.reading.frame import read_clause
+from orchestrator.routing.text.clauses import without_lead
+from orchestrator.routing.text.slots import find_slots
+from orchestrator.routing.text.synonyms import synonyms_of
+from orchestrator.routing.text.words import content_stems, stem
+from orchestrator.routing.tools.cards import verb_and_action
 
 ENOUGH: Final = 2 / 3
 """Share of a clause's words that must be the tool's own. Our own: "reserve a book about deserts" is

@@ -17,7 +17,7 @@ from orchestrator.planning.phrase import head_noun, names_said
 from orchestrator.planning.situation import Situation
 from orchestrator.planning.wording import details
 from orchestrator.record import JsonObject
-from orchestrator.routing.words import stem, tokens
+from orchestrator.routing.text.words import stem, tokens
 
 _NOT_FROM_ITEMS: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.OBJECT, Kind.CONSTANT})
 _FROM_ANY_ITEM: Final = frozenset({Kind.IDENTIFIER, Kind.OTHER, Kind.LIST})

@@ -18,7 +18,7 @@ from orchestrator.planning.parameters import Kind, Parameter
 from orchestrator.planning.said import at
 from orchestrator.planning.wording import cut_to, line
 from orchestrator.record import JsonObject
-from orchestrator.routing.words import stem, tokens
+from orchestrator.routing.text.words import stem, tokens
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}$")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")

@@ -16,7 +16,7 @@ from orchestrator.catalog.validator import SchemaValidator
 from orchestrator.catalog.violations import SCHEMA_FAULTS
 from orchestrator.planning import lexicon
 from orchestrator.record import JsonObject
-from orchestrator.routing.words import tokens
+from orchestrator.routing.text.words import tokens
 
 Side = Literal["start", "end"]
 Bound = Literal["max", "min"]

@@ -6,8 +6,8 @@ from typing import Final
 
 from orchestrator.planning import lexicon
 from orchestrator.planning.said import MEASURES, Said
-from orchestrator.routing.clauses import without_lead
-from orchestrator.routing.words import STOP_WORDS, stem, tokens
+from orchestrator.routing.text.clauses import without_lead
+from orchestrator.routing.text.words import STOP_WORDS, stem, tokens
 
 _TELLING = re.compile(
     r"(?:\b(?:that|saying|says)\b|:)\s+(?P<rest>\S.*)$", re.IGNORECASE | re.DOTALL

@@ -18,8 +18,8 @@ from orchestrator.planning.decision import StepContext
 from orchestrator.planning.meta_tools import DISCOVER, META_TOOLS
 from orchestrator.planning.planner import PII_PREFIX
 from orchestrator.record import JsonObject
-from orchestrator.routing.cards import probes_of
 from orchestrator.routing.selection import Selection
+from orchestrator.routing.tools.cards import probes_of
 
 TOKENS_PER_BYTE: Final = 0.3
 """An estimate that is a little high for JSON and English (o200k measures 0.23 on tool schemas), and

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 from orchestrator.intent import Slot, SlotKind
 from orchestrator.planning import lexicon
 from orchestrator.planning.parameters import Kind, Parameter
-from orchestrator.routing.clauses import split_clauses, without_lead
-from orchestrator.routing.slots import find_slots
-from orchestrator.routing.words import STOP_WORDS, stem, tokens
+from orchestrator.routing.text.clauses import split_clauses, without_lead
+from orchestrator.routing.text.slots import find_slots
+from orchestrator.routing.text.words import STOP_WORDS, stem, tokens
 
 _MINUTES_OF_AN_EVENT: Final = 60
 _FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")

@@ -12,7 +12,7 @@ from orchestrator.planning.fill import fill
 from orchestrator.planning.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.situation import Situation
 from orchestrator.record import JsonObject
-from orchestrator.routing.words import stem, tokens
+from orchestrator.routing.text.words import stem, tokens
 
 _MAX_DEPTH: Final = 3
 _MAX_PRODUCERS: Final = 8

@@ -22,11 +22,11 @@ from orchestrator.planning.fill import fill
 from orchestrator.planning.parameters import Kind, Parameter
 from orchestrator.planning.situation import Situation
 from orchestrator.planning.target import find_target
-from orchestrator.routing.clauses import split_clauses, without_lead
-from orchestrator.routing.frame import read_clause
+from orchestrator.routing.reading.frame import read_clause
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.words import tokens
+from orchestrator.routing.text.clauses import split_clauses, without_lead
+from orchestrator.routing.text.words import tokens
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})

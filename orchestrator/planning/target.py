@@ -10,7 +10,7 @@ from orchestrator.planning.answers import is_listing
 from orchestrator.planning.decision import Observation
 from orchestrator.planning.parameters import Kind, singular, tool_parameters
 from orchestrator.routing.selection import Selection
-from orchestrator.routing.words import SIDE_EFFECT_ACTIONS, action_of, tokens
+from orchestrator.routing.text.words import SIDE_EFFECT_ACTIONS, action_of, tokens
 
 _CHANGES: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
 

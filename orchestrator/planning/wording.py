@@ -12,8 +12,8 @@ from orchestrator.planning import lexicon
 from orchestrator.planning.answers import Item, flat_fields, is_empty, read_items, read_price
 from orchestrator.planning.decision import Fact
 from orchestrator.planning.parameters import Kind, Parameter
-from orchestrator.routing.clauses import without_lead
-from orchestrator.routing.words import is_verb, tokens
+from orchestrator.routing.text.clauses import without_lead
+from orchestrator.routing.text.words import is_verb, tokens
 
 _ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "selected", "chosen"})
 _PREPOSITIONS: Final = frozenset(

@@ -8,19 +8,10 @@ from functools import partial
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import EmbedderUnavailable
 from orchestrator.intent import IntentFrame
-from orchestrator.routing.adaptive_k import CEILING, adaptive_k
-from orchestrator.routing.card_cache import CardCache
-from orchestrator.routing.cards import make_cards
-from orchestrator.routing.confidence import chances_of
-from orchestrator.routing.deadline import Deadline, OutOfTime
-from orchestrator.routing.embedding import CardSimilarity
-from orchestrator.routing.fitness import fitness, signs_of
-from orchestrator.routing.frame import ClauseReading, frame_of, read_clause
-from orchestrator.routing.phrases import warm_up
-from orchestrator.routing.prerequisites import Producers
-from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.reader import RequestReader
-from orchestrator.routing.scored_request import (
+from orchestrator.routing.choosing.adaptive_k import CEILING, adaptive_k
+from orchestrator.routing.choosing.confidence import chances_of
+from orchestrator.routing.choosing.fitness import fitness, signs_of
+from orchestrator.routing.choosing.scored_request import (
     ScoredRequest,
     in_order,
     merged,
@@ -28,12 +19,21 @@ from orchestrator.routing.scored_request import (
     texts_of,
     with_unwanted,
 )
-from orchestrator.routing.scorer import Scored, Scorer, ScoreTable
+from orchestrator.routing.deadline import Deadline, OutOfTime
+from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.reading.frame import ClauseReading, frame_of, read_clause
+from orchestrator.routing.reading.reader import RequestReader
+from orchestrator.routing.scoring.embedding import CardSimilarity
+from orchestrator.routing.scoring.scorer import Scored, Scorer, ScoreTable
 from orchestrator.routing.selection import USED, RouteContext, Selection
-from orchestrator.routing.slots import read_slots
-from orchestrator.routing.terms import Floats
-from orchestrator.routing.vocabulary import CatalogVocabulary
-from orchestrator.routing.words import name_stems
+from orchestrator.routing.text.phrases import warm_up
+from orchestrator.routing.text.slots import read_slots
+from orchestrator.routing.text.words import name_stems
+from orchestrator.routing.tools.card_cache import CardCache
+from orchestrator.routing.tools.cards import make_cards
+from orchestrator.routing.tools.prerequisites import Producers
+from orchestrator.routing.tools.vocabulary import CatalogVocabulary
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
@@ -178,7 +178,7 @@ class Router:
     def signs(self, text: str) -> tuple[Floats, tuple[tuple[str, ...], ...]]:
         """What confidence is read from, and what each width from 1 to 4 would forward.
 
-        The signs are of shape (4, len(SIGNS)); see `orchestrator.routing.confidence`.
+        The signs are of shape (4, len(SIGNS)); see `orchestrator.routing.choosing.confidence`.
         """
         reading = self._read(text, RouteContext(), None, Deadline(None, 0))
         ranked = merged(reading)

@@ -19,12 +19,12 @@ import numpy as np
 from rank_bm25 import BM25Okapi
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.routing.bm25 import SparseBm25
-from orchestrator.routing.card_cache import CardCache
-from orchestrator.routing.cards import make_cards
+from orchestrator.routing.indexes.bm25 import SparseBm25
+from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.router import Router
-from orchestrator.routing.terms import Floats
-from orchestrator.routing.words import content_stems
+from orchestrator.routing.text.words import content_stems
+from orchestrator.routing.tools.card_cache import CardCache
+from orchestrator.routing.tools.cards import make_cards
 from tests.benchmarks.figure import Figure
 
 SIZES: Final = (51, 1_000, 10_000, 50_000)

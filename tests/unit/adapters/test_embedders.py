@@ -17,8 +17,8 @@ from orchestrator.adapters.embedders import EndpointEmbedder, LocalEmbedder, mak
 from orchestrator.adapters.similarity import TimedSimilarity
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import EmbedderUnavailable, UsageError
-from orchestrator.routing.embedding import EmbeddedCards
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import EmbeddedCards
 from orchestrator.settings import Settings, bundled_specs
 from orchestrator.testing import MemorySecrets
 from orchestrator.worker import default_routers

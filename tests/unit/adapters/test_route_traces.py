@@ -11,9 +11,9 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from orchestrator.adapters.route_traces import RouteMetrics, RouteTraces, read_records
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.errors import DocumentUnreadable
+from orchestrator.routing.learning.trace import RouteRecord, record_of
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.trace import RouteRecord, record_of
 from orchestrator.settings import bundled_specs
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)

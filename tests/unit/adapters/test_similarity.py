@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.adapters.similarity import TimedSimilarity
 from orchestrator.errors import EmbedderUnavailable
-from orchestrator.routing.embedding import CardSimilarity
-from orchestrator.routing.terms import Floats
+from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.scoring.embedding import CardSimilarity
 
 
 class Cards:

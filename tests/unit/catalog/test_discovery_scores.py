@@ -11,7 +11,7 @@ from rapidfuzz.distance import JaroWinkler
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.discovery import DiscoveryIndex, DiscoveryIndexes, Match
-from orchestrator.routing.words import content_stems, stem, tokens
+from orchestrator.routing.text.words import content_stems, stem, tokens
 
 SPECS: Final = Path(__file__).parents[3] / "specs"
 

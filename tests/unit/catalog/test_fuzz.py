@@ -13,7 +13,7 @@ from orchestrator.catalog.lint import lint
 from orchestrator.errors import DocumentInvalid
 from orchestrator.planning.answers import answer_fields
 from orchestrator.planning.parameters import tool_parameters
-from orchestrator.routing.cards import make_card
+from orchestrator.routing.tools.cards import make_card
 
 _KEYWORDS = (
     "$ref allOf anyOf oneOf not if type properties required items enum const additionalProperties "

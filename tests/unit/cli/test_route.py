@@ -9,9 +9,9 @@ import pytest
 
 from orchestrator.adapters.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
-from orchestrator.routing.trace import record_of
 from orchestrator.settings import bundled_specs
 
 REQUESTS = ("find flights to Rome", "weather in Oslo", "cancel my hotel booking", "list my files")

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.planning.phrase import head_noun, names_said, object_phrase, told_text
 from orchestrator.planning.said import listen
-from orchestrator.routing.words import stem
+from orchestrator.routing.text.words import stem
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 

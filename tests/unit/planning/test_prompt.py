@@ -32,9 +32,9 @@ from orchestrator.planning.prompt import (
     tool_schema,
 )
 from orchestrator.planning.prompt_state import PromptState, tool_sources
-from orchestrator.routing.cards import probes_of
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Band, RouteContext, Selection
+from orchestrator.routing.tools.cards import probes_of
 from orchestrator.testing import fake_selection
 
 SPECS: Final = Path(__file__).parents[3] / "specs"

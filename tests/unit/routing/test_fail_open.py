@@ -7,18 +7,19 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.routing import frame, reader, scored_request
 from orchestrator.routing import router as module
-from orchestrator.routing import scorer as scoring
-from orchestrator.routing.columns import CardColumns
-from orchestrator.routing.evidence import EvidenceIndex
-from orchestrator.routing.passages import Passages
-from orchestrator.routing.prerequisites import Producers
+from orchestrator.routing.choosing import scored_request
+from orchestrator.routing.learning.trace import record_of
+from orchestrator.routing.reading import frame, reader
 from orchestrator.routing.router import Router
-from orchestrator.routing.scorer import Scorer
+from orchestrator.routing.scoring import scorer as scoring
+from orchestrator.routing.scoring.columns import CardColumns
+from orchestrator.routing.scoring.evidence import EvidenceIndex
+from orchestrator.routing.scoring.passages import Passages
+from orchestrator.routing.scoring.scorer import Scorer
 from orchestrator.routing.selection import Selection
-from orchestrator.routing.trace import record_of
-from orchestrator.routing.vocabulary import CatalogVocabulary
+from orchestrator.routing.tools.prerequisites import Producers
+from orchestrator.routing.tools.vocabulary import CatalogVocabulary
 
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (

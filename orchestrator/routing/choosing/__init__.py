@@ -1,0 +1,1 @@
+"""From scores to the tools that are forwarded: how sure, and how many."""

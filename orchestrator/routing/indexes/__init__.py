@@ -1,0 +1,1 @@
+"""Sums over terms and pieces of words; they know nothing of tools."""

@@ -1,0 +1,1 @@
+"""What is recorded of selections, learned from them, and measured."""

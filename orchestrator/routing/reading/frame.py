@@ -1,0 +1,288 @@
+"""From a request to its intent frame: what is asked, in which domain, with which values."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.intent import Action, IntentFrame, Slot
+from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.text.clauses import without_lead
+from orchestrator.routing.text.idioms import Idiom, idioms_in
+from orchestrator.routing.text.words import (
+    NOUN_LIKE_VERBS,
+    QUESTION_WORDS,
+    SIDE_EFFECT_ACTIONS,
+    STOP_WORDS,
+    action_of,
+    action_of_stem,
+    content_stems,
+    is_verb,
+    lowered,
+    particle_in,
+    reverses,
+    stem,
+    tokens,
+)
+from orchestrator.routing.tools.vocabulary import CatalogVocabulary
+
+_NEGATED: Final = re.compile(
+    r"\b(?:don['\u2019]?t|do\s+not|does\s+not|never|not(?:\s+yet)?|without|no\s+need\s+to"
+    r"|instead\s+of|rather\s+than|avoid)\b",
+    re.IGNORECASE,
+)
+_STATED_WISH: Final = re.compile(
+    r"(?:(?:i|we)(?:['\u2019](?:m|re|d))?|need|want|looking\s+for)\b", re.IGNORECASE
+)
+# "Any bills to pay?" pays none, but "any chance you could book it?" is an order.
+_ANY: Final = re.compile(r"any(?:thing|one|body)?\s+(?!chance\b|way\b|possib)", re.IGNORECASE)
+# To say something, in other words than those of a verb: "let Bob know", "drop me a line".
+_SAYING: Final = re.compile(
+    r"(?P<let>let\s+(?:\S+\s+){1,4}?know)\b"
+    r"|(?P<give>drop|give|shoot|throw|fire|leave|pop)\s+(?P<to>(?:\S+\s+){0,4}?)(?:off\s+)?an?\s+(?:\w+\s+)?"
+    r"(?P<what>line|note|shout|heads[-\s]up|e-?mail|message|text|ping)\b",
+    re.IGNORECASE,
+)
+_TO_ME: Final = re.compile(r"let\s+(?:me|us)\s+know\b", re.IGNORECASE)
+_TOLD: Final = frozenset({"line", "note", "shout", "heads-up", "heads up"})
+# What is said is anything at all, and no sign of a tool: "that I am late", "saying hello".
+_MATTER: Final = re.compile(
+    r"\s(?:that|saying)\s|:\s|\s(?:i|we|he|she|they|it|there)(?:['\u2019](?:m|re|s|ll|d|ve)"
+    r"|\s+(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need))\b",
+    re.IGNORECASE,
+)
+# Signs that what somebody has already is meant, and not what there is.
+_OWN: Final = re.compile(
+    r"\b(?:my|our|mine|ours|existing|upcoming|(?:have|had|did|do|am|are)\s+(?:i|we)"
+    r"|(?:i|we)(?:['\u2019]ve|\s+(?:have|had|did|booked|made|reserved|rented|ordered|paid|filed)))\b"
+)
+_NAMED_WITHIN: Final = 40
+"""Characters in which who is told is named; later, "that" goes on about something else."""
+_AFTER_OBJECTS = """
+    from to in at on for with by about of under over near into until and or then that which
+    between during before after returning as using
+"""
+_OBJECT_ENDS: Final = frozenset(_AFTER_OBJECTS.split())
+_MAX_OBJECTS = 6
+_DETERMINERS: Final = frozenset({"the", "my", "our", "a", "an", "it", "them", "me", "us"})
+_MODALS: Final = frozenset({"can", "could", "may", "will", "would", "should"})
+_ASKING: Final = QUESTION_WORDS | _MODALS
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseReading:
+    """One clause, read: `stems` of its content words, `objects` the nouns after its verb.
+
+    `unwanted` are the stems of what other clauses say is not to be done, `reference` the words that
+    point at what came before, `likely` the domain of what is done next to what is asked for.
+    `is_own` says that what somebody has already is meant: "my flights".
+    """
+
+    text: str
+    stems: tuple[str, ...]
+    verb: str = ""
+    action: Action = Action.UNKNOWN
+    objects: tuple[str, ...] = ()
+    is_negated: bool = False
+    unwanted: tuple[str, ...] = ()
+    reference: str = ""
+    likely: str = ""
+    is_own: bool = False
+
+    @property
+    def asks_side_effect(self) -> bool:
+        """Whether the clause orders something that leaves a trace at a provider."""
+        return not self.is_negated and self.action in SIDE_EFFECT_ACTIONS
+
+
+def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
+    """Read one clause; `verbs` are further words that may command (the catalog's own)."""
+    bare, idioms = without_lead(clause), idioms_in(clause)
+    order = next((idiom for idiom in idioms if idiom.verb), None)
+    if order is not None and not _asks(bare):
+        return _read_order(clause, order)
+    verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
+    told = (word for idiom in idioms for word in idiom.stems or (stem(idiom.verb),))
+    return ClauseReading(
+        text=clause,
+        stems=(*_stems(clause, verb, action, verbs), *told),
+        verb=verb,
+        action=action,
+        objects=_objects(rest),
+        is_own=bool(_OWN.search(lowered(clause))),
+        is_negated=bool(_NEGATED.search(clause[: _start_of(verb, clause, rest)])),
+    )
+
+
+def _asks(bare: str) -> bool:
+    """Whether a clause is a question: "can I get my money back" orders nothing yet."""
+    return next(iter(tokens(bare[:20])), "") in _ASKING
+
+
+def _read_order(clause: str, order: Idiom) -> ClauseReading:
+    """A clause that orders something in other words than those of a verb."""
+    before, rest = clause[: order.start], clause[order.end :]
+    return ClauseReading(
+        text=clause,
+        stems=(stem(order.verb), *content_stems(f"{before} {rest}")),
+        verb=order.verb,
+        action=order.action,
+        objects=_objects(rest),
+        is_own=bool(_OWN.search(lowered(clause))),
+        is_negated=bool(_NEGATED.search(before)),
+    )
+
+
+def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
+    """Clauses as one text: the words of all, ordered by the first verb that is known.
+
+    Raises:
+        IndexError: there are none.
+    """
+    if len(clauses) == 1:
+        return clauses[0]
+    main = next((c for c in clauses if c.action is not Action.UNKNOWN), clauses[0])
+    return ClauseReading(
+        text=". ".join(c.text for c in clauses),
+        stems=tuple(word for c in clauses for word in c.stems),
+        verb=main.verb,
+        action=main.action,
+        objects=main.objects,
+        is_own=any(c.is_own for c in clauses),
+        unwanted=main.unwanted,
+    )
+
+
+def frame_of(
+    readings: Collection[ClauseReading],
+    slots: Collection[Slot],
+    *,
+    vocabulary: CatalogVocabulary,
+    context: RouteContext,
+) -> IntentFrame:
+    """The intent frame of clauses and values that were read.
+
+    Args:
+        readings: of the request's clauses, in order.
+        slots: its values.
+        vocabulary: what the catalog's words say of its domains.
+        context: the step the request is made in; its last error marks a failed retry.
+    """
+    asked = [r for r in readings if not r.is_negated]
+    main = next((r for r in asked if r.action is not Action.UNKNOWN), None)
+    main = main or next(iter(asked), None) or next(iter(readings), ClauseReading("", ()))
+    domain, share = vocabulary.best_domain(main.stems)
+    return IntentFrame(
+        domain=domain,
+        action=main.action,
+        verb=main.verb,
+        objects=tuple(dict.fromkeys(word for r in readings for word in r.objects)),
+        references=tuple(r.reference for r in readings if r.reference),
+        slots=tuple(slot for slot in slots if slot.value is not None),
+        side_effect_allowed=any(r.asks_side_effect for r in readings),
+        previous_tool_error=context.last_error is not None,
+        clauses=tuple(r.text for r in readings),
+        confidence=_confidence(main, share),
+    )
+
+
+def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tuple[str, ...]:
+    """Stems of the words that tell what is asked.
+
+    To tell somebody something is to send, whatever it is; to undo something is about that.
+    """
+    if action is Action.CANCEL and verb not in verbs and (base := reverses(verb)):
+        return (*content_stems(clause), stem(base))
+    if action is not Action.SEND:
+        return tuple(content_stems(clause))
+    said = _SAYING.search(clause)
+    start = said.end() if said else clause.lower().find(verb) + len(verb)
+    matter = _MATTER.search(clause, start, start + _NAMED_WITHIN)
+    end = matter.start() if matter else len(clause)
+    if said is None:
+        stems = content_stems(clause[:end])
+        return (*stems, stem(verb)) if verb in STOP_WORDS else tuple(stems)
+    rest = said["let"] or f"{said['to']} {clause[start:end]}"
+    return (stem(verb), *content_stems(rest))
+
+
+def _said_verb(bare: str) -> tuple[str, Action, str] | None:
+    """The verb of a saying, and the text after its first word."""
+    said = _SAYING.match(bare)
+    if said is None:
+        return None
+    if _TO_ME.match(bare):
+        return "know", Action.READ, bare[said.end() :]
+    what = (said["what"] or "").lower().replace("e-mail", "email")
+    verb = "notify" if not what or what in _TOLD else what
+    return verb, Action.SEND, bare[len(bare.split()[0]) :]
+
+
+def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
+    """The clause's verb, its class, and the text after it."""
+    first, following = (*tokens(" ".join(bare.split(None, 2)[:2])), "", "")[:2]
+    if not first:
+        return "", Action.UNKNOWN, bare
+    last = bare[-8:].rsplit(None, 1)[-1].rstrip(".,;!?").lower()
+    action = action_of(first, particle_in(first, following, last))
+    if reverses(first):
+        return first, Action.CANCEL, _after(bare, first)
+    if action is not Action.UNKNOWN or first in verbs:
+        return first, action, _after(bare, first)
+    if _ANY.match(bare):
+        return "", Action.SEARCH, bare
+    if first in QUESTION_WORDS:
+        return first, Action.READ, _after(bare, first)
+    words = tokens(bare[:200])
+    for i, word in enumerate(words):
+        following = words[i + 1] if i + 1 < len(words) else ""
+        commanded = i > 0 and (words[i - 1] == "to" or following in _DETERMINERS)
+        if is_verb(word) and (commanded or word not in NOUN_LIKE_VERBS):
+            return word, action_of(word, following), _after(bare, word)
+    if _STATED_WISH.match(bare):
+        return "", Action.SEARCH, bare
+    if first in _MODALS:
+        return first, Action.READ, _after(bare, first)
+    for word in words:
+        if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
+            return word, action_of_stem(stem(word)), bare
+    return (first if first not in STOP_WORDS else ""), Action.UNKNOWN, bare
+
+
+def _start_of(verb: str, clause: str, rest: str) -> int:
+    """Where the verb of a clause stands, or where what is done to something begins."""
+    match = _find(verb, clause) if verb else None
+    return match.start() if match else len(clause) - len(rest)
+
+
+def _after(text: str, word: str) -> str:
+    match = _find(word, text)
+    return text[match.end() :] if match else text
+
+
+def _find(word: str, text: str) -> re.Match[str] | None:
+    """Where a word of `tokens` stands in the text, which may write an email as an e-mail."""
+    written = "e-?mail" if word == "email" else re.escape(word)
+    return re.search(rf"\b{written}\b", text, re.IGNORECASE)
+
+
+def _objects(rest: str) -> tuple[str, ...]:
+    """The nouns right after the verb: up to the first preposition, number or punctuation mark."""
+    found: list[str] = []
+    for match in re.finditer(r"[^\s]+", rest[:200]):
+        word = match.group().strip("\"'“”()")
+        bare = word.rstrip(".,;:!?").lower()
+        if bare in _OBJECT_ENDS or any(c.isdigit() for c in bare):
+            break
+        if bare and bare not in STOP_WORDS and any(c.isalpha() for c in bare):
+            found.append(word.rstrip(".,;:!?"))
+        if word != word.rstrip(".,;:!?") or len(found) == _MAX_OBJECTS:
+            break
+    return tuple(found)
+
+
+def _confidence(main: ClauseReading, domain_share: float) -> float:
+    """How sure the reading itself is, before any tool is looked at."""
+    known = 0.0 if main.action is Action.UNKNOWN else 1.0
+    named = 1.0 if main.objects else 0.0
+    return 0.3 * known + 0.2 * named + 0.5 * min(1.0, domain_share)

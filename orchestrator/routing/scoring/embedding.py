@@ -1,0 +1,162 @@
+"""How near the cards of a catalog are to a text, by vectors: an optional feature of the router.
+
+Nothing here opens a connection or loads a model: an `Embedder` does, and the edge gives one.
+"""
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.errors import EmbedderUnavailable
+from orchestrator.routing.indexes.terms import Floats
+
+Vectors = NDArray[np.float32]
+"""One vector per row; shape (n_texts, n_dimensions)."""
+
+_BATCH: Final = 64
+_TEXTS_KEPT: Final = 512
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors whose cosines tell how near their meanings are."""
+
+    @property
+    def name(self) -> str:
+        """What tells its vectors from those of every other embedder."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """A vector for each text, shape (n_texts, n_dimensions).
+
+        Raises:
+            EmbedderUnavailable: it does not answer, or not with such vectors.
+        """
+        ...
+
+
+class VectorStore(Protocol):
+    """Vectors that outlive a process, by the digest of what they were made from."""
+
+    def get(self, keys: Sequence[str]) -> Mapping[str, Vectors]:
+        """Those that are there, each of shape (n_dimensions,)."""
+        ...
+
+    def put(self, vectors: Mapping[str, Vectors]) -> None:
+        """Keep vectors."""
+        ...
+
+
+class CardSimilarity(Protocol):
+    """How near each card of one catalog is to texts."""
+
+    def of(self, texts: Sequence[str]) -> Floats:
+        """Cosines, shape (n_texts, n_cards), the cards in the catalog's order.
+
+        Raises:
+            EmbedderUnavailable: not now; the router goes on without.
+        """
+        ...
+
+
+class EmbeddedCards:
+    """The cards of a catalog as vectors; those of texts that were asked for last are kept too."""
+
+    def __init__(
+        self, catalog: Catalog, embedder: Embedder, store: VectorStore | None = None
+    ) -> None:
+        """Embed the cards that the store does not hold yet.
+
+        Raises:
+            EmbedderUnavailable: the embedder does not answer.
+        """
+        self._embedder = embedder
+        self._texts: OrderedDict[str, Vectors] = OrderedDict()
+        self._lock = threading.Lock()
+        self._cards = self._card_vectors([card_text(t) for t in catalog.tools.values()], store)
+
+    def of(self, texts: Sequence[str]) -> Floats:
+        """Cosines, shape (n_texts, n_cards).
+
+        Raises:
+            EmbedderUnavailable: the embedder does not answer.
+        """
+        if not len(self._cards):
+            return np.zeros((len(texts), 0))
+        with self._lock:
+            known = {text: self._texts[text] for text in texts if text in self._texts}
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            known |= dict(zip(new, self._embedded(new), strict=True))
+            self._keep(known)
+        wanted = np.stack([known[text] for text in texts])
+        if wanted.shape[1] != self._cards.shape[1]:
+            raise EmbedderUnavailable("vectors of another length than those of the cards")
+        cosines: Floats = (wanted @ self._cards.T).astype(np.float64)
+        return cosines
+
+    def _keep(self, vectors: Mapping[str, Vectors]) -> None:
+        with self._lock:
+            for text, vector in vectors.items():
+                self._texts[text] = vector
+                self._texts.move_to_end(text)
+            while len(self._texts) > _TEXTS_KEPT:
+                self._texts.popitem(last=False)
+
+    def _card_vectors(self, texts: Sequence[str], store: VectorStore | None) -> Vectors:
+        keys = [vector_key(self._embedder.name, text) for text in texts]
+        known = dict(store.get(keys)) if store is not None else {}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        for batch in _batches(list(missing.items())):
+            vectors = self._embedded([text for _, text in batch])
+            made = {key: vector for (key, _), vector in zip(batch, vectors, strict=True)}
+            known |= made
+            if store is not None:
+                store.put(made)
+        if len({vector.shape for vector in known.values()}) > 1:
+            raise EmbedderUnavailable("vectors of different lengths")
+        return np.stack([known[key] for key in keys]) if keys else np.zeros((0, 0), np.float32)
+
+    def _embedded(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of length 1, for the cosine is then a product."""
+        vectors = np.asarray(self._embedder.embed(texts), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+            raise EmbedderUnavailable("something else than a vector for each text")
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        scaled: Vectors = vectors / np.maximum(lengths, 1e-12)
+        return scaled
+
+
+def card_text(tool: Tool) -> str:
+    """What of a tool is embedded: its name in words, what it says of itself, and its examples."""
+    name = tool.name.replace("_", " ") + "."
+    return ". ".join(
+        part for part in (name, tool.summary, tool.description, *tool.examples) if part
+    )
+
+
+def vector_key(embedder: str, text: str) -> str:
+    """The name of a text's vector: hex SHA-256 of the embedder's name and the text."""
+    return hashlib.sha256(f"{embedder}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def closeness(cosines: Floats) -> Floats:
+    """Cosines as a feature: 1 for the nearest card, 0 for one in the middle; same shape.
+
+    Embedders differ in how near they see what has nothing in common, so the middle is the zero.
+    """
+    if not len(cosines):
+        return cosines
+    middle = float(np.median(cosines))
+    spread = float(cosines.max()) - middle
+    return np.clip((cosines - middle) / spread, -1.0, 1.0) if spread > 0 else cosines * 0.0
+
+
+def _batches(items: Sequence[tuple[str, str]]) -> Iterable[Sequence[tuple[str, str]]]:
+    return (items[start : start + _BATCH] for start in range(0, len(items), _BATCH))

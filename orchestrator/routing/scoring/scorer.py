@@ -1,0 +1,284 @@
+"""Scores of cards for a request: one number per feature and candidate, and their weighted sum."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from orchestrator.intent import Slot
+from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.reading.frame import ClauseReading
+from orchestrator.routing.scoring.agreement import action_agreement, effect_agreement
+from orchestrator.routing.scoring.columns import CardColumns, Rows
+from orchestrator.routing.scoring.embedding import closeness
+from orchestrator.routing.scoring.evidence import FIELDS, Evidence, EvidenceIndex
+from orchestrator.routing.scoring.passages import FEATURES as PASSAGE_FEATURES
+from orchestrator.routing.scoring.passages import Passages, Sought
+from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.text.words import SIDE_EFFECT_ACTIONS, name_stems, stem
+from orchestrator.routing.tools.cards import CapabilityCard
+from orchestrator.routing.tools.fit import UNTYPED
+from orchestrator.routing.tools.vocabulary import CatalogVocabulary
+
+FEATURES: Final = (
+    *FIELDS,
+    "joint",
+    *PASSAGE_FEATURES,
+    "name",
+    "domain",
+    "action",
+    "effect",
+    "fit",
+    "slots",
+    "agent",
+    "negated",
+    "own",
+    "embedding",
+    "learned",
+)
+_NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
+_PASSAGES: Final = slice(len(FIELDS) + 1, len(FIELDS) + 1 + len(PASSAGE_FEATURES))
+_DIGITS = 12
+"""Decimal places of a score: equal cards stay equal, in whatever order features are summed."""
+_SHORTLIST = 32
+"""So many cards are looked at closely for a request; more gain nothing on public data."""
+_OF_A_CLAUSE = 8
+"""So many more for each of several clauses: most of its best ones are the request's as well."""
+_NEAREST = 16
+"""So many of the cards that an embedder finds nearest are looked at, whatever words they share."""
+_REFERENCE: Final = stem("reference")
+"""Tools that look up a call by its reference are for requests that speak of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """Features of the candidates of one text, best first.
+
+    `features` maps each name of FEATURES to an array of shape (n_candidates,); `fused` is their
+    weighted sum, descending, same shape. Only cards that share a word with the text, or belong to
+    the agent's domains, are candidates. `strength` is the strongest evidence of the words for any.
+    """
+
+    names: tuple[str, ...]
+    features: Mapping[str, Floats]
+    fused: Floats
+    strength: float
+
+    def rows(self, count: int = 10) -> list[dict[str, str | float]]:
+        """The best candidates as rows: tool, each feature, fused."""
+        rows: list[dict[str, str | float]] = []
+        for i, name in enumerate(self.names[:count]):
+            values = {feature: float(column[i]) for feature, column in self.features.items()}
+            rows.append({"tool": name, **values, "fused": float(self.fused[i])})
+        return rows
+
+
+class Scored(NamedTuple):
+    """A text to score; `near` is how near an embedder sees each card, shape (n_cards,)."""
+
+    reading: ClauseReading
+    slots: Sequence[Slot]
+    context: RouteContext
+    near: Floats | None = None
+
+
+class Scorer:
+    """Scores cards; the indexes are built once, scoring changes nothing."""
+
+    def __init__(
+        self,
+        cards: Sequence[CapabilityCard],
+        vocabulary: CatalogVocabulary,
+        profile: RoutingProfile,
+    ) -> None:
+        """Index the cards."""
+        self._names = tuple(card.name for card in cards)
+        self._vocabulary = vocabulary
+        self._profile = profile
+        self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
+        self._open = np.array([not card.is_probe for card in cards], dtype=bool)
+        self._shows_own = np.array([card.shows_own for card in cards], dtype=float)
+        self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
+        self._index = EvidenceIndex(cards, profile)
+        self._passages = Passages(cards)
+        self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self._index.idf)
+
+    def score(
+        self,
+        reading: ClauseReading,
+        slots: Sequence[Slot],
+        context: RouteContext,
+        near: Floats | None = None,
+    ) -> ScoreTable:
+        """The feature table of one text; see `score_all`."""
+        return self.score_all([Scored(reading, slots, context, near)])[0]
+
+    def score_all(
+        self, texts: Sequence[Scored], *, check: Callable[[], object] = lambda: None
+    ) -> list[ScoreTable]:
+        """The feature table of each text over the most promising cards of all.
+
+        Args:
+            texts: the whole of a request, then its clauses, if it has several.
+            check: called after each text that was looked up; may raise to stop.
+
+        Returns:
+            One table per text; without candidates for a text that speaks for no card itself.
+        """
+        found: list[Evidence] = []
+        own: list[Rows] = []
+        for text in texts:
+            evidence = self._index.find(text.reading.stems, values=value_stems(text.slots))
+            own.append(self._promising(text, evidence, _OF_A_CLAUSE if found else _SHORTLIST))
+            found.append(evidence)
+            check()
+        if not texts:
+            return []
+        rows = np.unique(np.concatenate(own))
+        features = self._features(texts, found, rows)
+        fused = (self._weights @ features.reshape(len(FEATURES), -1)).round(_DIGITS)
+        fused = fused.reshape(len(texts), len(rows))
+        orders = np.argsort(-fused, axis=1, kind="stable")
+        names = [self._names[i] for i in rows.tolist()]
+        return [
+            _table(
+                names,
+                features[:, i],
+                fused[i],
+                orders[i] if len(own[i]) else rows[:0],
+                evidence.peak,
+            )
+            for i, evidence in enumerate(found)
+        ]
+
+    def _features(self, texts: Sequence[Scored], found: Sequence[Evidence], rows: Rows) -> Floats:
+        """Every feature of each text and card; shape (len(FEATURES), n_texts, n_rows)."""
+        features = np.zeros((len(FEATURES), len(texts), len(rows)))
+        sought = []
+        for i, (text, evidence) in enumerate(zip(texts, found, strict=True)):
+            # Scaled so that their weighted sum is 1 for the best card.
+            scale = float(evidence.total.max(initial=0.0)) or 1.0
+            features[: len(FIELDS), i] = evidence.fields[:, rows] / scale
+            most = float(evidence.joint.max(initial=0.0)) or 1.0
+            features[len(FIELDS), i] = evidence.joint[rows] / most
+            sought.append(Sought(text.reading.stems, _told(text.slots), evidence.known))
+        features[_PASSAGES] = self._passages.features(sought, rows)
+        for name, values in self._card_features(texts, rows).items():
+            features[_NUMBERS[name]] = values
+        return features
+
+    def knows(self, word: str) -> bool:
+        """Whether the catalog has a stem, one of its family or a synonym."""
+        return self._index.knows(word)
+
+    def weights(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> dict[str, float]:
+        """The weight of the words' evidence for each card that shares a word with them."""
+        weight = self._index.find(stems, values=value_stems(slots)).weight
+        return {self._names[i]: float(weight[i]) for i in np.flatnonzero(weight)}
+
+    def strength(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> float:
+        """The strongest evidence of the words for any card."""
+        return self._index.find(stems, values=value_stems(slots)).peak
+
+    def _promising(self, text: Scored, evidence: Evidence, most: int) -> Rows:
+        """Positions of the cards that deserve a closer look for a text, in no order.
+
+        Args:
+            text: to score.
+            evidence: of its words.
+            most: so many of those that the words speak for are taken, and those that are near it.
+        """
+        rough = evidence.total
+        if text.context.domains:
+            lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
+            rough = rough + lift * self._own(text.context)[self._columns.domain]
+        rows = np.flatnonzero(rough > 0)
+        if len(rows) > most:
+            rows = rows[np.argpartition(rough[rows], -most)[-most:]]
+        if text.near is not None:
+            rows = np.union1d(rows, np.argsort(-text.near, kind="stable")[:_NEAREST])
+        return rows if _REFERENCE in text.reading.stems else rows[self._open[rows]]
+
+    def _card_features(self, texts: Sequence[Scored], rows: Rows) -> dict[str, Floats]:
+        """What is worth computing for promising cards only; arrays of shape (n_texts, n_rows).
+
+        What is 0 for every card is left out.
+        """
+        columns = self._columns
+        readings = [text.reading for text in texts]
+        domain = columns.domain[rows]
+        own = np.array([_ownership(text.reading, text.slots) for text in texts])
+        features = {
+            "name": columns.name_share(readings, rows),
+            "domain": self._domain_shares(readings)[:, domain],
+            "action": columns.agreement(action_agreement, readings, rows),
+            "effect": columns.agreement(effect_agreement, readings, rows),
+            "fit": np.stack([columns.fit(t.context.known, t.slots, rows) for t in texts]),
+            "slots": columns.slot_use([text.slots for text in texts], rows),
+            "own": own[:, None] * self._shows_own[rows],
+            "learned": self._learned[rows],
+        }
+        if any(text.context.domains for text in texts):
+            features["agent"] = np.stack([self._own(text.context) for text in texts])[:, domain]
+        if any(reading.unwanted for reading in readings):
+            features["negated"] = np.stack([columns.naming(r.unwanted, rows) for r in readings])
+        if texts[0].near is not None:
+            features["embedding"] = np.stack([_closeness(text.near, rows) for text in texts])
+        return features
+
+    def _domain_shares(self, readings: Iterable[ClauseReading]) -> Floats:
+        """How strongly the words speak for each domain, 1 for the best; (n_texts, n_domains)."""
+        domains = self._vocabulary.domain_array(reading.stems for reading in readings)
+        strongest = domains.max(axis=1, initial=0.0, keepdims=True)
+        shares: Floats = domains / np.where(strongest > 0, strongest, 1.0)
+        return shares
+
+    def _own(self, context: RouteContext) -> Floats:
+        """1 for each domain that is the agent's own, else 0; shape (n_domains,)."""
+        return np.array([float(d in context.domains) for d in self._vocabulary.domains])
+
+
+def _table(
+    names: Sequence[str], features: Floats, fused: Floats, order: Rows, strength: float
+) -> ScoreTable:
+    """The candidates of one text, best first; of equals, the first of the catalog.
+
+    Args:
+        names: of the cards looked at.
+        features: of these cards, shape (len(FEATURES), n_names).
+        fused: their weighted sums, shape (n_names,).
+        order: those that are the text's candidates, best first.
+        strength: see `ScoreTable`.
+    """
+    return ScoreTable(
+        names=tuple([names[i] for i in order.tolist()]),
+        features=dict(zip(FEATURES, features[:, order], strict=True)),
+        fused=fused[order],
+        strength=strength,
+    )
+
+
+def _closeness(near: Floats | None, rows: Rows) -> Floats:
+    return np.zeros(len(rows)) if near is None else closeness(near)[rows]
+
+
+def _ownership(reading: ClauseReading, slots: Iterable[Slot]) -> float:
+    """1 where what somebody has is asked for, -1 where nothing says so, 0 for orders and ids."""
+    if reading.action in SIDE_EFFECT_ACTIONS or any(s.kind == "identifier" for s in slots):
+        return 0.0
+    return 1.0 if reading.is_own else -1.0
+
+
+def _told(slots: Iterable[Slot]) -> frozenset[str]:
+    """The values that no card need hold.
+
+    What is counted, in "5 heads of 10 tosses", is as telling as any noun.
+    """
+    return value_stems(slot for slot in slots if slot.kind != "quantity")
+
+
+def value_stems(slots: Iterable[Slot]) -> frozenset[str]:
+    """Stems of the words that are values; names and quoted words may say what is asked."""
+    return frozenset(w for slot in slots if slot.kind not in UNTYPED for w in name_stems(slot.text))

@@ -1,0 +1,1 @@
+"""Words and values of a text, by English alone."""

@@ -1,0 +1,230 @@
+"""Follow-ups: what "it", "that one" and "the second one" are about, and which tools they get."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.intent import Action
+from orchestrator.routing.learning.trace import record_of
+from orchestrator.routing.reading.reference import reference_in
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext
+
+
+@pytest.fixture(scope="module")
+def shop() -> Router:
+    """A catalog that is not ours, of plain functions."""
+
+    def function(name: str, description: str, *needs: str) -> dict[str, Any]:
+        inputs = {need: {"type": "string"} for need in needs}
+        schema = {"type": "object", "properties": inputs, "required": list(needs)}
+        return {"name": name, "description": description, "parameters": schema}
+
+    tools = [
+        function("search_products", "Search products of the shop.", "query"),
+        function("get_product", "Show one product.", "product_id"),
+        function("buy_product", "Buy a product.", "product_id"),
+        function("list_orders", "List orders that were placed."),
+        function("cancel_order", "Cancel an order.", "order_id"),
+        function("return_order", "Send an order back.", "order_id"),
+        function("list_tickets", "List support tickets."),
+        function("close_ticket", "Close a support ticket.", "ticket_id"),
+        function("assign_ticket", "Assign a support ticket to an agent.", "ticket_id", "agent"),
+        function("delete_ticket", "Delete a support ticket.", "ticket_id"),
+    ]
+    domains = {"products": tools[:3], "orders": tools[3:6], "tickets": tools[6:]}
+    return Router(
+        Catalog.from_functions(
+            [{**tool, "domain": domain} for domain, some in domains.items() for tool in some]
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("clause", "reference"),
+    [
+        ("book it", "it"),
+        ("cancel that one", "that one"),
+        ("the second one please", "the second one"),
+        ("take the cheapest one", "the cheapest one"),
+        ("delete both", "both"),
+        ("try again", "try again"),
+        ("retry", "retry"),
+        ("do it again", "do it again"),
+        ("pay the first", "the first"),
+        ("send that to Bob", "that"),
+        ("book a flight to Rome", ""),
+        ("show the first flight", ""),
+        ("find that hotel in Rome", ""),
+        ("a hotel that has a pool", ""),
+        ("wait a bit", ""),
+    ],
+)
+def test_words_that_point_back_are_marked(clause: str, reference: str) -> None:
+    """Pronouns and what stands for a noun; not a noun with its article, nor a relative clause."""
+    assert reference_in(clause) == reference
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "tool"),
+    [
+        ("book it", "flight_search_offers", "flight_book_offer"),
+        ("book the second one", "hotel_search_rooms", "hotel_book_room"),
+        ("reserve the cheapest one", "dining_search_tables", "dining_reserve_table"),
+        ("cancel that one", "car_list_bookings", "car_cancel_booking"),
+        ("cancel it please", "hotel_list_bookings", "hotel_cancel_booking"),
+        ("pay it", "payment_list_invoices", "payment_pay_invoice"),
+        ("refund it", "payment_list_payments", "payment_refund_payment"),
+        ("share it with bob@example.com", "file_find_files", "file_share_file"),
+        ("delete it", "file_find_files", "file_delete_file"),
+        ("undo that", "file_move_file", "file_undo_move"),
+        ("and in Rome?", "weather_get_forecast", "weather_get_forecast"),
+        ("what about tomorrow?", "weather_get_forecast", "weather_get_forecast"),
+        ("try again", "payment_pay_invoice", "payment_pay_invoice"),
+        ("do it again", "message_send", "message_send"),
+    ],
+)
+def test_a_follow_up_is_about_what_was_called_before(
+    text: str, earlier: str, tool: str, router: Router
+) -> None:
+    """Its tool leads, the frame says what pointed back, and the domain is the earlier tool's."""
+    selection = router.route(text, RouteContext(earlier=(earlier,)))
+
+    assert selection.tools[0] == tool
+    assert selection.frame.references
+    assert selection.frame.domain == router._by_name[tool].domain
+    assert selection.frame.objects
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "tool"),
+    [
+        ("buy it", "search_products", "buy_product"),
+        ("buy the first one", "search_products", "buy_product"),
+        ("cancel that one", "list_orders", "cancel_order"),
+        ("close it", "list_tickets", "close_ticket"),
+        ("assign that one to Lee", "list_tickets", "assign_ticket"),
+        ("delete it", "list_tickets", "delete_ticket"),
+        ("retry", "cancel_order", "cancel_order"),
+        ("what about Nike?", "search_products", "search_products"),
+    ],
+)
+def test_follow_ups_work_over_another_catalog(
+    text: str, earlier: str, tool: str, shop: Router
+) -> None:
+    """Nothing about them is known of ours: the tool is forwarded."""
+    assert tool in shop.route(text, RouteContext(earlier=(earlier,))).tools
+
+
+def test_without_anything_before_it_points_at_nothing(router: Router) -> None:
+    """Every booking tool is as good as the other; the frame still says that it points back."""
+    selection = router.route("book it")
+
+    assert selection.frame.references == ("it",)
+    assert len({name.split("_")[0] for name in selection.tools}) > 1
+
+
+def test_the_last_tool_that_can_be_acted_on_is_meant(router: Router) -> None:
+    """Nobody books the weather, though it was looked at last."""
+    looked = RouteContext(earlier=("weather_get_forecast", "flight_search_offers"))
+
+    assert router.route("book the cheapest one", looked).tools[0] == "flight_book_offer"
+
+
+def test_a_clause_points_at_the_one_before_it(router: Router) -> None:
+    """In one request, before anything was called; the thing, not the verb."""
+    frame = router.route("Find a hotel in Rome and book it").frame
+    selection = router.route("Find a hotel in Rome and book it")
+
+    assert (frame.references, frame.domain) == (("it",), "hotels")
+    assert selection.tools[:2] == ("hotel_search_rooms", "hotel_book_room")
+
+
+def test_a_leg_points_at_its_goal(router: Router) -> None:
+    """A clause of a mission on its own, with the whole goal as its context."""
+    goal = "Look for cars in Porto. Rent the cheapest one."
+    selection = router.route("Rent the cheapest one", RouteContext(goal=goal))
+
+    assert selection.tools[0] == "car_book_offer"
+
+
+def test_an_answer_that_only_chooses_goes_on_with_the_goal(router: Router) -> None:
+    """So "the second one" of what was found is for what the goal orders."""
+    chosen = RouteContext(goal="book a table in Rome", earlier=("dining_search_tables",))
+    selection = router.route("the second one", chosen)
+
+    assert selection.tools[0] == "dining_reserve_table"
+    assert selection.frame.side_effect_allowed
+
+
+def test_a_clause_with_a_thing_of_its_own_inherits_none(router: Router) -> None:
+    """A message to the team about it is no flight request."""
+    about = RouteContext(earlier=("flight_book_offer",))
+    selection = router.route("message my team about it", about)
+
+    assert selection.tools[0] == "message_send"
+    assert selection.frame.references == ("it",)
+    assert not any(name.startswith("flight_") for name in selection.tools)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "unwanted"),
+    [
+        (
+            "don't pay the invoice, just show it to me",
+            "payment_get_invoice",
+            "payment_pay_invoice",
+        ),
+        ("don't book yet, just show me flights to Rome", "flight_search_offers", "flight_book"),
+        ("find a hotel in Lisbon but don't book it yet", "hotel_search_rooms", "hotel_book_room"),
+        ("list my invoices, do not pay them", "payment_list_invoices", "payment_pay_invoice"),
+        ("without sending anything, list my scheduled messages", "message_list_scheduled", "-"),
+    ],
+)
+def test_what_is_forbidden_leads_nowhere(
+    text: str, wanted: str, unwanted: str, router: Router
+) -> None:
+    """The thing is shown, nothing is done with it, and no side effect is allowed."""
+    selection = router.route(text)
+
+    assert selection.tools[0] == wanted
+    assert not any(name.startswith(unwanted) for name in selection.tools)
+    assert not selection.frame.side_effect_allowed
+
+
+def test_a_failed_call_tried_again_sees_its_tool_and_others(router: Router) -> None:
+    """The band of a failed retry, with what failed first."""
+    failed = RouteContext(earlier=("flight_book_offer",), last_error="409: sold out")
+    selection = router.route("try again", failed)
+
+    assert selection.tools[0] == "flight_book_offer"
+    assert selection.frame.previous_tool_error
+    assert len(selection.tools) >= 3
+    assert selection.frame.action is Action.CREATE
+
+
+def test_several_intents_keep_their_own_things(router: Router) -> None:
+    """Three requests, one of which points back."""
+    text = "find a car in Porto, rent it, and tell me the weather in Oslo"
+    selection = router.route(text)
+
+    assert len(selection.frame.clauses) == 3
+    assert {"car_search_offers", "car_book_offer"} <= set(selection.tools)
+    assert any(name.startswith("weather_") for name in selection.tools)
+
+
+def test_tools_that_are_gone_are_passed_over(router: Router) -> None:
+    """A catalog may have changed since."""
+    context = RouteContext(earlier=("no_such_tool", "flight_search_offers"))
+
+    assert router.route("book it", context).tools[0] == "flight_book_offer"
+
+
+def test_the_record_tells_how_many_pointed_back_and_no_word(router: Router) -> None:
+    """As with all of a frame."""
+    selection = router.route("cancel that one", RouteContext(earlier=("car_list_bookings",)))
+
+    record = record_of(selection)
+    assert record.frame.references == 1
+    assert "that one" not in record.model_dump_json()

@@ -1,0 +1,229 @@
+"""Vectors as one more feature: what they add, and that nothing depends on them."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.errors import EmbedderUnavailable
+from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.learning.trace import record_of
+from orchestrator.routing.profile import FeatureWeights, RoutingProfile
+from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import (
+    EmbeddedCards,
+    Vectors,
+    card_text,
+    closeness,
+    vector_key,
+)
+
+MEANINGS = (
+    {"crash", "sleep", "hotel", "room", "stay"},
+    {"grub", "food", "restaurant", "meal", "eat"},
+    {"wheels", "car", "drive", "rental"},
+)
+
+
+class Meanings:
+    """A deterministic embedder: one dimension for each of a few meanings, and one for the rest."""
+
+    def __init__(self, name: str = "meanings") -> None:
+        self.name = name
+        self.asked: list[list[str]] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked.append(list(texts))
+        rows = []
+        for text in texts:
+            words = set(text.lower().replace(".", " ").split())
+            rows.append([*(float(len(words & m)) for m in MEANINGS), 0.1])
+        return np.array(rows, dtype=np.float32)
+
+
+class Kept(dict[str, Vectors]):
+    """A store in memory."""
+
+    def get(self, keys: Sequence[str]) -> Mapping[str, Vectors]:  # type: ignore[override]
+        return {key: self[key] for key in keys if key in self}
+
+    def put(self, vectors: Mapping[str, Vectors]) -> None:
+        self.update(vectors)
+
+
+class Broken:
+    """A similarity that fails as it is told to."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def of(self, texts: Sequence[str]) -> Floats:
+        raise self._error
+
+
+@pytest.fixture(scope="module")
+def near(shipped: Catalog) -> EmbeddedCards:
+    """The shipped cards by their meanings."""
+    return EmbeddedCards(shipped, Meanings())
+
+
+def test_words_that_no_tool_has_are_found_by_their_meaning(
+    shipped: Catalog, near: EmbeddedCards
+) -> None:
+    """Nothing here says "crash"; with vectors the hotels come, without them nothing does."""
+    text = "crash in Porto"
+
+    assert Router(shipped).route(text).tools == ()
+    found = Router(shipped, similarity=near).route(text)
+    assert found.tools[0].startswith("hotel_")
+    assert found.embedder == "used"
+    assert found.headers["x-orqen-embedder"] == "used"
+
+
+def test_nearness_is_a_feature_like_any_other(shipped: Catalog, near: EmbeddedCards) -> None:
+    """In the table that --explain prints, with a weight of its own: 0 leaves it out."""
+    text = "find me a hotel in Porto"
+    off = RoutingProfile(weights=FeatureWeights(embedding=0))
+    (_, table), *_ = Router(shipped, similarity=near).explain(text).tables
+    (_, without), *_ = Router(shipped, profile=off, similarity=near).explain(text).tables
+
+    row = table.rows(1)[0]
+    assert float(row["embedding"]) > 0.5
+    names = set(without.names) & set(table.names)
+    assert {n: table.fused[table.names.index(n)] for n in names} != {
+        n: without.fused[without.names.index(n)] for n in names
+    }
+    plain = Router(shipped).route(text)
+    assert Router(shipped, profile=off, similarity=near).route(text).tools == plain.tools
+
+
+def test_without_an_embedder_nothing_says_one_was_there(shipped: Catalog) -> None:
+    """Neither the selection nor its headers nor its record."""
+    selection = Router(shipped).route("weather in Oslo")
+
+    assert selection.embedder == ""
+    assert "x-orqen-embedder" not in selection.headers
+    assert record_of(selection).embedder == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (EmbedderUnavailable("no answer in 30 ms"), "no answer in 30 ms"),
+        (RuntimeError("crash in Porto"), "RuntimeError in the embedder"),
+        (MemoryError(), "MemoryError in the embedder"),
+    ],
+)
+def test_an_embedder_that_fails_leaves_the_other_features_to_decide(
+    shipped: Catalog, error: Exception, said: str
+) -> None:
+    """The same tools as without it, no fail-open, and the reason in selection, header, record."""
+    text = "find a hotel in Porto and book a table for two"
+    selection = Router(shipped, similarity=Broken(error)).route(text)
+
+    plain = Router(shipped).route(text)
+    assert selection == plain.model_copy(update={"embedder": said})
+    assert selection.headers["x-orqen-embedder"] == "left_out"
+    assert record_of(selection).embedder == said
+
+
+def test_vectors_of_another_length_are_no_vectors(shipped: Catalog) -> None:
+    """A model that was changed behind the endpoint is left out, not trusted."""
+
+    class Changing(Meanings):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            width = 4 if not self.asked else 5
+            self.asked.append(list(texts))
+            return np.ones((len(texts), width), dtype=np.float32)
+
+    small = Catalog.from_functions([{"name": "a", "description": "b"}])
+    selection = Router(small, similarity=EmbeddedCards(small, Changing())).route("a b")
+
+    assert selection.embedder == "vectors of another length than those of the cards"
+    assert selection.band != "fail_open"
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [np.zeros(3), np.zeros((1, 3)), np.array([[1.0], [np.nan]]), np.array([[1.0], [np.inf]])],
+)
+def test_what_is_no_vector_for_each_card_is_refused(vectors: Vectors) -> None:
+    """Too few, of the wrong shape, or no numbers."""
+
+    class Wrong(Meanings):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            return vectors
+
+    two = Catalog.from_functions([{"name": "a"}, {"name": "b"}])
+    with pytest.raises(EmbedderUnavailable, match="a vector for each text"):
+        EmbeddedCards(two, Wrong())
+
+
+def test_cards_are_embedded_once_for_their_text_and_embedder(shipped: Catalog) -> None:
+    """A second catalog asks only for its new card, another embedder for all of them."""
+    store, first = Kept(), Meanings()
+    EmbeddedCards(shipped, first, store)
+    assert sum(map(len, first.asked)) == len(shipped)
+
+    tools = dict(shipped.tools)
+    tools["new"] = tools.pop("weather_get_current").model_copy(update={"name": "new"})
+    again, other = Meanings(), Meanings("other")
+    EmbeddedCards(Catalog({}, tools), again, store)
+    EmbeddedCards(shipped, other, store)
+
+    assert again.asked == [[card_text(tools["new"])]]
+    assert sum(map(len, other.asked)) == len(shipped)
+    assert len(store) == 2 * len(shipped) + 1
+
+
+def test_a_text_is_embedded_once() -> None:
+    """The steps of a leg route the same words again and again."""
+    embedder = Meanings()
+    small = Catalog.from_functions([{"name": "book_hotel"}])
+    cards = EmbeddedCards(small, embedder)
+
+    first, second = cards.of(["a hotel", "a car"]), cards.of(["a car", "a hotel"])
+
+    assert embedder.asked[1:] == [["a hotel", "a car"]]
+    assert np.array_equal(first, second[::-1])
+
+
+def test_an_empty_catalog_has_no_near_card() -> None:
+    """Nothing is asked of the embedder."""
+    embedder = Meanings()
+    empty = Catalog.from_functions([])
+    selection = Router(empty, similarity=EmbeddedCards(empty, embedder)).route("a hotel")
+
+    assert selection.tools == ()
+    assert embedder.asked == []
+
+
+def test_time_the_embedder_took_counts(shipped: Catalog, near: EmbeddedCards) -> None:
+    """One that takes more than the router has left ends in fail-open, named as that stage."""
+    ticks = chain([0.0, 0.01], repeat(0.06))
+    selection = Router(shipped, clock=lambda: next(ticks), similarity=near).route("a hotel")
+
+    assert selection.band == "fail_open"
+    assert selection.reason == "took over 50 ms, up to embedding"
+
+
+def test_the_key_tells_embedders_and_texts_apart() -> None:
+    """Also where their names run into each other, and for lone surrogates."""
+    keys = {vector_key("a", "bc"), vector_key("ab", "c"), vector_key("a", "\ud800")}
+
+    assert len(keys) == 3
+
+
+@given(st.lists(st.floats(-1, 1), max_size=30))
+def test_closeness_is_one_for_the_nearest_and_never_beyond(cosines: list[float]) -> None:
+    """In [-1, 1], order kept; all zero when no card stands out."""
+    found = closeness(np.array(cosines, dtype=np.float64))
+
+    assert (np.abs(found) <= 1).all()
+    assert (np.diff(found[np.argsort(cosines, kind="stable")]) >= 0).all()
+    if len(cosines) and max(cosines) > float(np.median(cosines)):
+        assert found.max() == 1.0

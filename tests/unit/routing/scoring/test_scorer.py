@@ -1,0 +1,79 @@
+"""Features per candidate, and their sum."""
+
+import numpy as np
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.reading.frame import read_clause
+from orchestrator.routing.scoring.scorer import FEATURES, Scorer, ScoreTable
+from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.text.slots import find_slots
+from orchestrator.routing.tools.cards import make_card
+from orchestrator.routing.tools.vocabulary import CatalogVocabulary
+
+
+@pytest.fixture(scope="module")
+def scorer(shipped: Catalog) -> Scorer:
+    """A scorer over the shipped documents."""
+    cards = [make_card(tool) for tool in shipped.tools.values()]
+    return Scorer(cards, CatalogVocabulary(cards), RoutingProfile())
+
+
+def table_for(scorer: Scorer, text: str, context: RouteContext | None = None) -> ScoreTable:
+    """The table of a text."""
+    slots = find_slots(text, now=None)
+    return scorer.score(read_clause(text), slots, context or RouteContext())
+
+
+def test_the_table_explains_the_score(scorer: Scorer) -> None:
+    """Every feature of every candidate is there, and the fused score is their weighted sum."""
+    table = table_for(scorer, "book a flight from Berlin to Lisbon")
+    weights = RoutingProfile().weights
+
+    assert tuple(table.features) == FEATURES
+    expected = sum(getattr(weights, name) * table.features[name] for name in FEATURES)
+    np.testing.assert_allclose(table.fused, expected)
+    assert (np.diff(table.fused) <= 0).all()
+
+
+def test_rows_name_the_tool_and_its_features(scorer: Scorer) -> None:
+    """What --explain prints, best first."""
+    rows = table_for(scorer, "list files").rows(2)
+
+    assert [set(row) for row in rows] == [{"tool", "fused", *FEATURES}] * 2
+    assert rows[0]["tool"] == "file_find_files"
+
+
+def test_word_evidence_is_one_for_the_best(scorer: Scorer) -> None:
+    """The four word features share one scale; taken as one, they have their own."""
+    table = table_for(scorer, "what is the weather in Oslo")
+    weights = RoutingProfile().weights
+
+    evidence = sum(
+        getattr(weights, name) * table.features[name]
+        for name in ("text", "schema_text", "examples", "tags")
+    )
+
+    assert np.max(evidence) == pytest.approx(1)
+    assert np.max(table.features["joint"]) == pytest.approx(1)
+
+
+def test_words_nobody_knows_have_no_candidates(scorer: Scorer) -> None:
+    """No shared word, no score."""
+    table = table_for(scorer, "xyzzy plugh")
+
+    assert table.names == ()
+    assert table.strength == 0
+
+
+def test_the_agents_domain_is_a_preference_not_a_wall(scorer: Scorer) -> None:
+    """Its tools rise; a request for another domain still finds that one's."""
+    hotels = RouteContext(domains=("hotels",))
+    neutral = table_for(scorer, "cancel my booking").names[0]
+    preferred = table_for(scorer, "cancel my booking", hotels).names[0]
+    other = table_for(scorer, "what is the weather in Oslo", hotels).names[0]
+
+    assert preferred == "hotel_cancel_booking"
+    assert neutral != preferred or other == "weather_get_forecast"
+    assert other == "weather_get_forecast"
