@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 from rich.console import Console
 from rich.markup import escape
 from rich.panel import Panel
@@ -375,11 +375,19 @@ def explanation(console: Console, explained: Explanation, most: int = 8) -> None
 
 
 def evaluation(console: Console, report: BaseModel) -> None:
-    """An evaluation, figure by figure."""
-    table = _table("figure", "value")
+    """An evaluation, figure by figure; those that the folder cannot tell are left out."""
+    table = _table("figure", "value", "what it is")
+    fields = type(report).model_fields
     for name, value in report.model_dump(mode="json").items():
-        table.add_row(name, f"{value:.3f}" if isinstance(value, float) else str(value))
+        if value is not None and value != {}:
+            table.add_row(name, _figure(value), fields[name].description)
     console.print(table)
+
+
+def _figure(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{name}: {_figure(part)}" for name, part in value.items())
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def calibration(console: Console, report: Calibration, out: Path) -> None:

@@ -14,6 +14,7 @@ from orchestrator.adapters.route_traces import read_records
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.cli import render
+from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.output import AsJson, console, print_json
 from orchestrator.cli.tools import open_catalog
 from orchestrator.cli.values import Overlays, Specs
@@ -109,14 +110,17 @@ def evaluate_folder(
         if not (folder / name).is_file():
             raise UsageError(f"{folder} has no {name}; name a folder that holds both files")
     records: list[RouteRecord] = []
-    report = evaluate(
-        folder,
-        split=split,
-        profile=load_routing_profile(profile),
-        clock=time.perf_counter,
-        traces=records.append,
-        similarity=_similarity(embedder, load_settings().state_dir),
-    )
+    with counting_bar() as bar:
+        task = bar.add_task("requests", total=None)
+        report = evaluate(
+            folder,
+            split=split,
+            profile=load_routing_profile(profile),
+            clock=time.perf_counter,
+            traces=records.append,
+            similarity=_similarity(embedder, load_settings().state_dir),
+            progress=lambda done, of: bar.update(task, completed=done, total=of),
+        )
     if traces is not None:
         traces.write_text("".join(f"{r.model_dump_json()}\n" for r in records), encoding="utf-8")
     if as_json:

@@ -12,7 +12,7 @@ from orchestrator.routing.indexes.terms import Floats, Positions, TermIndex
 
 _SIZES: Final = (3, 4)
 _PIECES_KEPT = 1 << 16
-_WORDS_KEPT = 1 << 10
+_WORDS_KEPT = 1 << 12
 
 
 class _Like(NamedTuple):

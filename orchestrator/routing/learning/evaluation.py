@@ -47,24 +47,27 @@ class Query(Record):
 class Evaluation(Record):
     """The figures of one folder; shares lie in [0, 1], None where no query could tell."""
 
-    tools: int
-    queries: int
+    tools: int = Field(description="in the catalog")
+    queries: int = Field(description="requests that were routed")
     recall_at: dict[int, float | None] = Field(
-        description="cutoff to the mean share of the gold tools in that many first ones"
+        description="share of the gold tools in so many first ones, at a fixed K"
+    )
+    forwarded_recall_at: dict[int, float | None] = Field(
+        description="the same of those that were forwarded"
     )
     coverage_at_5: float | None = Field(
         description="requests for several tools with all of them in the first five"
     )
-    ndcg_at_5: float | None
+    ndcg_at_5: float | None = Field(description="discounted gain over the best possible")
     forwarded_recall: float | None = Field(description="share of the gold tools forwarded")
     forwarded_coverage: float | None = Field(description="requests with all gold tools forwarded")
     fixed_coverage: float | None = Field(
         description="the same at a fixed number of first tools equal to the mean forwarded"
     )
-    mean_k: float | None
+    mean_k: float | None = Field(description="tools forwarded, prerequisites not counted")
     mean_forwarded: float | None = Field(description="prerequisites counted")
-    bands: dict[Band, int]
-    fail_open: int
+    bands: dict[Band, int] = Field(description="requests in each band")
+    fail_open: int = Field(description="requests for which every tool was forwarded")
     embedder_used: int | None = Field(description="requests with vectors; None without an embedder")
     nothing_fits_auroc: float | None = Field(
         description="chance that a request some tool fits scores above one that none fits"
@@ -72,8 +75,8 @@ class Evaluation(Record):
     nothing_fits_by_kind: dict[str, float] = Field(
         default_factory=dict, description="the same for each kind of request that no tool fits"
     )
-    latency_p50_ms: float | None
-    latency_p99_ms: float | None
+    latency_p50_ms: float | None = Field(description="of one routing, each request once")
+    latency_p99_ms: float | None = Field(description="the same, all but one in a hundred")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,7 @@ def evaluate(
     clock: Callable[[], float] | None = None,
     traces: Callable[[RouteRecord], object] | None = None,
     similarity: Callable[[Catalog], CardSimilarity] | None = None,
+    progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Evaluation:
     """Route every query of a folder and compare with its gold tools.
 
@@ -111,6 +115,7 @@ def evaluate(
         clock: seconds from any origin, e.g. time.perf_counter; None leaves latencies out.
         traces: takes the record of each query that some tool fits, its gold tools as those called.
         similarity: an embedder's view of a catalog's cards; None: no vectors.
+        progress: called after each query with how many are done, and of how many.
 
     Raises:
         DocumentUnreadable: a file is missing or a line is not what it should be.
@@ -120,7 +125,10 @@ def evaluate(
     router = Router(
         catalog, profile=profile, similarity=similarity(catalog) if similarity else None
     )
-    answers = [_answer(router, query, clock) for query in queries]
+    answers = []
+    for query in queries:
+        answers.append(_answer(router, query, clock))
+        progress(len(answers), len(queries))
     for answer in answers:
         if traces and answer.query.groups:
             called = tuple(tuple(sorted(group)) for group in answer.query.groups)
@@ -145,6 +153,9 @@ def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:
         tools=tools,
         queries=len(answers),
         recall_at={k: _mean(a.found(a.ranking[:k]) for a in asked) for k in CUTOFFS},
+        forwarded_recall_at={
+            k: _mean(a.found(a.selection.tools[:k]) for a in asked) for k in CUTOFFS
+        },
         coverage_at_5=_mean(a.found(a.ranking[:5]) == 1 for a in several),
         ndcg_at_5=_mean(_ndcg(a.ranking[:5], a.query) for a in asked),
         forwarded_recall=_mean(a.found(a.selection.tools) for a in asked),

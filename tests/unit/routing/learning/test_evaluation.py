@@ -60,6 +60,7 @@ def test_missed_tools_lower_the_shares(write: Write) -> None:
     report = evaluate(write([{"query": "list the files", "gold": gold}]))
 
     assert report.recall_at == {1: 0.5, 3: 0.5, 5: 0.5}
+    assert report.forwarded_recall_at == {1: 0.5, 3: 0.5, 5: 0.5}
     assert report.coverage_at_5 == 0
     assert report.forwarded_coverage == 0
     assert report.ndcg_at_5 == pytest.approx(1 / (1 + 0.6309), abs=1e-3)
@@ -103,6 +104,18 @@ def test_only_the_split_that_is_asked_for_counts(write: Write) -> None:
     assert evaluate(folder).recall_at[1] == 1
     assert evaluate(folder, split="train").recall_at[1] == 0
     assert evaluate(folder, split=None).queries == 2
+
+
+def test_progress_is_told_after_each_query(write: Write) -> None:
+    """How many are done, and of how many."""
+    told: list[tuple[int, int]] = []
+
+    evaluate(
+        write([{"query": "weather", "gold": ["get_weather"]}] * 3),
+        progress=lambda done, of: told.append((done, of)),
+    )
+
+    assert told == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_latencies_come_from_the_clock_that_is_given(write: Write) -> None:
