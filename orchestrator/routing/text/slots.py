@@ -275,6 +275,8 @@ def _proper(text: str) -> Iterator[_Found]:
         start, words = _without_sentence_start(text, match)
         if not words or words.lower() in STOP_WORDS or words in {"I", "I'm", "I'd", "I'll", "I've"}:
             continue
+        if words in _currency_codes():
+            continue
         hint = _word_before(text, start)
         if hint == "from":
             yield _Found("origin", words, start, start + len(words), hint)

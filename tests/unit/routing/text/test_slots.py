@@ -89,6 +89,11 @@ def test_to_a_person_is_no_place() -> None:
     assert found("Send it to Alice") == [("name", "Alice", "to")]
 
 
+def test_a_currency_is_no_place() -> None:
+    """What money is changed "to" is none, and no name."""
+    assert [kind for kind, *_ in found("convert 100 USD to EUR")] == ["amount"]
+
+
 def test_text_and_position_quote_the_request() -> None:
     """A slot can be found again where it was read."""
     text = "Pay 35 EUR to Bob for 2 dinners on 2026-12-03"
