@@ -22,6 +22,7 @@ Vectors = NDArray[np.float32]
 
 _BATCH: Final = 64
 _TEXTS_KEPT: Final = 512
+_EQUAL: Final = 1e-7
 
 
 class Embedder(Protocol):
@@ -150,12 +151,15 @@ def closeness(cosines: Floats) -> Floats:
     """Cosines as a feature: 1 for the nearest card, 0 for one in the middle; same shape.
 
     Embedders differ in how near they see what has nothing in common, so the middle is the zero.
+    Where no card is nearer than that, beyond what a float32 can tell, all are 0.
     """
     if not len(cosines):
         return cosines
     middle = float(np.median(cosines))
     spread = float(cosines.max()) - middle
-    return np.clip((cosines - middle) / spread, -1.0, 1.0) if spread > 0 else cosines * 0.0
+    if spread < _EQUAL:
+        return np.zeros_like(cosines)
+    return np.clip((cosines - middle) / spread, -1.0, 1.0)
 
 
 def _batches(items: Sequence[tuple[str, str]]) -> Iterable[Sequence[tuple[str, str]]]:

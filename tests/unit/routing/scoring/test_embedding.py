@@ -5,7 +5,7 @@ from itertools import chain, repeat
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.catalog.catalog import Catalog
@@ -219,11 +219,15 @@ def test_the_key_tells_embedders_and_texts_apart() -> None:
 
 
 @given(st.lists(st.floats(-1, 1), max_size=30))
+@example([0.0, 5e-324, -1.0])
 def test_closeness_is_one_for_the_nearest_and_never_beyond(cosines: list[float]) -> None:
     """In [-1, 1], order kept; all zero when no card stands out."""
     found = closeness(np.array(cosines, dtype=np.float64))
 
     assert (np.abs(found) <= 1).all()
     assert (np.diff(found[np.argsort(cosines, kind="stable")]) >= 0).all()
-    if len(cosines) and max(cosines) > float(np.median(cosines)):
+    stands_out = max(cosines, default=0.0) - float(np.median(cosines or [0.0]))
+    if stands_out > 1e-6:
         assert found.max() == 1.0
+    if stands_out < 1e-8:
+        assert not found.any()
