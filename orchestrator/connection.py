@@ -25,7 +25,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator import errors
+from orchestrator import contracts, errors
 from orchestrator.record import Record
 
 T = TypeVar("T")
@@ -37,6 +37,8 @@ PICK_UP = timedelta(seconds=6)
 _ABSENCE_S = 120.0
 _ANSWER = timedelta(seconds=20)
 """How long a worker may take to answer: it may first have to replay a long history."""
+_REPLAYS = 5
+"""How often workers may send one query back, each while it replays the run."""
 
 
 class Connection:
@@ -48,12 +50,24 @@ class Connection:
         self._task_queue = task_queue
 
     async def query(self, workflow_id: str, name: str, kind: type[T]) -> T:
-        """Ask a workflow, running or closed."""
-        try:
-            return await self._query_once(workflow_id, name, kind, patience=_ANSWER / 3)
-        except errors.NoWorker:
-            # The SDK's core drops queries that wait while it lets go of a run: ask once more.
-            return await self._query_once(workflow_id, name, kind, patience=_ANSWER * 2 / 3)
+        """Ask a workflow, running or closed.
+
+        What came to nothing because the SDK's core dropped it, while it let go of a run, is asked
+        once more; what a worker sent back, as often as several workers may.
+        """
+        patience = [_ANSWER * 2 / 3, _ANSWER / 3]
+        replays = 0
+        while True:
+            try:
+                return await self._query_once(workflow_id, name, kind, patience=patience[-1])
+            except errors.NoWorker:
+                patience.pop()
+                if not patience:
+                    raise
+            except errors.RunReplayed:
+                replays += 1
+                if replays > _REPLAYS:
+                    raise
 
     async def _query_once(
         self, workflow_id: str, name: str, kind: type[T], *, patience: timedelta
@@ -103,7 +117,9 @@ class Connection:
     def explained(self, error: Exception, workflow_id: str) -> Exception:
         """Our own error for what the server said, where there is one."""
         if isinstance(error, WorkflowQueryFailedError):
-            return errors.QueryFailed(workflow_id, str(error))
+            again = contracts.RUN_REPLAYED in str(error)
+            failed = errors.RunReplayed if again else errors.QueryFailed
+            return failed(workflow_id, str(error))
         status = getattr(error, "status", None)
         if status is RPCStatusCode.NOT_FOUND:
             return errors.MissionNotFound(workflow_id)

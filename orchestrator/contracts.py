@@ -68,6 +68,10 @@ LEGS_QUERY: Final = "legs"
 ACCEPTED_QUERY: Final = "accepted"
 WAITING_QUERY: Final = "waiting"
 REPORT_QUERY: Final = "report"
+RUN_REPLAYED: Final = (
+    "a query had moved this run past its last workflow task; it is replayed from its history"
+)
+"""Why a worker fails a workflow task, and a query that came with it: either is done again."""
 ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
 RESERVE_SIGNAL: Final = "reserve_budget"
 RESERVED_SIGNAL: Final = "budget_reserved"

@@ -43,6 +43,7 @@ OrchestratorError
     ├── EmbedderUnavailable no vectors now; the router goes on without them
     ├── MissionNotFound     no mission with that id
     └── QueryFailed         a workflow cannot be read: its worker does not replay it
+        └── RunReplayed     not at this moment: it is just being replayed
 """
 
 from collections.abc import Sequence
@@ -372,6 +373,10 @@ class QueryFailed(ServiceUnavailable):
             f"{workflow_id} cannot be read ({' '.join(reason.split())}); it goes on or waits in "
             "Temporal: run the workers with the code that it was started with, and ask again"
         )
+
+
+class RunReplayed(QueryFailed):
+    """A worker sent a query back while it replays the run: asked again, it answers."""
 
 
 class OverlayWarning(UserWarning):

@@ -20,8 +20,7 @@ from temporalio.worker import (
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from temporalio.workflow import Info, _Definition
 
-AGAIN = "a query had moved this run past its last workflow task; it is replayed from its history"
-"""The failure of the workflow task that finds such a state; the server repeats it at once."""
+from orchestrator.contracts import RUN_REPLAYED
 
 
 class TaskOrderedRunner(WorkflowRunner):
@@ -91,5 +90,5 @@ def _moves(act: WorkflowActivation) -> bool:
 def _failed(act: WorkflowActivation) -> WorkflowActivationCompletion:
     """The core fails the task, forgets the run, and gets the task again with the whole history."""
     completion = WorkflowActivationCompletion(run_id=act.run_id)
-    completion.failed.failure.message = AGAIN
+    completion.failed.failure.message = RUN_REPLAYED
     return completion

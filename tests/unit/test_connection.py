@@ -7,9 +7,44 @@ from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.connection import Connection
-from orchestrator.errors import MissionNotFound, NoWorker, QueryFailed
+from orchestrator.contracts import RUN_REPLAYED
+from orchestrator.errors import MissionNotFound, NoWorker, QueryFailed, RunReplayed
 
 CONNECTION = Connection(cast(Client, None), "missions")
+GONE = RPCError("timeout", RPCStatusCode.DEADLINE_EXCEEDED, b"")
+SENT_BACK = WorkflowQueryFailedError(RUN_REPLAYED)
+
+
+class Answers:
+    """A workflow, and the client of it, whose queries come to these one after the other."""
+
+    def __init__(self, *answers: Exception | str) -> None:
+        self.left = list(answers)
+
+    def get_workflow_handle(self, workflow_id: str) -> "Answers":
+        return self
+
+    async def query(self, name: str, **options: object) -> str:
+        answer = self.left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def asked(*answers: Exception | str) -> str:
+    """What a query comes to."""
+    return await Connection(cast(Client, Answers(*answers)), "missions").query("trip", "told", str)
+
+
+async def test_what_a_worker_sends_back_or_drops_is_asked_again() -> None:
+    """Several workers may hold a state that they must replay; nobody is asked for ever."""
+    assert await asked(SENT_BACK, SENT_BACK, GONE, SENT_BACK, "well") == "well"
+    with pytest.raises(RunReplayed):
+        await asked(*[SENT_BACK] * 9)
+    with pytest.raises(NoWorker):
+        await asked(GONE, GONE, "too late")
+    with pytest.raises(QueryFailed):
+        await asked(WorkflowQueryFailedError("[TMPRL1100]"), "never asked")
 
 
 def test_a_workflow_that_does_not_replay_is_one_sentence() -> None:

@@ -8,7 +8,8 @@ from temporalio.bridge.proto.workflow_activation import WorkflowActivation, Work
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails, WorkflowRunner
 
-from orchestrator.adapters.workflow_runner import AGAIN, TaskOrderedRunner
+from orchestrator.adapters.workflow_runner import TaskOrderedRunner
+from orchestrator.contracts import RUN_REPLAYED
 
 _NO_DETAILS = cast(WorkflowInstanceDetails, None)
 
@@ -50,7 +51,7 @@ def failures(steps: Sequence[Step]) -> list[str]:
 def test_a_run_that_a_query_moved_is_replayed_at_its_next_task() -> None:
     """The timer came with the query, at the time of the task before: the signal finds that out."""
     moved = [(START, 3, 10), (TIMER, 7, 10), (QUERY, 7, 10), (SIGNAL, 11, 20)]
-    assert failures(moved) == ["", "", "", AGAIN]
+    assert failures(moved) == ["", "", "", RUN_REPLAYED]
 
 
 def test_such_a_run_still_answers_and_leaves_the_cache() -> None:
