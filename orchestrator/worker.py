@@ -4,6 +4,7 @@ import asyncio
 import functools
 import gc
 import signal
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -129,7 +130,15 @@ def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
         _spare_the_collector()
         return router
 
-    return functools.lru_cache(maxsize=8)(make)
+    made = functools.lru_cache(maxsize=8)(make)
+    making = threading.Lock()
+
+    def router_of(catalog: Catalog) -> Router:
+        # Steps are routed in threads: the first ones of a catalog must not each build its router.
+        with making:
+            return made(catalog)
+
+    return router_of
 
 
 def _spare_the_collector() -> None:

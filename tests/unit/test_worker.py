@@ -3,6 +3,7 @@
 import gc
 import weakref
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,16 @@ def test_a_full_collection_passes_routers_by(tmp_path: Path) -> None:
 
     assert first > len(gc.get_objects())
     assert garbage() is None
+
+
+def test_threads_that_ask_at_once_share_one_router(tmp_path: Path) -> None:
+    """A catalog's router is built once, however many steps are its first."""
+    routers = default_routers(Settings(state_dir=tmp_path))
+    catalog = Catalog.from_functions(
+        [{"name": f"ferry_find_{n}", "description": "Find a ferry."} for n in range(300)]
+    )
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(routers, [catalog] * 4))
+
+    assert all(router is found[0] for router in found)
