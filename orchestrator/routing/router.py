@@ -27,8 +27,7 @@ from orchestrator.routing.reading.reader import RequestReader
 from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.routing.scoring.scorer import Scored, Scorer, ScoreTable
 from orchestrator.routing.selection import USED, RouteContext, Selection
-from orchestrator.routing.text.phrases import warm_up
-from orchestrator.routing.text.slots import read_slots
+from orchestrator.routing.text.slots import read_slots, warm_up
 from orchestrator.routing.text.words import name_stems
 from orchestrator.routing.tools.card_cache import CardCache
 from orchestrator.routing.tools.cards import make_cards

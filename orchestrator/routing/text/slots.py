@@ -10,6 +10,7 @@ from babel.core import get_global
 from pydantic import JsonValue
 
 from orchestrator.intent import Slot, SlotKind
+from orchestrator.routing.text import phrases
 from orchestrator.routing.text.phrases import find_date_phrases
 from orchestrator.routing.text.words import STOP_WORDS, is_verb, lowered
 
@@ -211,6 +212,12 @@ def _money(text: str) -> Iterator[_Found]:
         amount = number * 1000 if match["ka"] or match["kb"] or match["kc"] else number
         value: JsonValue = {"amount": _plain(amount), "currency": currency}
         yield _Found("amount", value, *match.span())
+
+
+def warm_up() -> None:
+    """Load what libraries load on first use, so that no request pays for it."""
+    phrases.warm_up()
+    _currency_codes()
 
 
 def _currency(match: re.Match[str]) -> str | None:
