@@ -22,9 +22,10 @@ from orchestrator.planning.decision import (
     StepDecision,
 )
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
+from orchestrator.planning.reading import route_context
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open
-from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.routing.selection import Selection
 
 
 class PlanningActivities:
@@ -47,6 +48,7 @@ class PlanningActivities:
         self._planner = planner
         self._agents = tuple(agents)
         self._indexes = DiscoveryIndexes()
+        self._turn = asyncio.Lock()
 
     @activity.defn(name=contracts.SPLIT_GOAL)
     async def split_goal(self, brief: GoalBrief) -> MissionPlan:
@@ -63,8 +65,11 @@ class PlanningActivities:
         """The tools of this step; a router that fails forwards them all and says so."""
         with translated_errors():
             catalog = self._catalogs.get(context.catalog_digest)
-            # A catalog's first request builds its router, and an embedder is waited for.
-            selection = await asyncio.to_thread(self._route, context, catalog)
+            # In a thread: a catalog's first request builds its router, and an embedder is waited
+            # for. One at a time: they share the interpreter, so that several at once would only
+            # use up each other's time.
+            async with self._turn:
+                selection = await asyncio.to_thread(self._route, context, catalog)
             self._metrics.count(selection)
             self._traces.record(
                 record_of(
@@ -100,7 +105,7 @@ class PlanningActivities:
             router = self._routers(catalog)
         except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
             return fail_open(catalog, f"{type(error).__name__} while indexing the catalog")
-        return router.route(context.leg_goal, _route_context(context), now=context.now)
+        return router.route(context.leg_goal, route_context(context), now=context.now)
 
     def _trace_call(self, context: StepContext, decision: StepDecision) -> None:
         """Join the tool that is called to the record of the selection it was chosen from."""
@@ -119,25 +124,6 @@ class PlanningActivities:
             index = self._indexes.of(self._catalogs.get(wanted.catalog_digest))
             matches = index.search(wanted.query, limit=wanted.limit)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
-
-
-def _route_context(context: StepContext) -> RouteContext:
-    known = set(context.inputs)
-    for fact in context.facts:
-        known |= set(fact.body) if isinstance(fact.body, dict) else set()
-    return RouteContext(
-        goal=context.mission_goal,
-        known=tuple(sorted(known)),
-        earlier=_earlier(context),
-        last_error=context.last_error,
-        domains=context.agent.domains,
-    )
-
-
-def _earlier(context: StepContext) -> tuple[str, ...]:
-    """The tools that were called before this step, the last first."""
-    own = (seen.tool for seen in reversed(context.observations))
-    return tuple(dict.fromkeys((*own, *(fact.tool for fact in reversed(context.facts)))))
 
 
 def _with_discovered(selection: Selection, context: StepContext, catalog: Catalog) -> Selection:

@@ -11,6 +11,7 @@ OrchestratorError
 │   └── ToolNotFound        the catalog has no such tool
 ├── PlanError               a plan or a planner's decision is at fault
 │   ├── NothingFits         no tool can do what the goal asks
+│   ├── RequestUnread       the router failed, and there is no model to do without it
 │   ├── PlanInvalid         legs that repeat, depend on nobody, or run in a circle
 │   ├── DecisionInvalid     a step that names a tool it was not shown, or cannot be
 │   ├── MissionRefused      a mission could not be planned, or was over before it was
@@ -142,6 +143,18 @@ class NothingFits(PlanError):
         self.text = text
         super().__init__(
             f"no tool fits {text!r}; name something the tools can do (see: orchestrator tools list)"
+        )
+
+
+class RequestUnread(PlanError):
+    """The router failed on a request that is to be planned without a model."""
+
+    def __init__(self, reason: str) -> None:
+        """Say how it failed."""
+        self.reason = reason
+        super().__init__(
+            f"the request could not be read: {reason}; report this as a defect of the router, "
+            "or set a model for the agent, which plans without it"
         )
 
 

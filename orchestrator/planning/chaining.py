@@ -5,6 +5,7 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.errors import RequestUnread
 from orchestrator.planning.answers import is_empty
 from orchestrator.planning.decision import (
     AgentProfile,
@@ -21,6 +22,7 @@ from orchestrator.planning.decision import (
     StepDecision,
 )
 from orchestrator.planning.parameters import Parameter
+from orchestrator.planning.reading import read, route_context
 from orchestrator.planning.search import Lack, next_call, relaxed
 from orchestrator.planning.situation import Situation, situation_of
 from orchestrator.planning.split import split
@@ -52,14 +54,28 @@ class ChainingPlanner:
 
         Raises:
             NothingFits: one of the requests is beyond every tool.
+            RequestUnread: the router failed.
         """
-        return split(brief, catalog, agents, self._routers(catalog))
+        return split(brief, catalog, agents, self._router(catalog))
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> StepDecision:
-        """The next step of one leg."""
+        """The next step of one leg.
+
+        Raises:
+            RequestUnread: the router failed, and fails again.
+        """
+        if selection.band == "fail_open":
+            router = self._router(catalog)
+            selection = read(router, context.leg_goal, route_context(context), now=context.now)
         return decide(context, selection, catalog)
+
+    def _router(self, catalog: Catalog) -> Router:
+        try:
+            return self._routers(catalog).unhurried()
+        except Exception as error:  # whatever it is, a request cannot be read without a router
+            raise RequestUnread(f"{type(error).__name__} while indexing the catalog") from error
 
 
 def decide(context: StepContext, selection: Selection, catalog: Catalog) -> StepDecision:

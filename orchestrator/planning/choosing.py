@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import NothingFits
+from orchestrator.errors import NothingFits, RequestUnread
 from orchestrator.planning.decision import (
     AgentProfile,
     GoalBrief,
@@ -42,7 +42,7 @@ class ChoosingPlanner:
         """The legs of a mission."""
         try:
             return await self._chaining.split_goal(brief, catalog, agents)
-        except NothingFits:
+        except (NothingFits, RequestUnread):
             agent = self._generalist(agents)
             if agent is None:
                 raise

@@ -20,6 +20,7 @@ from orchestrator.planning.decision import (
 from orchestrator.planning.evidence import speaks_of
 from orchestrator.planning.fill import fill
 from orchestrator.planning.parameters import Kind, Parameter
+from orchestrator.planning.reading import read
 from orchestrator.planning.situation import Situation
 from orchestrator.planning.target import find_target
 from orchestrator.routing.reading.frame import read_clause
@@ -55,6 +56,7 @@ def split(
 
     Raises:
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
+        RequestUnread: the router failed.
     """
     parts = _parts(brief, catalog, router)
     legs: list[LegPlan] = []
@@ -98,7 +100,7 @@ def _is_bare(noun: str, after: str) -> bool:
 
 
 def _parts(brief: GoalBrief, catalog: Catalog, router: Router) -> list[_Part]:
-    frame = router.route(brief.goal, RouteContext(), now=brief.now).frame
+    frame = read(router, brief.goal, RouteContext(), now=brief.now).frame
     clauses = frame.clauses or split_clauses(brief.goal)
     wanted = [
         part
@@ -129,7 +131,7 @@ def _coordinated(
     first, second = clause[: match.start()], f"{verb} {clause[match.end() :]}"
     context = RouteContext(goal=brief.goal, known=tuple(brief.inputs))
     pairs = [
-        (text, find_target(router.route(text, context, now=brief.now), catalog))
+        (text, find_target(read(router, text, context, now=brief.now), catalog))
         for text in (first, second)
     ]
     domains = {
@@ -145,7 +147,7 @@ def _target_of(
 ) -> Tool:
     earlier = tuple(part.target.name for part in reversed(after))
     context = RouteContext(goal=brief.goal, known=tuple(brief.inputs), earlier=earlier)
-    target = find_target(router.route(clause, context, now=brief.now), catalog)
+    target = find_target(read(router, clause, context, now=brief.now), catalog)
     if target is None:
         raise NothingFits(clause)
     if not router.fits(clause) and not speaks_of(clause, target, now=brief.now):

@@ -1,6 +1,7 @@
 """The router: from a request to the few tools its planner should see."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -102,6 +103,12 @@ class Router:
             too long, with nothing of the request in it.
         """
         return self._attempt(text, context or RouteContext(), now).selection
+
+    def unhurried(self) -> "Router":
+        """The same router for a caller that can wait: every tool is forwarded on errors only."""
+        patient = copy(self)
+        patient._clock = None
+        return patient
 
     def explain(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None

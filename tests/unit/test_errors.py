@@ -14,6 +14,7 @@ MADE: tuple[OrchestratorError, ...] = (
     errors.CatalogNotFound("0123456789abcdef"),
     errors.ToolNotFound("boook", ["book", "brook"]),
     errors.NothingFits("teleport me"),
+    errors.RequestUnread("KeyError in the router"),
     errors.ArgumentsInvalid("book", ["seat is missing", "nights is no number"]),
     errors.EgressRefused("book", "evil.example"),
     errors.TransportFailed("book", "timed out", may_have_arrived=True),

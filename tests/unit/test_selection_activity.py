@@ -1,7 +1,10 @@
 """Selecting tools as missions do: recorded, counted, and never failing for the router's sake."""
 
+import asyncio
+import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
@@ -19,6 +22,7 @@ from orchestrator.contracts import PlanStepInput
 from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.decision import AgentProfile, CallTool, StepContext
 from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Selection
 from orchestrator.settings import bundled_specs
 
 
@@ -95,6 +99,32 @@ async def test_a_catalog_that_cannot_be_indexed_is_forwarded_whole(
     (kept,) = read_records(tmp_path / "traces.db")
     assert kept.band == "fail_open"
     assert kept.reason == "RecursionError while indexing the catalog"
+
+
+async def test_steps_are_routed_one_at_a_time(catalog: Catalog, tmp_path: Path) -> None:
+    """Several at once would share one interpreter, and each take the time of all."""
+    traces = RouteTraces(tmp_path / "traces.db")
+    thought = activities(catalog, tmp_path, traces)
+    at_once: list[int] = []
+    inside = 0
+
+    class Watched(Router):
+        def route(self, *args: Any, **also: Any) -> Selection:
+            nonlocal inside
+            inside += 1
+            at_once.append(inside)
+            time.sleep(0.01)
+            inside -= 1
+            return super().route(*args, **also)
+
+    router = Watched(catalog)
+    thought._routers = lambda _: router
+    environment = ActivityEnvironment()
+    steps = [environment.run(thought.select_tools, context(catalog)) for _ in range(8)]
+    await asyncio.gather(*steps)
+    traces.close()
+
+    assert at_once == [1] * 8
 
 
 async def test_a_router_that_fails_open_says_so_everywhere(

@@ -30,9 +30,9 @@ from orchestrator.planning.decision import (
 )
 from orchestrator.planning.parameters import resolve
 from orchestrator.planning.planner import check_decision, check_plan
+from orchestrator.planning.reading import route_context
 from orchestrator.record import JsonObject
 from orchestrator.routing.router import Router
-from orchestrator.routing.selection import RouteContext
 
 SPECS = Path(__file__).parents[3] / "specs"
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
@@ -204,18 +204,7 @@ class Mission:
                 now=NOW,
                 catalog_digest=self.catalog.digest,
             )
-            known = {*inputs, *(n for f in facts if isinstance(f.body, dict) for n in f.body)}
-            selection = self.router.route(
-                leg.goal,
-                RouteContext(
-                    goal=goal,
-                    known=tuple(sorted(known)),
-                    earlier=(*(o.tool for o in reversed(seen)), *(f.tool for f in reversed(facts))),
-                    last_error=context.last_error,
-                    domains=leg.agent.domains,
-                ),
-                now=NOW,
-            )
+            selection = self.router.route(leg.goal, route_context(context), now=NOW)
             kept = self.forwarded(selection.tools)
             selection = selection.model_copy(update={"tools": kept})
             decision = await planner.plan_step(context, selection, self.catalog)

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import NothingFits
+from orchestrator.errors import NothingFits, PlanError, RequestUnread
 from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import (
     AgentProfile,
@@ -31,10 +31,14 @@ MODELLED = AgentProfile(name="modelled", model="some:model")
 class Lost:
     """Splits nothing, and finishes every step with its name."""
 
+    def __init__(self, why: PlanError | None = None) -> None:
+        """Take why a goal is not split; nothing fits when None."""
+        self._why = why
+
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
-        raise NothingFits(brief.goal)
+        raise self._why or NothingFits(brief.goal)
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
@@ -84,6 +88,15 @@ async def test_a_goal_that_cannot_be_split_is_one_leg_of_a_model() -> None:
 
     assert [(leg.goal, leg.agent.name) for leg in by_profile.legs] == [("do it", "modelled")]
     assert [leg.agent.name for leg in by_default.legs] == ["generalist"]
+
+
+async def test_a_goal_that_the_router_cannot_read_is_one_leg_of_a_model() -> None:
+    """It plans from the whole catalog."""
+    planner = ChoosingPlanner(Lost(RequestUnread("KeyError in the router")), Lost)
+
+    plan = await planner.split_goal(BRIEF, CATALOG, [MODELLED])
+
+    assert [(leg.goal, leg.agent.name) for leg in plan.legs] == [("do it", "modelled")]
 
 
 async def test_without_a_model_nothing_fits() -> None:
