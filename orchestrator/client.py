@@ -7,13 +7,11 @@ from datetime import datetime
 
 from temporalio.client import (
     Client,
+    WorkflowExecution,
     WorkflowExecutionStatus,
     WorkflowFailureError,
 )
-from temporalio.common import (
-    SearchAttributeKey,
-)
-from temporalio.service import RPCError
+from temporalio.common import SearchAttributeKey
 
 from orchestrator import contracts, errors
 from orchestrator.adapters.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
@@ -73,12 +71,11 @@ class MissionHandle:
             self.mission_id, result_type=MissionResult
         )
         try:
-            result: MissionResult = await workflow.result()
-            return result
+            with self._client.connection.explaining(self.mission_id):
+                result: MissionResult = await workflow.result()
+                return result
         except WorkflowFailureError:
             return await self.snapshot()
-        except RPCError as error:
-            raise self._client.connection.explained(error, self.mission_id) from error
 
     async def snapshot(self) -> MissionResult:
         """The result document as it stands now, without waiting.
@@ -101,6 +98,9 @@ class MissionHandle:
         ids = [contracts.leg_workflow_id(self.mission_id, leg) for leg in legs]
         found = await asyncio.gather(*(self._client.waiting(leg) for leg in ids))
         return [waiting for waiting in found if waiting is not None]
+
+    async def _is_running(self) -> bool:
+        return await self._client.connection.is_running(self.mission_id)
 
     async def approve(self, card: ConfirmationCard, *, approver: str) -> DecisionReceipt:
         """Yes, to exactly what the card shows."""
@@ -136,17 +136,13 @@ class MissionHandle:
         Raises:
             UsageError: it is over.
         """
-        if not await self._client.connection.is_running(self.mission_id):
+        if not await self._is_running():
             raise errors.UsageError(
                 f"mission {self.mission_id} is over; undo what it did with: "
                 f"orchestrator mission rollback {self.mission_id}"
             )
-        try:
-            await self._client.temporal.get_workflow_handle(
-                self.mission_id, result_type=MissionResult
-            ).cancel()
-        except RPCError as error:
-            raise self._client.connection.explained(error, self.mission_id) from error
+        with self._client.connection.explaining(self.mission_id):
+            await self._client.temporal.get_workflow_handle(self.mission_id).cancel()
 
     async def rollback(self, *, reason: str = "asked for") -> RollbackReport:
         """Undo a mission that is over; waits until everything was tried."""
@@ -160,9 +156,7 @@ class MissionHandle:
             if now != before:
                 yield now
                 before = now
-            if now.finished_at is not None or not await self._client.connection.is_running(
-                self.mission_id
-            ):
+            if now.finished_at is not None or not await patiently(self._is_running):
                 return
             await asyncio.sleep(every_s)
 
@@ -217,22 +211,11 @@ class MissionClient:
 
     async def missions(self, *, limit: int = 50) -> list[MissionSummary]:
         """The newest missions, newest first."""
-        found = []
         query = f"WorkflowType = '{contracts.MISSION_WORKFLOW}'"
-        async for execution in self.temporal.list_workflows(query, limit=limit):
-            memo = await execution.memo()
-            status = execution.typed_search_attributes.get(_STATUS) or ""
-            if execution.status is WorkflowExecutionStatus.TERMINATED:
-                status = "terminated"
-            found.append(
-                MissionSummary(
-                    mission_id=execution.id,
-                    status=status,
-                    goal=str(memo.get("goal", "")),
-                    started_at=execution.start_time,
-                )
-            )
-        return found
+        with self.connection.explaining():
+            return [
+                await _summary(e) async for e in self.temporal.list_workflows(query, limit=limit)
+            ]
 
     async def confirmations(self) -> list[ConfirmationCard]:
         """Every card of every mission that waits for a decision."""
@@ -304,16 +287,18 @@ class MissionClient:
         Raises:
             UsageError: the mission still runs: cancel it, and it undoes itself.
         """
-        before = await describe_rollback(self.temporal, mission_id)
+        with self.connection.explaining(mission_id):
+            before = await describe_rollback(self.temporal, mission_id)
         broken_off = before is not None and before.status in BROKEN_OFF
         if not broken_off and await self.connection.is_running(mission_id):
             raise errors.UsageError(
                 f"mission {mission_id} still runs; cancel it and it undoes itself: "
                 f"orchestrator mission cancel {mission_id}"
             )
-        begun = await start_rollback(
-            self.temporal, mission_id, reason=reason, task_queue=self._settings.task_queue
-        )
+        with self.connection.explaining(mission_id):
+            begun = await start_rollback(
+                self.temporal, mission_id, reason=reason, task_queue=self._settings.task_queue
+            )
         if begun == "completed":
             return await self.rollback_report(mission_id)
         return await self._settled(mission_id)
@@ -354,10 +339,11 @@ class MissionClient:
             f"WorkflowType = '{contracts.ROLLBACK_WORKFLOW}' AND ExecutionStatus = 'Running' "
             f"AND {contracts.STATUS_ATTRIBUTE} = 'parked'"
         )
-        return [
-            await self.connection.query(execution.id, contracts.REPORT_QUERY, RollbackReport)
-            async for execution in self.temporal.list_workflows(query)
-        ]
+        with self.connection.explaining():
+            return [
+                await self.connection.query(execution.id, contracts.REPORT_QUERY, RollbackReport)
+                async for execution in self.temporal.list_workflows(query)
+            ]
 
     async def sweep(self) -> SweepReport:
         """Start the rollback of every mission that was stopped from outside and left something.
@@ -370,15 +356,16 @@ class MissionClient:
         """
         await self.connection.await_poller()
         queue = self._settings.task_queue
-        report: SweepReport = await self.temporal.execute_workflow(
-            contracts.SWEEP_WORKFLOW,
-            SweepInput(),
-            id=f"{contracts.sweep_schedule_id(queue)}-{secrets.token_hex(3)}",
-            task_queue=queue,
-            result_type=SweepReport,
-            static_summary="a sweep that somebody asked for",
-        )
-        return report
+        with self.connection.explaining():
+            report: SweepReport = await self.temporal.execute_workflow(
+                contracts.SWEEP_WORKFLOW,
+                SweepInput(),
+                id=f"{contracts.sweep_schedule_id(queue)}-{secrets.token_hex(3)}",
+                task_queue=queue,
+                result_type=SweepReport,
+                static_summary="a sweep that somebody asked for",
+            )
+            return report
 
     # -- what the parts above are made of ---------------------------------------------------------
 
@@ -393,19 +380,34 @@ class MissionClient:
             f"WorkflowType = '{contracts.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' "
             f"AND {contracts.STATUS_ATTRIBUTE} = '{status.value}'"
         )
-        async for execution in self.temporal.list_workflows(query):
-            waiting = await self.waiting(execution.id)
-            if waiting is not None:
-                yield waiting
+        with self.connection.explaining():
+            async for execution in self.temporal.list_workflows(query):
+                waiting = await self.waiting(execution.id)
+                if waiting is not None:
+                    yield waiting
 
     async def _settled(self, mission_id: str) -> RollbackReport:
         """The report once everything was tried; polled, for a parked rollback stays open."""
+        rollback_id = contracts.rollback_workflow_id(mission_id)
         while True:
+            # Asked first: what is over by now has said its last word when its report is read.
+            running = await patiently(lambda: self.connection.is_running(rollback_id))
             report = await patiently(lambda: self.rollback_report(mission_id))
-            running = await self.connection.is_running(contracts.rollback_workflow_id(mission_id))
             if report.settled or not running:
                 return report
             await asyncio.sleep(0.3)
+
+
+async def _summary(execution: WorkflowExecution) -> MissionSummary:
+    memo = await execution.memo()
+    status = execution.typed_search_attributes.get(_STATUS) or ""
+    is_terminated = execution.status is WorkflowExecutionStatus.TERMINATED
+    return MissionSummary(
+        mission_id=execution.id,
+        status="terminated" if is_terminated else status,
+        goal=str(memo.get("goal", "")),
+        started_at=execution.start_time,
+    )
 
 
 def leg_of(confirmation_id: str) -> str:

@@ -4,7 +4,8 @@ What the server refuses comes out as our own errors, each saying what to do abou
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -37,6 +38,13 @@ PICK_UP = timedelta(seconds=6)
 _ABSENCE_S = 120.0
 _ANSWER = timedelta(seconds=20)
 """How long a worker may take to answer: it may first have to replay a long history."""
+_UNANSWERED = (
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.CANCELLED,
+    RPCStatusCode.FAILED_PRECONDITION,
+)
+_CUT_OFF = ("transport error", "h2 protocol error", "error reading a body from connection")
+"""How the SDK's gRPC library begins the message of a call whose connection broke."""
 _REPLAYS = 5
 """How often workers may send one query back, each while it replays the run."""
 
@@ -73,11 +81,9 @@ class Connection:
         self, workflow_id: str, name: str, kind: type[T], *, patience: timedelta
     ) -> T:
         handle = self.temporal.get_workflow_handle(workflow_id)
-        try:
+        with self.explaining(workflow_id):
             answer: T = await handle.query(name, result_type=kind, rpc_timeout=patience)
             return answer
-        except (RPCError, WorkflowQueryFailedError) as error:
-            raise self.explained(error, workflow_id) from error
 
     async def update(
         self, workflow_id: str, name: str, message: Record, kind: type[T], *, about: str
@@ -114,20 +120,25 @@ class Connection:
             raise self.explained(error, workflow_id) from error
         return description.status is WorkflowExecutionStatus.RUNNING
 
-    def explained(self, error: Exception, workflow_id: str) -> Exception:
+    @contextmanager
+    def explaining(self, workflow_id: str = "") -> Iterator[None]:
+        """Raise our own error for what the server says in here, where there is one."""
+        try:
+            yield
+        except (RPCError, WorkflowQueryFailedError) as error:
+            raise self.explained(error, workflow_id) from error
+
+    def explained(self, error: RPCError | WorkflowQueryFailedError, workflow_id: str) -> Exception:
         """Our own error for what the server said, where there is one."""
         if isinstance(error, WorkflowQueryFailedError):
             again = contracts.RUN_REPLAYED in str(error)
             failed = errors.RunReplayed if again else errors.QueryFailed
             return failed(workflow_id, str(error))
-        status = getattr(error, "status", None)
-        if status is RPCStatusCode.NOT_FOUND:
+        if error.status is RPCStatusCode.NOT_FOUND:
             return errors.MissionNotFound(workflow_id)
-        if status is RPCStatusCode.UNAVAILABLE:
+        if error.status is RPCStatusCode.UNAVAILABLE or _is_cut_off(error):
             return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
-        if status in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED):
-            return errors.NoWorker(self._task_queue)
-        if status is RPCStatusCode.FAILED_PRECONDITION:
+        if error.status in _UNANSWERED:
             return errors.NoWorker(self._task_queue)
         return error
 
@@ -140,7 +151,7 @@ class Connection:
             await asyncio.sleep(0.1)
 
     async def _has_poller(self) -> bool:
-        try:
+        with self.explaining():
             answer = await self.temporal.workflow_service.describe_task_queue(
                 DescribeTaskQueueRequest(
                     namespace=self.temporal.namespace,
@@ -148,8 +159,6 @@ class Connection:
                     task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
                 )
             )
-        except RPCError as error:
-            raise self.explained(error, "") from error
         newest = [p.last_access_time.ToDatetime(tzinfo=UTC) for p in answer.pollers]
         return any(datetime.now(UTC) - seen < _POLLER_GONE for seen in newest)
 
@@ -205,17 +214,23 @@ async def _look_at(task: "asyncio.Task[Any]") -> None:
         task.exception()
 
 
+def _is_cut_off(error: RPCError) -> bool:
+    """Whether the connection broke during the call, for which gRPC has no status of its own."""
+    broken = error.status in (RPCStatusCode.UNKNOWN, RPCStatusCode.INTERNAL)
+    return broken and error.message.startswith(_CUT_OFF)
+
+
 async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """The answer, waited for while no worker is there to give it: one that died is soon replaced.
+    """The answer, waited for while no worker or no server gives it: they are soon replaced.
 
     Raises:
-        NoWorker: there was none for minutes.
+        NoWorker, ServerUnreachable: there was none for minutes.
     """
     deadline = asyncio.get_running_loop().time() + _ABSENCE_S
     while True:
         try:
             return await ask()
-        except errors.NoWorker:
+        except (errors.NoWorker, errors.ServerUnreachable):
             if asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(0.5)

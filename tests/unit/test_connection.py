@@ -1,14 +1,21 @@
 """What the server refuses, in our own words."""
 
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.connection import Connection
+from orchestrator.connection import Connection, patiently
 from orchestrator.contracts import RUN_REPLAYED
-from orchestrator.errors import MissionNotFound, NoWorker, QueryFailed, RunReplayed
+from orchestrator.errors import (
+    MissionNotFound,
+    NoWorker,
+    QueryFailed,
+    RunReplayed,
+    ServerUnreachable,
+)
 
 CONNECTION = Connection(cast(Client, None), "missions")
 GONE = RPCError("timeout", RPCStatusCode.DEADLINE_EXCEEDED, b"")
@@ -55,6 +62,61 @@ def test_a_workflow_that_does_not_replay_is_one_sentence() -> None:
         "trip cannot be read ([TMPRL1100] no match); it goes on or waits in Temporal: "
         "run the workers with the code that it was started with, and ask again"
     )
+
+
+class Reachable:
+    """A client that knows where its server is."""
+
+    service_client = SimpleNamespace(config=SimpleNamespace(target_host="there:7233"))
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (RPCStatusCode.UNAVAILABLE, "tcp connect error"),
+        (RPCStatusCode.UNKNOWN, "transport error"),
+        (RPCStatusCode.UNKNOWN, "h2 protocol error: connection reset"),
+        (RPCStatusCode.INTERNAL, "error reading a body from connection"),
+    ],
+)
+def test_a_server_that_dies_during_a_call_is_out_of_reach(
+    status: RPCStatusCode, message: str
+) -> None:
+    """Whatever the library makes of the broken connection, it is told as what it is."""
+    connection = Connection(cast(Client, Reachable), "missions")
+
+    with pytest.raises(ServerUnreachable, match="there:7233"), connection.explaining():
+        raise RPCError(message, status, b"")
+
+
+def test_what_nobody_can_mend_stays_as_it_is() -> None:
+    """A fault of the server's own comes with the server's words."""
+    fault = RPCError("no such table", RPCStatusCode.UNKNOWN, b"")
+
+    with pytest.raises(RPCError, match="no such table") as raised, CONNECTION.explaining("trip"):
+        raise fault
+    assert raised.value is fault
+
+
+async def test_an_answer_is_waited_for_while_worker_or_server_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Any other error comes through at once, and so does the last of a long row."""
+    left: list[Exception] = [NoWorker("missions"), ServerUnreachable("there:7233")]
+
+    async def ask() -> str:
+        if left:
+            raise left.pop(0)
+        return "well"
+
+    assert await patiently(ask) == "well"
+    left.append(MissionNotFound("trip"))
+    with pytest.raises(MissionNotFound):
+        await patiently(ask)
+    monkeypatch.setattr("orchestrator.connection._ABSENCE_S", -1)
+    left.append(ServerUnreachable("there:7233"))
+    with pytest.raises(ServerUnreachable):
+        await patiently(ask)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ async def call(provider: Any) -> AsyncIterator[Call]:
             arguments,
             call_id="m.l.1",
             idempotency_key=None,
-            timeout_s=2,
+            timeout_s=10,
         )
 
     yield send
