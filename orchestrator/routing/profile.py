@@ -39,7 +39,7 @@ class FeatureWeights(Record):
         default=0.4, description="views of what was booked, for or against: my flights, flights"
     )
     embedding: float = Field(
-        default=0.5, description="nearness of vectors, when an embedder is configured"
+        default=1.0, description="nearness of vectors, when an embedder is configured"
     )
     learned: float = Field(default=1.0, description="what `RoutingProfile.learned` counts")
 

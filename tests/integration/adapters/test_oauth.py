@@ -131,6 +131,7 @@ async def call(provider: Any) -> AsyncIterator[Call]:
         *,
         secrets: dict[str, str] = SECRETS,
         catalog: Catalog | None = None,
+        timeout_s: float = 10,
         **arguments: Any,
     ) -> ToolOutcome:
         client = clients.setdefault(
@@ -149,7 +150,7 @@ async def call(provider: Any) -> AsyncIterator[Call]:
             arguments,
             call_id="m.l.1",
             idempotency_key=None,
-            timeout_s=10,
+            timeout_s=timeout_s,
         )
 
     yield send
@@ -366,7 +367,7 @@ async def test_a_late_token_is_no_late_call(call: Call, authority: Authority) ->
     authority.delay_s = 5
 
     with pytest.raises(TransportFailed, match="over before it was sent") as failed:
-        await call()
+        await call(timeout_s=1)
 
     assert failed.value.may_have_arrived is False
 
