@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import secrets
 import shlex
 import shutil
 import socket
@@ -38,6 +39,9 @@ SANDBOX_SECRETS: Mapping[str, str] = {
 }
 """The sandbox takes any credential; what the operator has set for a real provider comes first."""
 
+_SERVICE_PORTS = range(10_000, 32_000)
+"""Below those that systems give to outgoing connections: one of these could take a port before its
+server does, or while that is being restarted."""
 _START_S = 40.0
 _STOP_S = 6.0
 
@@ -53,11 +57,8 @@ class Ports:
     @classmethod
     def free(cls) -> "Ports":
         """Three ports that nobody uses."""
-        with contextlib.ExitStack() as stack:
-            sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
-            for one in sockets:
-                one.bind(("127.0.0.1", 0))
-            return cls(*(one.getsockname()[1] for one in sockets))
+        with contextlib.ExitStack() as held:
+            return cls(*(_hold_port(held) for _ in range(3)))
 
     def check_free(self) -> None:
         """Refuse to start beside something else.
@@ -72,6 +73,15 @@ class Ports:
                         f"port {port} is in use; stop what listens there, or choose another with "
                         f"--{name}-port"
                     )
+
+
+def _hold_port(held: contextlib.ExitStack) -> int:
+    """A port that nobody listens on, taken until the stack is left."""
+    while True:
+        port = secrets.choice(_SERVICE_PORTS)
+        with contextlib.suppress(OSError):
+            held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass
