@@ -1,6 +1,7 @@
 """The composition root: everything a worker needs, wired; and the worker process itself."""
 
 import asyncio
+import contextlib
 import functools
 import gc
 import signal
@@ -266,6 +267,16 @@ async def _unschedule(client: Client, schedule_id: str) -> None:
             raise
 
 
+def prepare(catalog: Catalog, catalogs: CatalogStore, routers: Callable[[Catalog], Router]) -> None:
+    """Have the catalog and the router of new missions at hand before the first of them begins.
+
+    What cannot be made now is tried again by that mission, which says why it fails.
+    """
+    with contextlib.suppress(Exception):
+        catalogs.put(catalog)
+        routers(catalogs.get(catalog.digest))
+
+
 async def run_worker(
     client: Client,
     settings: Settings,
@@ -281,9 +292,21 @@ async def run_worker(
         loop.add_signal_handler(signum, stop.set)
     await register_search_attributes(client)
     await schedule_sweep(client, settings.task_queue, settings.sweep_interval)
+    catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
+    catalogs = CatalogStore(settings.state_dir / "catalogs")
+    routers = default_routers(settings)
+    prepare(catalog, catalogs, routers)
     async with AsyncExitStack() as stack:
         tools = await stack.enter_async_context(default_tools(settings))
-        for worker in build(client, settings, catalog=catalog, tools=tools, plugins=plugins):
+        for worker in build(
+            client,
+            settings,
+            catalog=catalog,
+            catalogs=catalogs,
+            routers=routers,
+            tools=tools,
+            plugins=plugins,
+        ):
             await stack.enter_async_context(worker)
         ready()
         await stop.wait()

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.settings import Settings
-from orchestrator.worker import default_routers
+from orchestrator.routing.router import Router
+from orchestrator.settings import Settings, bundled_specs
+from orchestrator.worker import default_routers, prepare
 
 
 class Circle:
@@ -38,6 +40,35 @@ def test_a_full_collection_passes_routers_by(tmp_path: Path) -> None:
 
     assert first > len(gc.get_objects())
     assert garbage() is None
+
+
+def test_a_worker_has_its_router_before_the_first_mission(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the catalog as missions are pinned to it, which is the one of the store."""
+    catalog = Catalog.load(bundled_specs())
+    store = CatalogStore(tmp_path / "catalogs")
+    routers = default_routers(Settings(state_dir=tmp_path))
+
+    prepare(catalog, store, routers)
+    monkeypatch.setattr("orchestrator.worker.Router", None)
+    selection = routers(store.get(catalog.digest)).route("what is the weather in Oslo")
+
+    assert "weather_get_forecast" in selection.tools
+
+
+def test_what_cannot_be_prepared_is_left_to_the_first_mission(tmp_path: Path) -> None:
+    """A folder that cannot be written, or a catalog that cannot be indexed, stops no worker."""
+
+    def broken(catalog: Catalog) -> Router:
+        raise MemoryError
+
+    (tmp_path / "file").touch()
+
+    prepare(Catalog.load(bundled_specs()), CatalogStore(tmp_path / "file" / "catalogs"), broken)
+    prepare(Catalog.load(bundled_specs()), CatalogStore(tmp_path / "catalogs"), broken)
+
+    assert list((tmp_path / "catalogs").iterdir())
 
 
 def test_threads_that_ask_at_once_share_one_router(tmp_path: Path) -> None:
