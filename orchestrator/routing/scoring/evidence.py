@@ -16,6 +16,7 @@ from orchestrator.routing.text.synonyms import synonyms_of
 from orchestrator.routing.tools.cards import CapabilityCard
 
 FIELDS: Final = ("text", "schema_text", "examples", "tags")
+_EXAMPLES: Final = FIELDS.index("examples")
 
 _WEIGHT_POWER = 0.1
 _FAMILY_PREFIX = 5
@@ -23,6 +24,8 @@ _FAMILY_REACH = 3
 _FEWEST = 12
 _NOTHING = "\0"
 _LEAST_IDF = 0.05
+_MARK_COUNTS = 2.0
+"""An id belongs to the tools that take such; a word only speaks for those that have it."""
 _WORDS_KEPT = 1 << 15
 
 
@@ -92,6 +95,7 @@ class EvidenceIndex:
         }
         self._text = indexes["text"]
         self._weights = np.array([getattr(profile.weights, name) for name in FIELDS])
+        self._marks = _index([c.id_marks for c in cards]).index
         joint = joint_index([indexes[name] for name in FIELDS], self._weights.tolist())
         self._stack = TermIndex.stacked([*(indexes[name].index for name in FIELDS), joint])
         used = [bool(indexes[name].index.terms) for name in FIELDS]
@@ -100,13 +104,16 @@ class EvidenceIndex:
         # The whole of a request and its clauses have the same words, and so have other requests.
         self._word = lru_cache(maxsize=_WORDS_KEPT)(self._look_up)
 
-    def find(self, stems: Iterable[str], *, values: Container[str] = ()) -> Evidence:
+    def find(
+        self, stems: Iterable[str], *, values: Container[str] = (), marks: Sequence[str] = ()
+    ) -> Evidence:
         """The evidence of a text given as stems; repeats count once.
 
         Args:
             stems: of the words that say something.
             values: those that belong to values (a city, a day). A tool need not know them, so they
                 add to the evidence but never to its mass.
+            marks: of the text's ids; each is as two words of the examples of tools that take such.
         """
         query = dict.fromkeys(stems, 1.0)
         words = [(word, self._word(word)) for word in query]
@@ -119,6 +126,8 @@ class EvidenceIndex:
             if word not in values:
                 asked += max(0.0, found.idf)
         sums = self._stack.sums(query).reshape(len(FIELDS) + 1, -1)[:, : self._size]
+        if marks:
+            sums[_EXAMPLES] += self._marks.sums(dict.fromkeys(marks, _MARK_COUNTS))[: self._size]
         return Evidence(
             fields=sums[:-1],
             joint=sums[-1],

@@ -17,6 +17,7 @@ from orchestrator.routing.scoring.evidence import FIELDS, Evidence, EvidenceInde
 from orchestrator.routing.scoring.passages import FEATURES as PASSAGE_FEATURES
 from orchestrator.routing.scoring.passages import Passages, Sought
 from orchestrator.routing.selection import RouteContext
+from orchestrator.routing.text.identifiers import marks_of
 from orchestrator.routing.text.words import SIDE_EFFECT_ACTIONS, name_stems, stem
 from orchestrator.routing.tools.cards import CapabilityCard
 from orchestrator.routing.tools.fit import UNTYPED
@@ -130,7 +131,7 @@ class Scorer:
         found: list[Evidence] = []
         own: list[Rows] = []
         for text in texts:
-            evidence = self._index.find(text.reading.stems, values=value_stems(text.slots))
+            evidence = self._find(text.reading.stems, text.slots)
             own.append(self._promising(text, evidence, _OF_A_CLAUSE if found else _SHORTLIST))
             found.append(evidence)
             check()
@@ -176,12 +177,17 @@ class Scorer:
 
     def weights(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> dict[str, float]:
         """The weight of the words' evidence for each card that shares a word with them."""
-        weight = self._index.find(stems, values=value_stems(slots)).weight
+        weight = self._find(stems, slots).weight
         return {self._names[i]: float(weight[i]) for i in np.flatnonzero(weight)}
 
     def strength(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> float:
         """The strongest evidence of the words for any card."""
-        return self._index.find(stems, values=value_stems(slots)).peak
+        return self._find(stems, slots).peak
+
+    def _find(self, stems: Iterable[str], slots: Sequence[Slot]) -> Evidence:
+        """The evidence of words, and of the marks that tell what its ids are ids of."""
+        marks = marks_of(slot.text for slot in slots if slot.kind == "identifier")
+        return self._index.find(stems, values=value_stems(slots), marks=marks)
 
     def _promising(self, text: Scored, evidence: Evidence, most: int) -> Rows:
         """Positions of the cards that deserve a closer look for a text, in no order.

@@ -166,7 +166,7 @@ def _finders(now: datetime | None) -> tuple[Callable[[str], Iterator[_Found]], .
 def _quoted(text: str) -> Iterator[_Found]:
     for match in _QUOTED.finditer(text) if _QUOTES & {*text} else ():
         inner = next(g for g in match.groups() if g)
-        kind: SlotKind = "identifier" if _is_identifier(inner) else "quoted"
+        kind: SlotKind = "identifier" if is_identifier(inner) else "quoted"
         yield _Found(kind, inner, *match.span())
 
 
@@ -239,7 +239,7 @@ def _currency_codes() -> frozenset[str]:
 def _identifiers(text: str) -> Iterator[_Found]:
     if _DIGIT.search(text):
         for match in _IDENTIFIER.finditer(text):
-            if _is_identifier(match.group()):
+            if is_identifier(match.group()):
                 yield _Found("identifier", match.group(), *match.span())
         for match in _NUMBERED.finditer(lowered(text)):
             yield _Found("identifier", match["n"], *match.span("n"))
@@ -248,7 +248,8 @@ def _identifiers(text: str) -> Iterator[_Found]:
             yield _Found("identifier", match.group(), *match.span())
 
 
-def _is_identifier(token: str) -> bool:
+def is_identifier(token: str) -> bool:
+    """Whether a word is an id rather than a word, a number or a measure."""
     return bool(_IDENTIFIER.fullmatch(token)) and not _NOT_IDENTIFIER.fullmatch(token)
 
 

@@ -9,6 +9,8 @@ from pydantic import JsonValue
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.intent import Action, SlotKind
+from orchestrator.routing.text.identifiers import marks_of
+from orchestrator.routing.text.slots import is_identifier
 from orchestrator.routing.text.words import (
     NOUN_LIKE_VERBS,
     SIDE_EFFECT_ACTIONS,
@@ -42,6 +44,9 @@ class CapabilityCard:
     schema_stems: tuple[str, ...]
     tag_stems: tuple[str, ...]
     example_stems: tuple[tuple[str, ...], ...]
+    id_marks: tuple[str, ...]
+    """Of the ids that its schema gives as examples; see `orchestrator.routing.text.identifiers`."""
+
     verb: str
     is_probe: bool
     """Whether it only looks up what an unclear call did, by a reference that no person knows."""
@@ -80,6 +85,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         schema_stems=tuple(_schema_stems(tool)),
         tag_stems=tuple(content_stems(" ".join((*_own_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
+        id_marks=marks_of(_example_ids(tool, required)),
         verb=verb,
         is_probe=is_probe,
         shows_own=shows_own,
@@ -180,6 +186,15 @@ def _required(tool: Tool) -> tuple[str, ...]:
     also = first.get("required") if isinstance(first, dict) else None
     names = [*tool.required_inputs, *(also if isinstance(also, list) else [])]
     return tuple(dict.fromkeys(str(name) for name in names))
+
+
+def _example_ids(tool: Tool, names: Iterable[str]) -> Iterator[str]:
+    """The ids that a tool's schema gives as examples of these inputs."""
+    for name in names:
+        schema = tool.properties.get(name, {})
+        several = schema.get("examples")
+        examples = several if isinstance(several, list) else [schema.get("example")]
+        yield from (value for value in examples if isinstance(value, str) and is_identifier(value))
 
 
 def _takes(tool: Tool) -> Iterator[SlotKind]:
