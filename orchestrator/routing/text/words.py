@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-import snowballstemmer
+from Stemmer import Stemmer
 
 from orchestrator.intent import Action
 
@@ -116,7 +116,7 @@ _NOUN_LIKE_VERBS = """
 NOUN_LIKE_VERBS: Final = frozenset(_NOUN_LIKE_VERBS.split())
 """Verbs that are as often nouns or adjectives: what follows must tell."""
 
-_stemmer = snowballstemmer.stemmer("english")
+_stemmer = Stemmer("english")
 
 
 @lru_cache(maxsize=1 << 17)
