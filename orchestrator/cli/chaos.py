@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 from rich.progress import Progress
-from temporalio.runtime import Runtime, TelemetryConfig
 
 from orchestrator.chaos.exhaustive import EveryPoint
 from orchestrator.chaos.faults import Fault, format_faults, parse_faults
@@ -144,8 +143,6 @@ def _every_point(options: RunOptions, goal: str, about: str, only: int | None) -
 
 
 async def _on_a_stack(options: RunOptions, keep: Path | None, play: Play) -> ChaosReport:
-    # The SDK warns of each call that a dead server does not answer; here it dies on purpose.
-    Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))
     this_run = asyncio.current_task()
     assert this_run is not None
     # Asked to stop, it stops its processes first, as after Ctrl-C.

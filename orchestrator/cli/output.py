@@ -1,6 +1,7 @@
 """Where output goes: people get rich text, scripts get one JSON document and nothing else."""
 
 import asyncio
+import functools
 import getpass
 import json
 from collections.abc import Callable, Coroutine, Sequence
@@ -9,6 +10,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 from rich.console import Console
+from temporalio.runtime import Runtime, TelemetryConfig
 
 T = TypeVar("T")
 Report = TypeVar("Report", bound=BaseModel)
@@ -45,8 +47,17 @@ def conclude(
         raise typer.Exit(1)
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's coroutine."""
+def run(work: Coroutine[Any, Any, T], *, is_service: bool = False) -> T:
+    """Run a command's coroutine.
+
+    Args:
+        work: the coroutine.
+        is_service: whether what the process prints is its log, where the warnings of Temporal's SDK
+            belong. They go to standard output, amid what a script reads from other commands; these
+            say in their own words what a server does not answer.
+    """
+    if not is_service:
+        Runtime.set_default(_silent_runtime(), error_if_already_set=False)
 
     async def settled() -> T:
         try:
@@ -57,6 +68,11 @@ def run(work: Coroutine[Any, Any, T]) -> T:
             await asyncio.sleep(_SDK_SETTLES_S)
 
     return asyncio.run(settled())
+
+
+@functools.cache
+def _silent_runtime() -> Runtime:
+    return Runtime(telemetry=TelemetryConfig(logging=None))
 
 
 def whoami() -> str:

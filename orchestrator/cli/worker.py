@@ -33,4 +33,4 @@ def worker(
         await run_worker(await connect_temporal(), settings, ready=ready)
 
     settings = load_settings()
-    run(serve())
+    run(serve(), is_service=True)
