@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     routing_profile: Path | None = Field(
         default=None, description="what `orchestrator route calibrate` wrote; None: the defaults"
     )
+    routing_timeout_ms: float = Field(
+        default=50, gt=0, description="how long a routing may take, before all tools are forwarded"
+    )
     embedder: str | None = Field(
         default=None, description="local:MODEL or https://HOST/v1#MODEL; None: no vectors"
     )

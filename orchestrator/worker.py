@@ -5,6 +5,7 @@ import contextlib
 import functools
 import gc
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +49,7 @@ from orchestrator.planning.chaining import ChainingPlanner
 from orchestrator.planning.choosing import ChoosingPlanner
 from orchestrator.planning.decision import AgentProfile
 from orchestrator.planning.planner import MeteredPlanner, Planner
-from orchestrator.routing.router import TIMEOUT_S, Router
+from orchestrator.routing.router import Router
 from orchestrator.routing.tools.card_cache import CardCache
 from orchestrator.settings import Settings, load_agents, load_routing_profile
 from workflows import ALL_WORKFLOWS
@@ -58,6 +59,9 @@ _STICKY = timedelta(seconds=3)
 have it: short, so that missions go on soon after a worker dies."""
 
 _LONGEST_SWEEP = timedelta(hours=1)
+THREAD_TURN_S = 0.0005
+"""How long a thread computes while others wait. A routing lets go of the interpreter many times,
+and with Python's own 5 ms it waits so long for every busy thread each time."""
 
 
 def default_tools(settings: Settings) -> ToolClient:
@@ -114,8 +118,10 @@ def default_routers(settings: Settings) -> Callable[[Catalog], Router]:
         secrets=EnvironmentSecrets(),
         timeout_s=waits_s,
     )
-    # What is waited for vectors beyond the default comes on top.
-    timeout_s = TIMEOUT_S + (max(0.0, waits_s - ANSWER_S) if similarity else 0.0)
+    timeout_s = settings.routing_timeout_ms / 1000
+    if similarity:
+        # What is waited for vectors beyond the default comes on top.
+        timeout_s += max(0.0, waits_s - ANSWER_S)
 
     cards = CardCache()
 
@@ -286,6 +292,7 @@ async def run_worker(
     plugins: Sequence[Plugin] = (),
 ) -> None:
     """Serve until SIGTERM or SIGINT; `ready` is called once when polling has begun."""
+    sys.setswitchinterval(THREAD_TURN_S)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):

@@ -6,9 +6,12 @@ long tail, so that common words are as common and rare ones as rare as in real c
 
 import gc
 import random
+import sys
+import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from itertools import accumulate
@@ -25,6 +28,7 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.text.words import content_stems
 from orchestrator.routing.tools.card_cache import CardCache
 from orchestrator.routing.tools.cards import make_cards
+from orchestrator.worker import THREAD_TURN_S
 from tests.benchmarks.figure import Figure
 
 SIZES: Final = (51, 1_000, 10_000, 50_000)
@@ -34,6 +38,9 @@ _ROUNDS = 10
 _SLOW_ROUNDS = 3
 _NOW = datetime(2026, 11, 20, 9, 30)
 _RANK_BM25_REQUESTS = 30
+_BUSY_SIZE = 1_000
+_BUSY_THREADS = 3
+_BUSY_REQUESTS = 100
 _SPEEDUP_SIZE = 10_000
 _SPEEDUP_REQUESTS = 40
 
@@ -129,7 +136,7 @@ class Grammar:
 def run() -> list[Figure]:
     """Every figure of routing speed."""
     figures = [figure for size in SIZES for figure in route_figures(size)]
-    return [*figures, *sparse_figures(_SPEEDUP_SIZE)]
+    return [*figures, *busy_figures(_BUSY_SIZE), *sparse_figures(_SPEEDUP_SIZE)]
 
 
 def route_figures(size: int) -> list[Figure]:
@@ -152,6 +159,48 @@ def route_figures(size: int) -> list[Figure]:
         Figure(name=f"index build at {size:,} tools", value=seconds * 1e6 / size, unit="us/tool"),
         Figure(name=f"index memory at {size:,} tools", value=size_bytes / size, unit="B/tool"),
     ]
+
+
+def busy_figures(size: int) -> list[Figure]:
+    """What routing takes beside threads that compute, by Python's turns and by a worker's."""
+    grammar = Grammar(size)
+    router = Router(Catalog.from_functions(grammar.tools))
+    work = [partial(router.route, text, now=_NOW) for text in grammar.requests(_BUSY_REQUESTS)]
+    _seconds(work, 1)
+    figures = []
+    for turn_s in (sys.getswitchinterval(), THREAD_TURN_S):
+        with _busy_threads(_BUSY_THREADS, turn_s):
+            seconds = _seconds(work, 1)
+        name = f"route at {size:,} tools beside {_BUSY_THREADS} busy threads"
+        note = f"turns of {turn_s * 1000:g} ms, all runs"
+        for percent, value in zip((50, 99), np.percentile(seconds, [50, 99]).tolist(), strict=True):
+            figures.append(
+                Figure(name=f"{name}, p{percent}", value=value * 1000, unit="ms", note=note)
+            )
+    return figures
+
+
+@contextmanager
+def _busy_threads(count: int, turn_s: float) -> Iterator[None]:
+    """Threads that compute without end, and turns of that many seconds for all."""
+    over = threading.Event()
+
+    def compute() -> None:
+        while not over.is_set():
+            sum(range(1000))
+
+    usual_s = sys.getswitchinterval()
+    sys.setswitchinterval(turn_s)
+    threads = [threading.Thread(target=compute) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+        sys.setswitchinterval(usual_s)
 
 
 def _card_figures(catalog: Catalog, size: int) -> list[Figure]:

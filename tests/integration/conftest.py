@@ -60,7 +60,13 @@ def secrets() -> dict[str, str]:
 @pytest.fixture(scope="session")
 async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
     """The installation, on free ports and in a folder of its own."""
-    installation = Stack(tmp_path_factory.mktemp("stack"), (bundled_specs(),), Ports.free())
+    installation = Stack(
+        tmp_path_factory.mktemp("stack"),
+        (bundled_specs(),),
+        Ports.free(),
+        # With every core at work, some routings take more than 50 ms, and forward all tools.
+        variables={"ORCHESTRATOR_ROUTING_TIMEOUT_MS": "5000"},
+    )
     vault = FilePiiVault(installation.settings.state_dir / "pii")
     for name, value in PERSON.items():
         vault.put(name, value)

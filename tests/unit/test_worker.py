@@ -57,6 +57,14 @@ def test_a_worker_has_its_router_before_the_first_mission(
     assert "weather_get_forecast" in selection.tools
 
 
+@pytest.mark.parametrize(("timeout_ms", "band"), [(0.0001, "fail_open"), (60_000, "crisp")])
+def test_how_long_a_routing_may_take_is_set(tmp_path: Path, timeout_ms: float, band: str) -> None:
+    """In milliseconds; with too few of them every tool is forwarded."""
+    routers = default_routers(Settings(state_dir=tmp_path, routing_timeout_ms=timeout_ms))
+
+    assert routers(Catalog.load(bundled_specs())).route("weather in London").band == band
+
+
 def test_what_cannot_be_prepared_is_left_to_the_first_mission(tmp_path: Path) -> None:
     """A folder that cannot be written, or a catalog that cannot be indexed, stops no worker."""
 
