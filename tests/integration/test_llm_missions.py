@@ -73,7 +73,8 @@ def mind() -> Mind:
 @pytest.fixture
 async def modelled(stack: Stack, mind: Mind) -> AsyncIterator[MissionClient]:
     """A client of a task queue whose worker plans with the fake model."""
-    settings = stack.settings.model_copy(update={"task_queue": QUEUE})
+    changes = {"task_queue": QUEUE, "routing_timeout_ms": 5000}
+    settings = stack.settings.model_copy(update=changes)
     planner = LlmPlanner(
         ChainingPlanner(Router), default_model="a:model", models=lambda name: FunctionModel(mind)
     )
