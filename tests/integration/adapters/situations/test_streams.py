@@ -30,7 +30,7 @@ async def test_an_event_stream_is_ended_by_the_deadline(call_at: CallAt, says: S
     with pytest.raises(TransportFailed, match="no complete answer") as failure:
         await call_at(port)("thing_read", timeout_s=0.3)
 
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 5  # it would drip for ten seconds
     assert failure.value.may_have_arrived is True
 
 
