@@ -27,7 +27,7 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos bench lint types lock clean
+.PHONY: help demo dev test chaos bench structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -55,6 +55,9 @@ chaos: $(STAMP) ## the long chaos runs, with the time each takes; CHAOS_SEEDS an
 
 bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
 	$(PY) -m tests.benchmarks $(BENCH)
+
+structure: $(STAMP) ## rooms, arrows, duplicate names and lengths of the code, counted
+	$(PY) -m tests.structure
 
 lint: $(STAMP) ## style, format and import contracts
 	$(PY) -m ruff check .

@@ -5,17 +5,17 @@ from typing import Any
 
 from temporalio.client import Client
 
-from activities.catalogs import CatalogActivities
-from activities.planning import PlanningActivities
-from activities.rollback import RollbackActivities
-from activities.sweep import SweepActivities
-from activities.tools import ToolActivities
-from orchestrator.adapters.catalog_store import CatalogStore
-from orchestrator.adapters.grants import GrantBook
-from orchestrator.adapters.http import ToolClient
-from orchestrator.adapters.route_traces import RouteMetrics, RouteTraces
+from activities.catalog_activities import CatalogActivities
+from activities.planning_activities import PlanningActivities
+from activities.rollback_activities import RollbackActivities
+from activities.sweep_activities import SweepActivities
+from activities.tool_activities import ToolActivities
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.grant_book import GrantBook
+from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.decision import AgentProfile
+from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 
@@ -32,7 +32,7 @@ def all_activities(
     traces: RouteTraces,
     client: Client,
 ) -> list[Callable[..., Any]]:
-    """Every activity that `orchestrator.contracts` names, bound to what it works with.
+    """Every activity that `orchestrator.messages.names` names, bound to what it works with.
 
     Args:
         catalog: what new missions are pinned to.

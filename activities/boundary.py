@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from orchestrator.errors import CatalogNotFound, OrchestratorError, ServiceUnavailable
+from orchestrator.core.errors import CatalogNotFound, OrchestratorError, ServiceUnavailable
 
 _BEAT_S = 1.5
 

@@ -2,10 +2,10 @@
 
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from orchestrator import contracts
-from orchestrator.adapters.rollbacks import described, query_or_none
-from orchestrator.mission import LegResult, LegStatus
-from orchestrator.saga import Ledger
+from orchestrator.adapters.temporal.rollbacks import described, query_or_none
+from orchestrator.messages import names
+from orchestrator.messages.mission import LegResult, LegStatus
+from orchestrator.saga.ledger import Ledger
 
 _NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})
 
@@ -28,7 +28,7 @@ class LegReader:
             LegsRunning: one has not ended; it was asked to.
         """
         mission = self._client.get_workflow_handle(mission_id)
-        started = await query_or_none(mission, contracts.LEGS_QUERY, list[str])
+        started = await query_or_none(mission, names.LEGS_QUERY, list[str])
         legs = [await self._leg(mission_id, leg_id) for leg_id in started or ()]
         return tuple(leg for leg in legs if leg is not None)
 
@@ -41,7 +41,7 @@ class LegReader:
         return Ledger.merged(leg.ledger for leg in await self.legs(mission_id))
 
     async def _leg(self, mission_id: str, leg_id: str) -> LegResult | None:
-        handle = self._client.get_workflow_handle(contracts.leg_workflow_id(mission_id, leg_id))
+        handle = self._client.get_workflow_handle(names.leg_workflow_id(mission_id, leg_id))
         description = await described(handle)
         if description is None:
             return None  # it was about to be started when the mission stopped
@@ -49,7 +49,7 @@ class LegReader:
             # A leg that outlived its mission would go on booking behind the rollback.
             await handle.cancel()
             raise LegsRunning(f"the leg {leg_id} has not stopped yet")
-        leg = await query_or_none(handle, contracts.RESULT_QUERY, LegResult)
+        leg = await query_or_none(handle, names.RESULT_QUERY, LegResult)
         return None if leg is None else _as_ended(leg, description.status)
 
 

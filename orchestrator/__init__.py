@@ -4,20 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestrator.budget import Money
     from orchestrator.catalog.catalog import Catalog
-    from orchestrator.client import MissionClient, MissionHandle
-    from orchestrator.mission import MissionRequest, MissionResult, MissionStatus
+    from orchestrator.client.mission_client import MissionClient, MissionHandle
+    from orchestrator.core.budget import Money
+    from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
     from orchestrator.routing.router import Router
 
 _HOMES = {
     "Catalog": "orchestrator.catalog.catalog",
-    "MissionClient": "orchestrator.client",
-    "MissionHandle": "orchestrator.client",
-    "MissionRequest": "orchestrator.mission",
-    "MissionResult": "orchestrator.mission",
-    "MissionStatus": "orchestrator.mission",
-    "Money": "orchestrator.budget",
+    "MissionClient": "orchestrator.client.mission_client",
+    "MissionHandle": "orchestrator.client.mission_client",
+    "MissionRequest": "orchestrator.messages.mission",
+    "MissionResult": "orchestrator.messages.mission",
+    "MissionStatus": "orchestrator.messages.mission",
+    "Money": "orchestrator.core.budget",
     "Router": "orchestrator.routing.router",
 }
 

@@ -10,10 +10,9 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-import orchestrator
-from orchestrator.errors import DocumentUnreadable, UsageError
-from orchestrator.mission import MissionPolicy
-from orchestrator.planning.decision import AgentProfile
+from orchestrator.core.errors import DocumentUnreadable, UsageError
+from orchestrator.messages.mission import MissionPolicy
+from orchestrator.planning.models import AgentProfile
 from orchestrator.routing.profile import RoutingProfile
 
 T = TypeVar("T")
@@ -21,7 +20,7 @@ T = TypeVar("T")
 
 def bundled_specs() -> Path:
     """The folder of example documents, beside the packages both in a checkout and installed."""
-    return Path(orchestrator.__file__).parent.parent / "specs"
+    return Path(__file__).parents[1] / "specs"
 
 
 class Settings(BaseSettings):

@@ -20,8 +20,8 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
-from orchestrator.contracts import SEARCH_ATTRIBUTES
-from orchestrator.testing.server import running_temporal
+from orchestrator.messages.names import SEARCH_ATTRIBUTES
+from orchestrator.testing.temporal_server import running_temporal
 
 _TESTS: Final = Path(__file__).parent
 _BIN: Final = Path(sys.executable).parent

@@ -28,21 +28,22 @@ _OUTER: Final = frozenset(_CONTRACTS["core-is-pure"]["forbidden_modules"])
 
 # Contract, the file that gets a new line, and the line that breaks it.
 _VIOLATIONS: Final = (
-    ("core-is-pure", "orchestrator/saga.py", "import httpx"),
+    ("arrows-point-inward", "orchestrator/routing/__init__.py", "import orchestrator.saga"),
+    ("core-is-pure", "orchestrator/saga/ledger.py", "import httpx"),
     ("core-is-pure", "orchestrator/catalog/__init__.py", "import temporalio.workflow"),
     ("core-is-pure", "orchestrator/planning/__init__.py", "import orchestrator.settings"),
     ("workflows-do-no-io", "workflows/__init__.py", "import activities"),
-    ("workflows-do-no-io", "orchestrator/record.py", "import openapi_core"),
+    ("workflows-do-no-io", "orchestrator/core/record.py", "import openapi_core"),
     ("workflows-do-not-compute", "workflows/__init__.py", "import orchestrator.routing"),
-    ("workflows-do-not-compute", "orchestrator/contracts.py", "import orchestrator.catalog"),
-    ("shapes-stay-shapes", "orchestrator/planning/decision.py", "import orchestrator.catalog"),
+    ("workflows-do-not-compute", "orchestrator/messages/names.py", "import orchestrator.catalog"),
+    ("shapes-stay-shapes", "orchestrator/planning/models.py", "import orchestrator.catalog"),
     ("chaos-is-planned-and-judged-purely", "orchestrator/chaos/plan.py", "import temporalio"),
     ("io-knows-no-workflow", "activities/__init__.py", "import workflows"),
     ("io-knows-no-workflow", "orchestrator/adapters/__init__.py", "import workflows"),
     (
         "routing-goes-one-way",
-        "orchestrator/routing/text/__init__.py",
-        "import orchestrator.routing.tools.cards",
+        "orchestrator/routing/indexes/__init__.py",
+        "import orchestrator.routing.cards.capability_card",
     ),
     ("sandbox-is-a-witness", "orchestrator/sandbox/__init__.py", "import orchestrator.catalog"),
 )

@@ -3,8 +3,7 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator import contracts
-    from orchestrator.confirm import (
+    from orchestrator.confirmation.models import (
         PAST,
         Amend,
         Approve,
@@ -15,9 +14,10 @@ with workflow.unsafe.imports_passed_through():
         Reject,
         record_of,
     )
-    from orchestrator.contracts import PreparedCall, ToolCall
-    from orchestrator.errors import AmendmentInvalid, CardDecided
-    from orchestrator.mission import LegStatus
+    from orchestrator.core.errors import AmendmentInvalid, CardDecided
+    from orchestrator.messages import names
+    from orchestrator.messages.mission import LegStatus
+    from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from workflows import calls
     from workflows.confirmation import Gate
     from workflows.failures import refuse
@@ -159,7 +159,7 @@ class Asking:
         assert card is not None
         workflow.logger.warning("confirmation %s still waits", card.confirmation_id)
         workflow.metric_meter().create_counter(
-            contracts.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
+            names.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
         ).add(1, {"card_type": card.card_type})
         self._progress.draw()
 

@@ -7,30 +7,30 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator import contracts
-    from orchestrator.contracts import (
-        CatalogPin,
-        CollectLegsInput,
-        CollectLegsOutput,
+    from orchestrator.core.record import JsonObject
+    from orchestrator.messages import names
+    from orchestrator.messages.leg import (
         DiscoverInput,
         DiscoverOutput,
-        FindStrandedInput,
-        FindStrandedOutput,
         LegInput,
         PlanStepInput,
         PlanStepOutput,
-        PreparedCall,
-        PrepareInput,
+    )
+    from orchestrator.messages.mission import CatalogPin
+    from orchestrator.messages.rollback import (
+        CollectLegsInput,
+        CollectLegsOutput,
+        FindStrandedInput,
+        FindStrandedOutput,
         RecoverInput,
         Recovery,
-        ToolCall,
         UndoInput,
     )
-    from orchestrator.outcome import ToolOutcome
-    from orchestrator.planning.decision import GoalBrief, MissionPlan, StepContext
-    from orchestrator.record import JsonObject
+    from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+    from orchestrator.planning.models import GoalBrief, MissionPlan, StepContext
     from orchestrator.routing.selection import Selection
-    from orchestrator.saga import Obligation, UndoOutcome
+    from orchestrator.saga.ledger import Obligation, UndoOutcome
+    from orchestrator.saga.outcome import ToolOutcome
     from workflows.failures import first_words
 
 _THINK = timedelta(seconds=15)
@@ -47,7 +47,7 @@ _HEARTBEAT = timedelta(seconds=6)
 async def pin_catalog() -> CatalogPin:
     """The catalog of the worker that answers; the mission keeps it to its end."""
     answer: CatalogPin = await workflow.execute_activity(
-        contracts.PIN_CATALOG,
+        names.PIN_CATALOG,
         result_type=CatalogPin,
         start_to_close_timeout=_THINK,
         retry_policy=_RETRY_THINK,
@@ -59,7 +59,7 @@ async def pin_catalog() -> CatalogPin:
 async def split_goal(brief: GoalBrief) -> MissionPlan:
     """The legs of a goal."""
     answer: MissionPlan = await workflow.execute_activity(
-        contracts.SPLIT_GOAL,
+        names.SPLIT_GOAL,
         brief,
         result_type=MissionPlan,
         start_to_close_timeout=timedelta(seconds=120),
@@ -73,7 +73,7 @@ async def split_goal(brief: GoalBrief) -> MissionPlan:
 async def select_tools(context: StepContext) -> Selection:
     """The tools that this step may use."""
     answer: Selection = await workflow.execute_activity(
-        contracts.SELECT_TOOLS,
+        names.SELECT_TOOLS,
         context,
         result_type=Selection,
         start_to_close_timeout=_THINK,
@@ -86,7 +86,7 @@ async def select_tools(context: StepContext) -> Selection:
 async def plan_step(context: StepContext, selection: Selection) -> PlanStepOutput:
     """What to do next, out of the selected tools; a model may take its time."""
     output: PlanStepOutput = await workflow.execute_activity(
-        contracts.PLAN_STEP,
+        names.PLAN_STEP,
         PlanStepInput(context=context, selection=selection),
         result_type=PlanStepOutput,
         start_to_close_timeout=timedelta(seconds=120),
@@ -101,7 +101,7 @@ async def plan_step(context: StepContext, selection: Selection) -> PlanStepOutpu
 async def discover_tools(query: str, catalog_digest: str) -> tuple[str, ...]:
     """Names of tools that were not forwarded and fit the query."""
     output: DiscoverOutput = await workflow.execute_activity(
-        contracts.DISCOVER_TOOLS,
+        names.DISCOVER_TOOLS,
         DiscoverInput(query=query, catalog_digest=catalog_digest),
         result_type=DiscoverOutput,
         start_to_close_timeout=_THINK,
@@ -123,7 +123,7 @@ async def prepare_call(
         asked: how often people are asked about it, this time included.
     """
     answer: PreparedCall = await workflow.execute_activity(
-        contracts.PREPARE_CALL,
+        names.PREPARE_CALL,
         PrepareInput(
             call_id=leg.call_id,
             mission_id=leg.mission_id,
@@ -146,7 +146,7 @@ async def prepare_call(
 
 def longest_call(call: ToolCall, attempts: int) -> timedelta:
     """How long a call may take with all its attempts and the pauses between them."""
-    attempt = timedelta(seconds=call.timeout_s) + contracts.INVOKE_MARGIN
+    attempt = timedelta(seconds=call.timeout_s) + names.INVOKE_MARGIN
     return attempts * (attempt + timedelta(seconds=4))
 
 
@@ -158,10 +158,10 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
     """
     try:
         answer: ToolOutcome = await workflow.execute_activity(
-            contracts.INVOKE_TOOL,
+            names.INVOKE_TOOL,
             call,
             result_type=ToolOutcome,
-            start_to_close_timeout=timedelta(seconds=call.timeout_s) + contracts.INVOKE_MARGIN,
+            start_to_close_timeout=timedelta(seconds=call.timeout_s) + names.INVOKE_MARGIN,
             schedule_to_close_timeout=longest_call(call, attempts),
             heartbeat_timeout=_HEARTBEAT,
             retry_policy=RetryPolicy(
@@ -182,7 +182,7 @@ async def collect_legs(mission_id: str, *, take_over: str | None = None) -> Coll
     With the run id of a rollback that was broken off, also what that one had noted.
     """
     output: CollectLegsOutput = await workflow.execute_activity(
-        contracts.COLLECT_LEGS,
+        names.COLLECT_LEGS,
         CollectLegsInput(mission_id=mission_id, take_over=take_over),
         result_type=CollectLegsOutput,
         start_to_close_timeout=timedelta(seconds=60),
@@ -202,11 +202,11 @@ async def undo_obligation(obligation: Obligation) -> UndoOutcome:
         ActivityError: it came to nothing clear; `undo_failure` says how.
     """
     answer: UndoOutcome = await workflow.execute_activity(
-        contracts.UNDO_OBLIGATION,
+        names.UNDO_OBLIGATION,
         UndoInput(obligation=obligation),
         result_type=UndoOutcome,
         # At most a leg's own cancel, a probe and a cancel, each within the contract's time.
-        start_to_close_timeout=3 * obligation.cancel_timeout + contracts.INVOKE_MARGIN,
+        start_to_close_timeout=3 * obligation.cancel_timeout + names.INVOKE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,
         # How often it is tried is counted where the rollback can be read and replayed.
         retry_policy=RetryPolicy(maximum_attempts=1),
@@ -218,7 +218,7 @@ async def undo_obligation(obligation: Obligation) -> UndoOutcome:
 async def find_stranded(closed_after: datetime | None, page_token: str) -> FindStrandedOutput:
     """One page of the missions that were stopped from outside, or that lost a leg or a rollback."""
     page: FindStrandedOutput = await workflow.execute_activity(
-        contracts.FIND_STRANDED,
+        names.FIND_STRANDED,
         FindStrandedInput(closed_after=closed_after, page_token=page_token),
         result_type=FindStrandedOutput,
         start_to_close_timeout=timedelta(seconds=30),
@@ -235,7 +235,7 @@ async def recover_mission(mission_id: str) -> Recovery:
         ActivityError: it could not be examined, for instance for want of a worker that knows it.
     """
     answer: Recovery = await workflow.execute_activity(
-        contracts.RECOVER_MISSION,
+        names.RECOVER_MISSION,
         RecoverInput(mission_id=mission_id),
         result_type=Recovery,
         start_to_close_timeout=timedelta(seconds=30),

@@ -9,8 +9,7 @@ from typing import Literal
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.approval import approver_problem
-    from orchestrator.confirm import (
+    from orchestrator.confirmation.models import (
         PAST,
         Amend,
         Approve,
@@ -21,7 +20,8 @@ with workflow.unsafe.imports_passed_through():
         Reject,
         record_of,
     )
-    from orchestrator.errors import (
+    from orchestrator.confirmation.policy import approver_problem
+    from orchestrator.core.errors import (
         ApproverRefused,
         CardDecided,
         CardExpired,
@@ -29,7 +29,7 @@ with workflow.unsafe.imports_passed_through():
         DigestMismatch,
         PersonalValueSent,
     )
-    from orchestrator.pii import handle_for, is_handle
+    from orchestrator.core.pii import handle_for, is_handle
     from workflows.failures import refuse
     from workflows.waiting import until, wait_beside
 

@@ -6,9 +6,9 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator import contracts
-    from orchestrator.errors import OrchestratorError
-    from orchestrator.patience import UndoFailure
+    from orchestrator.core.errors import OrchestratorError
+    from orchestrator.messages import names
+    from orchestrator.saga.retry_policy import UndoFailure
 
 LOST = (Exception, asyncio.CancelledError)
 """All that can end the work of a workflow, a cancel request included. Not BaseException, for
@@ -34,7 +34,7 @@ def undo_failure(error: ActivityError) -> UndoFailure:
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return UndoFailure(reason=first_words(error), counts=False)
-    if cause.type == contracts.PROVIDER_BUSY:
+    if cause.type == names.PROVIDER_BUSY:
         if cause.details:
             return UndoFailure.model_validate(cause.details[0])
         return UndoFailure(reason=cause.message)

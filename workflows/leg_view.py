@@ -6,12 +6,12 @@ All of it is read from the leg as it stands, and nothing here changes it.
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator import contracts
-    from orchestrator.budget import Money
-    from orchestrator.cards.markdown import as_markdown
-    from orchestrator.contracts import LegInput, LegWaiting
-    from orchestrator.mission import LegResult
-    from orchestrator.planning.decision import Fact, StepContext
+    from orchestrator.confirmation.markdown import as_markdown
+    from orchestrator.core.budget import Money
+    from orchestrator.messages import names
+    from orchestrator.messages.leg import LegInput, LegWaiting
+    from orchestrator.messages.mission import LegResult
+    from orchestrator.planning.models import Fact, StepContext
 
 
 def step_context(leg: LegInput) -> StepContext:
@@ -82,7 +82,7 @@ def _facts(leg: LegInput) -> tuple[Fact, ...]:
 
 
 def _title_of(leg: LegInput, step: int) -> str:
-    wanted = contracts.call_id(leg.mission_id, leg.leg.leg_id, step)
+    wanted = names.call_id(leg.mission_id, leg.leg.leg_id, step)
     titles = [o.title for o in leg.state.ledger.obligations if o.obligation_id == wanted]
     return titles[0] if titles else ""
 

@@ -3,11 +3,11 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirm import Reject
-    from orchestrator.contracts import PreparedCall
+    from orchestrator.confirmation.models import Reject
+    from orchestrator.messages.tool_call import PreparedCall
     from workflows.asking import Asking
     from workflows.confirmation import grant_of
-    from workflows.purse import Reservations
+    from workflows.reservations import Reservations
 
 
 class CallRefused(Exception):

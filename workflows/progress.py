@@ -7,18 +7,18 @@ from temporalio import workflow
 from temporalio.common import SearchAttributeKey
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator import contracts
-    from orchestrator.budget import Money, Usage
-    from orchestrator.confirm import DecisionRecord
-    from orchestrator.contracts import LegInput, LegState, LegWaiting
-    from orchestrator.mission import LegStatus, StepRecord
-    from orchestrator.planning.decision import CallTool, Observation
-    from orchestrator.record import JsonObject
+    from orchestrator.confirmation.models import DecisionRecord
+    from orchestrator.core.budget import Money, Usage
+    from orchestrator.core.record import JsonObject
+    from orchestrator.messages import names
+    from orchestrator.messages.leg import LegInput, LegState, LegWaiting
+    from orchestrator.messages.mission import LegStatus, StepRecord
+    from orchestrator.planning.models import CallTool, Observation
     from orchestrator.routing.selection import Selection
-    from orchestrator.saga import Ledger
+    from orchestrator.saga.ledger import Ledger
     from workflows.leg_view import details
 
-_STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
+_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
 
 
 class Progress:

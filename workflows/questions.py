@@ -8,11 +8,11 @@ from typing import Literal
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.answering import answer_problems
-    from orchestrator.contracts import AnswerInput
-    from orchestrator.errors import AnswerInvalid, QuestionUnknown
-    from orchestrator.mission import Question
-    from orchestrator.record import JsonObject
+    from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
+    from orchestrator.core.record import JsonObject
+    from orchestrator.json_schema.validation import answer_problems
+    from orchestrator.messages.leg import AnswerInput
+    from orchestrator.messages.mission import Question
     from workflows.failures import refuse
     from workflows.waiting import until, wait_beside
 

@@ -10,10 +10,10 @@ from datetime import datetime
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.contracts import PreparedCall
-    from orchestrator.outcome import ToolOutcome
-    from orchestrator.planning.decision import CallTool
-    from orchestrator.saga import Ledger
+    from orchestrator.messages.tool_call import PreparedCall
+    from orchestrator.planning.models import CallTool
+    from orchestrator.saga.ledger import Ledger
+    from orchestrator.saga.outcome import ToolOutcome
     from workflows import calls
     from workflows.progress import Progress
     from workflows.waiting import finish_despite_cancel

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from orchestrator.errors import SecretMissing
+from orchestrator.core.errors import SecretMissing
 
 _PREFIX = "ORCHESTRATOR_SECRET_"
 

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.tool import SCHEMA_FIELDS, Tool
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
 
 _FORMAT = 1
 

@@ -11,14 +11,14 @@ from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.patterns import matches_pattern
-from orchestrator.catalog.pointer import format_pointer
 from orchestrator.catalog.tool import Tool
-from orchestrator.catalog.validator import KEYWORDS, Keyword, SchemaValidator
-from orchestrator.catalog.violations import SCHEMA_FAULTS, describe_violations, unknown_name
-from orchestrator.errors import DocumentInvalid
-from orchestrator.pii import field_of, handle_for, handles_in
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.pii import field_of, handle_for, handles_in
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.patterns import matches_pattern
+from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.validator import KEYWORDS, Keyword, SchemaValidator
+from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations, unknown_name
 
 
 def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:

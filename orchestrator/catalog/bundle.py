@@ -6,9 +6,9 @@ from urllib.parse import quote, unquote
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.pointer import format_pointer
-from orchestrator.errors import DocumentInvalid, DocumentUnreadable
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import format_pointer
 
 FILES_KEY = "x-orchet-files"
 """Where a bundled document keeps the other files, by their path relative to its own folder."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation
-from orchestrator.record import Record
+from orchestrator.core.record import Record
+from orchestrator.json_schema.node import Node
 
 CARD_TYPES_KEY = "x-orchet-card-types"
 """Where a document declares the card types of its own, at its root."""

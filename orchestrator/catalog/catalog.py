@@ -14,8 +14,8 @@ from orchestrator.catalog.functions import compile_functions
 from orchestrator.catalog.overlay import warn_of_idle
 from orchestrator.catalog.source import read_sources
 from orchestrator.catalog.tool import Tool
-from orchestrator.errors import DocumentInvalid, ToolNotFound
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import DocumentInvalid, ToolNotFound
+from orchestrator.core.record import JsonObject
 
 _NEAR = 3
 _NEAR_ENOUGH = 70

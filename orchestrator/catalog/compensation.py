@@ -9,12 +9,12 @@ from pydantic import JsonValue, TypeAdapter
 
 from orchestrator.catalog.contract import input_name
 from orchestrator.catalog.expressions import expressions_of, input_read, parse_filling
-from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.patterns import matches_pattern
-from orchestrator.catalog.pointer import format_pointer
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.patterns import matches_pattern
+from orchestrator.json_schema.pointer import format_pointer
 
 _PREFIX = "x-orchet-compensation-"
 _DURATION = TypeAdapter(timedelta)

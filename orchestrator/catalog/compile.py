@@ -15,13 +15,13 @@ from orchestrator.catalog.contract import (
     read_server,
     read_texts,
 )
-from orchestrator.catalog.flatten import flatten_object
 from orchestrator.catalog.inputs import choose_content_type, is_json, read_inputs
-from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation, operations
-from orchestrator.catalog.schemas import SchemaExpansion
 from orchestrator.catalog.tool import Tool
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.expansion import SchemaExpansion
+from orchestrator.json_schema.flatten import flatten_object
+from orchestrator.json_schema.node import Node
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """What planners and model providers take as the name of a tool."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Effect, InputBinding
+from orchestrator.json_schema.node import Node
 
 DEFAULT_CARD = "structured-confirmation"
 """The card of a call whose contract does not choose one."""

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.canonical import canonical_object, canonical_text
 from orchestrator.catalog.tool import SCHEMA_FIELDS
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.canonical import canonical_object, canonical_text
 
 
 def content_digest(documents: JsonObject, tools: JsonObject) -> str:

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.pointer import follow, parse_pointer
 from orchestrator.catalog.tool import Tool, ToolCallTemplate
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import follow, parse_pointer
 
 Message = Literal["request", "response"]
 Source = Literal["body", "header", "path", "query"]

@@ -6,8 +6,8 @@ from typing import Any
 from orchestrator.catalog.contract import DEFAULT_CARD
 from orchestrator.catalog.operations import SAFE_METHODS
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.errors import DocumentInvalid
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.record import JsonObject
 
 DOCUMENT = "functions"
 """What the errors and the tools name in place of a document."""

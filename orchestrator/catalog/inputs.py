@@ -6,11 +6,11 @@ from typing import cast, get_args
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.flatten import flatten_object, rename_properties
-from orchestrator.catalog.node import Node
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import InputBinding, Location
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.flatten import flatten_object, rename_properties
+from orchestrator.json_schema.node import Node
 
 _IDEMPOTENCY_HEADERS = frozenset({"idempotency-key", "x-idempotency-key"})
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from orchestrator.catalog.node import Node
-from orchestrator.catalog.pointer import format_pointer
-from orchestrator.catalog.schemas import SchemaGraph
-from orchestrator.catalog.wellformed import find_fault
-from orchestrator.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.json_schema.expansion import SchemaGraph
+from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.wellformed import find_fault
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 SAFE_METHODS = frozenset({"GET", "HEAD"})

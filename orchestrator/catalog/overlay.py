@@ -11,9 +11,9 @@ import jsonpath_rfc9535
 from jsonpath_rfc9535 import JSONPathError, JSONPathQuery
 from pydantic import Field, JsonValue
 
-from orchestrator.catalog.node import Node
-from orchestrator.errors import DocumentInvalid, OverlayWarning
-from orchestrator.record import JsonObject, Record
+from orchestrator.core.errors import DocumentInvalid, OverlayWarning
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.node import Node
 
 _Path = tuple[str | int, ...]
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import yaml
 
-from orchestrator.catalog.pointer import parse_pointer
+from orchestrator.json_schema.pointer import parse_pointer
 
 _LONGEST_TEXT = 8_000_000
 """Characters. In longer ones lines are not looked for: a pointer is enough to find the place."""

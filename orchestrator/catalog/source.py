@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from orchestrator.catalog.bundle import bundle
 from orchestrator.catalog.overlay import IdleAction, Overlay, apply_overlays, parse_overlay
 from orchestrator.catalog.places import Place, find_lines
-from orchestrator.catalog.pointer import format_pointer
-from orchestrator.catalog.wellformed import find_fault
 from orchestrator.catalog.yaml12 import load_yaml
-from orchestrator.errors import DocumentInvalid, DocumentUnreadable, UsageError
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.wellformed import find_fault
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 _MAX_MEGABYTES = 50

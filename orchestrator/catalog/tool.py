@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SkipValidation
 
 from orchestrator.catalog.card_layout import CardLayout
-from orchestrator.record import JsonObject, Record
+from orchestrator.core.record import JsonObject, Record
 
 Schema = Annotated[JsonObject, SkipValidation]
 """A compiled JSON Schema, taken as it is: the tools of a document share most of theirs, and a copy,

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 import yaml
 from pydantic import JsonValue
 
-from orchestrator.catalog.wellformed import MAX_NESTING
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.wellformed import MAX_NESTING
 
 _MAX_ALIASED = 2_000_000
 """Values that aliases may stand for, counted at every mention."""

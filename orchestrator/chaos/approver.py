@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from temporalio.client import WorkflowExecution
 from temporalio.service import RPCError
 
-from orchestrator import contracts
-from orchestrator.chaos.patience import is_passing
 from orchestrator.chaos.plan import MissionScript
-from orchestrator.client import MissionClient
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.errors import OrchestratorError
-from orchestrator.mission import LegStatus
+from orchestrator.chaos.retries import is_passing
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.messages import names
+from orchestrator.messages.mission import LegStatus
 
 APPROVER = "chaos@example.com"
 _LOOKS_EVERY_S = 0.15
 _OPEN = (
-    f"WorkflowType = '{contracts.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' AND "
-    f"{contracts.STATUS_ATTRIBUTE} = '{LegStatus.AWAITING_CONFIRMATION.value}'"
+    f"WorkflowType = '{names.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' AND "
+    f"{names.STATUS_ATTRIBUTE} = '{LegStatus.AWAITING_CONFIRMATION.value}'"
 )
 
 

@@ -8,27 +8,27 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator import contracts
-from orchestrator.chaos.blows import Blows
-from orchestrator.chaos.faults import Fault
+from orchestrator.chaos.fault_names import Fault
 from orchestrator.chaos.histories import (
     Showing,
     prompts_during_rollback,
     rollback_seconds,
     showings,
 )
+from orchestrator.chaos.interruptions import Blows
 from orchestrator.chaos.invariants import Account
-from orchestrator.chaos.patience import steadily
 from orchestrator.chaos.plan import MissionScript
-from orchestrator.client import MissionClient
-from orchestrator.errors import OrchestratorError
-from orchestrator.mission import MissionRequest, MissionResult
-from orchestrator.saga import RollbackReport
+from orchestrator.chaos.retries import steadily
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionRequest, MissionResult
+from orchestrator.saga.ledger import RollbackReport
 from orchestrator.sandbox import SandboxClient
 
 _TERMINATED = WorkflowExecutionStatus.TERMINATED
 _RUNNING = WorkflowExecutionStatus.RUNNING
-_SHOWN = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
+_SHOWN = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
 
 _LAST_WORD_S = 10.0
 _NO_END = (TimeoutError, OrchestratorError, RPCError)
@@ -107,7 +107,7 @@ class Conductor:
 
     async def _is_settled(self, mission_id: str) -> bool:
         """Whether nothing more will happen unless an operator does something."""
-        rollback_id = contracts.rollback_workflow_id(mission_id)
+        rollback_id = names.rollback_workflow_id(mission_id)
         rollback = await self._status(rollback_id)
         if rollback is _RUNNING:
             return await self._is_parked(rollback_id)
@@ -118,7 +118,7 @@ class Conductor:
     async def _left_nothing(self, mission_id: str) -> bool:
         """Whether a terminated mission has nothing that a sweep would start a rollback for."""
         result = await self._client.get(mission_id).snapshot()
-        legs = [contracts.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
+        legs = [names.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
         running = [leg for leg in legs if await self._status(leg) is _RUNNING]
         return not running and not result.ledger.live()
 
@@ -143,8 +143,8 @@ class Conductor:
         mission_id = script.mission_id
         result = await self._client.get(mission_id).snapshot()
         rollback = await self._report(mission_id)
-        legs = [contracts.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
-        rollback_id = contracts.rollback_workflow_id(mission_id)
+        legs = [names.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
+        rollback_id = names.rollback_workflow_id(mission_id)
         undone = [] if rollback is None else await self._showings(rollback_id)
         shown = [await self._showings(part) for part in (mission_id, *legs)]
         return Account(
@@ -163,7 +163,7 @@ class Conductor:
         return "terminated" if is_terminated else result.status.value
 
     async def _report(self, mission_id: str) -> RollbackReport | None:
-        if await self._status(contracts.rollback_workflow_id(mission_id)) is None:
+        if await self._status(names.rollback_workflow_id(mission_id)) is None:
             return None
         return await self._client.rollback_report(mission_id)
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from orchestrator import contracts
 from orchestrator.chaos.approver import Approver
+from orchestrator.chaos.chaos_run import Case, Reproduce, RunOptions
 from orchestrator.chaos.conductor import Conductor, OnEnd
-from orchestrator.chaos.faults import Fault
+from orchestrator.chaos.fault_names import Fault
 from orchestrator.chaos.histories import kill_points
 from orchestrator.chaos.invariants import Account
 from orchestrator.chaos.plan import MissionScript
@@ -23,10 +23,10 @@ from orchestrator.chaos.points import (
     fault_points,
 )
 from orchestrator.chaos.report import ChaosReport
-from orchestrator.chaos.run import Case, Reproduce, RunOptions
-from orchestrator.client import MissionClient
-from orchestrator.devserver import Stack
-from orchestrator.errors import UsageError
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.errors import UsageError
+from orchestrator.messages import names
+from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import SandboxClient
 
 _LANES = "lanes"
@@ -111,7 +111,7 @@ class EveryPoint:
         result = await self._client.get(mission_id).snapshot()
         parts = ["", *(f".{leg.leg_id}" for leg in result.legs)]
         if result.ledger.undone():
-            parts.append(contracts.rollback_workflow_id(""))
+            parts.append(names.rollback_workflow_id(""))
         found = []
         for part in parts:
             handle = self._client.temporal.get_workflow_handle(mission_id + part)
@@ -153,7 +153,7 @@ class EveryPoint:
         points = self._stack.folder / f"{_LANES}.json"
         both = kills | {_second(mission_id): kill for mission_id, kill in kills.items()}
         points.write_bytes(KILL_POINTS.dump_json(both))
-        command = [sys.executable, "-m", "orchestrator.chaos.worker", f"--points={points}"]
+        command = [sys.executable, "-m", "orchestrator.chaos.dying_worker", f"--points={points}"]
         command += [f"--task-queue={queue}" for queue in queues]
         await self._stack.start_worker(_LANES, command=command, variables=_ALONE)
         settings = self._stack.settings

@@ -1,6 +1,6 @@
 """What the missions of a chaos run are about, when a user names no goals of their own."""
 
-from orchestrator.demo import DINNER, TRIP
+from orchestrator.runtime.demo import DINNER, TRIP
 
 GOALS = (
     TRIP,

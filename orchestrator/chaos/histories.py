@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from temporalio.api.common.v1 import SearchAttributes
 from temporalio.client import WorkflowHistory
 
-from orchestrator import contracts
 from orchestrator.chaos.points import KillPoint
-from orchestrator.mission import LegStatus, MissionStatus
+from orchestrator.messages import names
+from orchestrator.messages.mission import LegStatus, MissionStatus
 
 _ASKS = frozenset({LegStatus.AWAITING_CONFIRMATION.value, LegStatus.AWAITING_ANSWER.value})
 _UNDOES = MissionStatus.ROLLING_BACK.value
@@ -75,7 +75,7 @@ def kill_points(history: WorkflowHistory, part: str) -> list[KillPoint]:
 
 
 def _status(attributes: SearchAttributes) -> str | None:
-    payload = attributes.indexed_fields.get(contracts.STATUS_ATTRIBUTE)
+    payload = attributes.indexed_fields.get(names.STATUS_ATTRIBUTE)
     if payload is None:
         return None
     value = json.loads(payload.data)

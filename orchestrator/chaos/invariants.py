@@ -10,9 +10,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.mission import MissionStatus
-from orchestrator.record import Record
-from orchestrator.saga import Ledger, ObligationState
+from orchestrator.core.record import Record
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.saga.ledger import Ledger, ObligationState
 
 Invariant = Literal["orphan", "duplicate", "phantom", "keyless", "prompt", "stuck"]
 

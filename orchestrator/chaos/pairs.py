@@ -15,22 +15,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from orchestrator import contracts
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.chaos.pairs_cases import Case, faults_of
 from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
 from orchestrator.chaos.pairs_verdict import Trial, flaws_of_contract, flaws_of_trial, no_arguments
-from orchestrator.chaos.patience import steadily
-from orchestrator.client import MissionHandle
-from orchestrator.errors import ArgumentsInvalid, ConfirmationError
-from orchestrator.mission import MissionResult
-from orchestrator.planning.decision import CallTool, GiveUp
-from orchestrator.record import JsonObject
+from orchestrator.chaos.retries import steadily
+from orchestrator.client.mission_client import MissionHandle
+from orchestrator.core.errors import ArgumentsInvalid, ConfirmationError
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionResult
+from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.sandbox import SandboxClient
-from orchestrator.testing.arguments import make_arguments
 from orchestrator.testing.installation import Installation, installed
 from orchestrator.testing.leftovers import find_leftovers
+from orchestrator.testing.sample_arguments import make_arguments
 from orchestrator.testing.script import LEG
 
 APPROVER = "pairs@example.com"
@@ -193,7 +193,7 @@ class _Trials:
 
     async def _approve(self, mission: MissionHandle) -> None:
         """Say yes to its call, unless it ends before it asks."""
-        leg = contracts.leg_workflow_id(mission.mission_id, LEG)
+        leg = names.leg_workflow_id(mission.mission_id, LEG)
         client = self._installation.mission_client
         for _ in range(_LOOKS):
             waiting = await steadily(lambda: client.waiting(leg))

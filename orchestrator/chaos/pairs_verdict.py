@@ -7,9 +7,9 @@ from orchestrator.catalog.expressions import reads_only_response
 from orchestrator.catalog.tool import Compensation, Effect, Tool
 from orchestrator.chaos.pairs_cases import Case
 from orchestrator.chaos.pairs_report import Flaw
-from orchestrator.errors import ArgumentsInvalid
-from orchestrator.mission import MissionResult
-from orchestrator.saga import Obligation, ObligationState
+from orchestrator.core.errors import ArgumentsInvalid
+from orchestrator.messages.mission import MissionResult
+from orchestrator.saga.ledger import Obligation, ObligationState
 
 _LEFT = {
     "stands": "what {} made still stands",

@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.chaos.faults import MACHINES, PROVIDERS, Fault
-from orchestrator.mission import MissionPolicy
-from orchestrator.record import Record
+from orchestrator.chaos.fault_names import MACHINES, PROVIDERS, Fault
+from orchestrator.core.record import Record
+from orchestrator.messages.mission import MissionPolicy
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
 PATIENT = MissionPolicy(

@@ -6,8 +6,8 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from orchestrator.chaos.plan import PATIENT, MissionScript
-from orchestrator.mission import MissionStatus
-from orchestrator.record import Record
+from orchestrator.core.record import Record
+from orchestrator.messages.mission import MissionStatus
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
 _TOO_LONG_S = 1.6 * PATIENT.call_timeout.total_seconds()

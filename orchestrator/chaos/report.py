@@ -6,8 +6,8 @@ from math import ceil
 from pydantic import Field
 
 from orchestrator.chaos.invariants import Account, Breach, HeldEffect
-from orchestrator.record import Record
-from orchestrator.saga import ObligationState
+from orchestrator.core.record import Record
+from orchestrator.saga.ledger import ObligationState
 
 
 class Percentiles(Record):

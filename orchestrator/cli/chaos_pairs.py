@@ -15,7 +15,7 @@ from orchestrator.chaos.pairs import check_pairs
 from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
 from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.output import progress
-from orchestrator.errors import UsageError
+from orchestrator.core.errors import UsageError
 from orchestrator.sandbox import DocumentError
 
 _LOUD = ("temporalio", "uvicorn", "httpx")

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from orchestrator import errors
+from orchestrator.core import errors
 
 WORK_FAILED = 1
 WRONG_USAGE = 2
@@ -26,7 +26,7 @@ COMMANDS = (
     "worker",
     "sandbox",
 )
-"""Each is a module of this package with an `app`, in the order of the help text."""
+"""Each is a module `NAME_commands` of this package with an `app`, in the order of the help text."""
 
 
 class _OnDemand(TyperGroup):
@@ -38,7 +38,7 @@ class _OnDemand(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        command = typer.main.get_command(import_module(f"orchestrator.cli.{cmd_name}").app)
+        command = typer.main.get_command(import_module(f"orchestrator.cli.{cmd_name}_commands").app)
         command.name = cmd_name
         return command
 

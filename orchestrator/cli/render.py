@@ -13,23 +13,23 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Column, Table
 
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.catalog.catalog import Catalog
-    from orchestrator.catalog.discovery import Match
     from orchestrator.catalog.tool import Tool
-    from orchestrator.client import MissionSummary
-    from orchestrator.confirm import ConfirmationCard
-    from orchestrator.contracts import SweepReport
-    from orchestrator.demo import DemoMission, DemoReport
-    from orchestrator.devserver import Stack
-    from orchestrator.mission import MissionResult, Question
-    from orchestrator.outcome import ToolOutcome
+    from orchestrator.client.mission_client import MissionSummary
+    from orchestrator.confirmation.models import ConfirmationCard
+    from orchestrator.messages.mission import MissionResult, Question
+    from orchestrator.messages.rollback import SweepReport
+    from orchestrator.routing.discovery import Match
     from orchestrator.routing.learning.calibration import Calibration
     from orchestrator.routing.router import Explanation
     from orchestrator.routing.selection import Selection
-    from orchestrator.saga import Obligation, RollbackReport
+    from orchestrator.runtime.demo import DemoMission, DemoReport
+    from orchestrator.runtime.devserver import Stack
+    from orchestrator.saga.ledger import Obligation, RollbackReport
+    from orchestrator.saga.outcome import ToolOutcome
 
 _COLORS = {
     "succeeded": "green",

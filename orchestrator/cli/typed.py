@@ -7,9 +7,9 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
-from orchestrator.cli.values import read_json, split_pair
-from orchestrator.errors import UsageError
-from orchestrator.record import JsonObject
+from orchestrator.cli.options import read_json, split_pair
+from orchestrator.core.errors import UsageError
+from orchestrator.core.record import JsonObject
 
 _ALL = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _TEXT = frozenset({"string", "null"})

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Protocol, runtime_checkable
 
-from orchestrator.budget import Usage
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.errors import DecisionInvalid, PlanInvalid
-from orchestrator.planning.decision import (
+from orchestrator.core.budget import Usage
+from orchestrator.core.errors import DecisionInvalid, PlanInvalid
+from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
     CallTool,

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from orchestrator.record import Record
+from orchestrator.core.record import Record
 
 
 class FeatureWeights(Record):

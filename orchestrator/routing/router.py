@@ -7,19 +7,14 @@ from datetime import datetime
 from functools import partial
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import EmbedderUnavailable
-from orchestrator.intent import IntentFrame
-from orchestrator.routing.choosing.adaptive_k import CEILING, adaptive_k
-from orchestrator.routing.choosing.confidence import chances_of
-from orchestrator.routing.choosing.fitness import fitness, signs_of
-from orchestrator.routing.choosing.scored_request import (
-    ScoredRequest,
-    in_order,
-    merged,
-    signs_in,
-    texts_of,
-    with_unwanted,
-)
+from orchestrator.core.errors import EmbedderUnavailable
+from orchestrator.language.intent import IntentFrame
+from orchestrator.language.slots import read_slots, warm_up
+from orchestrator.language.words import name_stems
+from orchestrator.routing.cards.capability_card import make_cards
+from orchestrator.routing.cards.card_cache import CardCache
+from orchestrator.routing.cards.prerequisites import Producers
+from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.deadline import Deadline, OutOfTime
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.profile import RoutingProfile
@@ -28,12 +23,17 @@ from orchestrator.routing.reading.reader import RequestReader
 from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.routing.scoring.scorer import Scored, Scorer, ScoreTable
 from orchestrator.routing.selection import USED, RouteContext, Selection
-from orchestrator.routing.text.slots import read_slots, warm_up
-from orchestrator.routing.text.words import name_stems
-from orchestrator.routing.tools.card_cache import CardCache
-from orchestrator.routing.tools.cards import make_cards
-from orchestrator.routing.tools.prerequisites import Producers
-from orchestrator.routing.tools.vocabulary import CatalogVocabulary
+from orchestrator.routing.width.adaptive_k import CEILING, adaptive_k
+from orchestrator.routing.width.confidence import chances_of
+from orchestrator.routing.width.fitness import fitness, signs_of
+from orchestrator.routing.width.scored_request import (
+    ScoredRequest,
+    in_order,
+    merged,
+    signs_in,
+    texts_of,
+    with_unwanted,
+)
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
@@ -184,7 +184,7 @@ class Router:
     def signs(self, text: str) -> tuple[Floats, tuple[tuple[str, ...], ...]]:
         """What confidence is read from, and what each width from 1 to 4 would forward.
 
-        The signs are of shape (4, len(SIGNS)); see `orchestrator.routing.choosing.confidence`.
+        The signs are of shape (4, len(SIGNS)); see `orchestrator.routing.width.confidence`.
         """
         reading = self._read(text, RouteContext(), None, Deadline(None, 0))
         ranked = merged(reading)

@@ -4,8 +4,8 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from orchestrator.intent import IntentFrame
-from orchestrator.record import Record
+from orchestrator.core.record import Record
+from orchestrator.language.intent import IntentFrame
 
 USED: Final = "used"
 """What a selection says of an embedder that answered."""

@@ -1,14 +1,14 @@
 """OpenAPI documents served as real HTTP services that remember everything they did."""
 
 from orchestrator.sandbox.app import create_app
-from orchestrator.sandbox.client import SandboxClient
 from orchestrator.sandbox.documents import DocumentError, load_documents
+from orchestrator.sandbox.effect_ledger import Duplicate, Effect, Ledger, RequestRecord
 from orchestrator.sandbox.faults import FaultPlan, FaultRule
-from orchestrator.sandbox.ledger import Duplicate, Effect, Ledger, RequestRecord
 from orchestrator.sandbox.loopback import redirected
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.providers import STANDARD
-from orchestrator.sandbox.server import RunningSandbox, run, running_sandbox, serve
+from orchestrator.sandbox.sandbox_client import SandboxClient
+from orchestrator.sandbox.sandbox_server import RunningSandbox, run, running_sandbox, serve
 
 __all__ = [
     "STANDARD",

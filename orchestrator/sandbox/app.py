@@ -11,8 +11,8 @@ from starlette.routing import BaseRoute, Mount
 
 from orchestrator.sandbox.control import control_routes
 from orchestrator.sandbox.documents import Document, DocumentError, read_document
+from orchestrator.sandbox.effect_ledger import Ledger
 from orchestrator.sandbox.faults import FaultPlan
-from orchestrator.sandbox.ledger import Ledger
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.providers import STANDARD

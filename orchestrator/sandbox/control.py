@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from orchestrator.sandbox.effect_ledger import Ledger
 from orchestrator.sandbox.faults import RULES, FaultPlan
-from orchestrator.sandbox.ledger import Ledger
 from orchestrator.sandbox.problems import Problem, Violation
 
 

@@ -17,9 +17,9 @@ from openapi_core import OpenAPI
 from openapi_core.exceptions import SpecError
 from referencing.exceptions import Unresolvable
 
-from orchestrator.sandbox.operations import Kind, Operation, Parameter, id_names, json_schema
 from orchestrator.sandbox.readings import Reading, read_expression
-from orchestrator.sandbox.schemas import Schema, SchemaBook
+from orchestrator.sandbox.served_operations import Kind, Operation, Parameter, id_names, json_schema
+from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 JsonObject = dict[str, Any]
 

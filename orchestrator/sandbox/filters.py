@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from orchestrator.sandbox.money import find_money
+from orchestrator.sandbox.amounts import find_money
 
 JsonObject = dict[str, Any]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.sandbox.schemas import SchemaBook
+from orchestrator.sandbox.served_schemas import SchemaBook
 
 JsonObject = dict[str, Any]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.calls import Call
+from orchestrator.sandbox.incoming import Call
 
 JsonObject = dict[str, Any]
 

@@ -12,15 +12,15 @@ from random import Random
 from typing import Any
 
 from orchestrator.sandbox import filters
-from orchestrator.sandbox.calls import Answer, Call
+from orchestrator.sandbox.amounts import MONEY_NAMES, Money, find_money
 from orchestrator.sandbox.documents import UNNAMED, Document
-from orchestrator.sandbox.finding import KEY, SENT, Finder
-from orchestrator.sandbox.ledger import Cause, EffectKind, EffectStatus, Ledger
-from orchestrator.sandbox.money import MONEY_NAMES, Money, find_money
-from orchestrator.sandbox.operations import Kind, Operation, is_id
+from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectStatus, Ledger
+from orchestrator.sandbox.incoming import Answer, Call
+from orchestrator.sandbox.lookup import KEY, SENT, Finder
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.problems import Problem
-from orchestrator.sandbox.schemas import Schema
+from orchestrator.sandbox.served_operations import Kind, Operation, is_id
+from orchestrator.sandbox.served_schemas import Schema
 from orchestrator.sandbox.store import GivenAnswer, Resource, Store
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
 

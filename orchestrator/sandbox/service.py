@@ -12,16 +12,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.sandbox.calls import Answer, Call, timestamp
-from orchestrator.sandbox.credentials import check_credentials
+from orchestrator.sandbox.declared_credentials import check_credentials
 from orchestrator.sandbox.documents import Document
+from orchestrator.sandbox.effect_ledger import Cause, Ledger
 from orchestrator.sandbox.faults import FaultPlan, FaultRule, Trouble
-from orchestrator.sandbox.ledger import Cause, Ledger
-from orchestrator.sandbox.operations import Kind, Operation
+from orchestrator.sandbox.incoming import Answer, Call, timestamp
 from orchestrator.sandbox.problems import Problem
 from orchestrator.sandbox.provider import Provider
+from orchestrator.sandbox.request_validation import RequestValidator, incoming
+from orchestrator.sandbox.served_operations import Kind, Operation
 from orchestrator.sandbox.synthesis import UnsupportedSchema
-from orchestrator.sandbox.validation import RequestValidator, incoming
 
 DROP = "sandbox.drop"
 

@@ -13,9 +13,9 @@ from uuid import UUID
 
 from rstr import Rstr
 
-from orchestrator.sandbox.calls import timestamp
-from orchestrator.sandbox.money import DEFAULT_CURRENCY, MONEY_NAMES
-from orchestrator.sandbox.schemas import Schema, SchemaBook
+from orchestrator.sandbox.amounts import DEFAULT_CURRENCY, MONEY_NAMES
+from orchestrator.sandbox.incoming import timestamp
+from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 _DEEPEST = 8
 _CODE = string.ascii_lowercase + string.digits

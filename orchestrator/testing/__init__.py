@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from orchestrator.testing.arguments import make_arguments, make_up_person
     from orchestrator.testing.driving import Decide, approve, eventually, run_to_end
     from orchestrator.testing.fakes import (
         fake_leg,
@@ -25,11 +24,12 @@ if TYPE_CHECKING:
     )
     from orchestrator.testing.leftovers import Leftover, assert_nothing_left, find_leftovers
     from orchestrator.testing.memory import MadeUpSecrets, MemoryGrants, MemoryPii, MemorySecrets
+    from orchestrator.testing.sample_arguments import make_arguments, make_up_person
     from orchestrator.testing.script import Script, ScriptedPlanner
     from orchestrator.testing.world import FakeCall, FakeWorld, Hold
 
 _HOMES = {
-    "arguments": ("make_arguments", "make_up_person"),
+    "sample_arguments": ("make_arguments", "make_up_person"),
     "driving": ("Decide", "approve", "eventually", "run_to_end"),
     "fakes": ("fake_leg", "fake_obligation", "fake_selection", "fake_tool", "states_of"),
     "installation": ("QUICK", "Installation", "installed", "installed_in_background"),

@@ -5,10 +5,10 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from orchestrator.client import MissionHandle
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.errors import ConfirmationError, NoWorker, ServerUnreachable
-from orchestrator.mission import MissionResult, MissionStatus
+from orchestrator.client.mission_client import MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.errors import ConfirmationError, NoWorker, ServerUnreachable
+from orchestrator.messages.mission import MissionResult, MissionStatus
 
 T = TypeVar("T")
 Decide = Callable[[MissionHandle, ConfirmationCard], Awaitable[None]]

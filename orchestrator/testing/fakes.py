@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
-from orchestrator.intent import IntentFrame
-from orchestrator.planning.decision import AgentProfile, LegPlan
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
+from orchestrator.language.intent import IntentFrame
+from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.routing.selection import Band, Selection
-from orchestrator.saga import Ledger, Obligation
+from orchestrator.saga.ledger import Ledger, Obligation
 
 _WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -21,24 +21,24 @@ from temporalio.client import Client
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import UnsandboxedWorkflowRunner
 
-from orchestrator.adapters.addresses import AddressPolicy, AddressRefused
-from orchestrator.adapters.http import ToolClient
-from orchestrator.adapters.pii import FilePiiVault
-from orchestrator.adapters.transport import CheckedTransport
+from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.http.transport import CheckedTransport
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client import MissionClient, MissionHandle
-from orchestrator.mission import MissionPolicy, MissionRequest
-from orchestrator.planning.chaining import ChainingPlanner
-from orchestrator.planning.decision import StepDecision
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.client.start import new_mission_id
+from orchestrator.messages.mission import MissionPolicy, MissionRequest
+from orchestrator.planning.models import StepDecision
+from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
+from orchestrator.runtime.worker import build
 from orchestrator.sandbox import Playbook, RunningSandbox, redirected, running_sandbox
 from orchestrator.settings import Settings
-from orchestrator.starting import new_mission_id
-from orchestrator.testing.arguments import make_up_person
 from orchestrator.testing.memory import MadeUpSecrets
+from orchestrator.testing.sample_arguments import make_up_person
 from orchestrator.testing.script import ScriptedPlanner, ScriptedRouter
-from orchestrator.testing.server import running_temporal
-from orchestrator.worker import build
+from orchestrator.testing.temporal_server import running_temporal
 
 QUICK = MissionPolicy(call_timeout=timedelta(seconds=2), call_attempts=1)
 """Of scripted missions: an unclear call can no longer arrive after eleven seconds."""

@@ -3,8 +3,8 @@
 from collections import Counter
 from typing import Literal, NamedTuple
 
-from orchestrator.client import MissionHandle
-from orchestrator.record import JsonObject
+from orchestrator.client.mission_client import MissionHandle
+from orchestrator.core.record import JsonObject
 from orchestrator.sandbox import SandboxClient
 
 

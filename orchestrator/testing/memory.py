@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from orchestrator.errors import PiiMissing, SecretMissing
-from orchestrator.pii import check_entry
+from orchestrator.core.errors import PiiMissing, SecretMissing
+from orchestrator.core.pii import check_entry
 
 
 class MemorySecrets:

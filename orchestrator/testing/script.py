@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.decision import (
+from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
     Finish,

@@ -11,33 +11,24 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.boundary import heartbeats, translated_errors
-from activities.rollback import RollbackActivities
-from activities.sweep import SweepActivities
-from activities.tools import ToolActivities, check_grant, with_undo_arguments
-from orchestrator import contracts
-from orchestrator.adapters.catalog_store import CatalogStore
-from orchestrator.adapters.http import ToolClient
-from orchestrator.adapters.pii import PiiVault
-from orchestrator.budget import Usage
+from activities.rollback_activities import RollbackActivities
+from activities.sweep_activities import SweepActivities
+from activities.tool_activities import ToolActivities, check_grant, with_undo_arguments
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.pii_vault import PiiVault
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.money import price_of
+from orchestrator.catalog.prices import price_of
 from orchestrator.catalog.tool import Tool
-from orchestrator.contracts import (
-    CatalogPin,
-    DiscoverInput,
-    DiscoverOutput,
-    FindStrandedInput,
-    FindStrandedOutput,
-    PlanStepInput,
-    PlanStepOutput,
-    PreparedCall,
-    PrepareInput,
-    ToolCall,
-    UndoInput,
-)
-from orchestrator.errors import CatalogNotFound
-from orchestrator.outcome import ToolOutcome
-from orchestrator.planning.decision import (
+from orchestrator.core.budget import Usage
+from orchestrator.core.errors import CatalogNotFound
+from orchestrator.core.record import Record
+from orchestrator.messages import names
+from orchestrator.messages.leg import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
+from orchestrator.messages.mission import CatalogPin
+from orchestrator.messages.rollback import FindStrandedInput, FindStrandedOutput, UndoInput
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.models import (
     Finish,
     GoalBrief,
     LegPlan,
@@ -45,9 +36,9 @@ from orchestrator.planning.decision import (
     StepContext,
     StepDecision,
 )
-from orchestrator.record import Record
 from orchestrator.routing.selection import Selection
-from orchestrator.saga import Obligation, UndoOutcome
+from orchestrator.saga.ledger import Obligation, UndoOutcome
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing.fakes import fake_selection
 from orchestrator.testing.memory import MemoryGrants, MemoryPii, MemorySecrets
 
@@ -76,7 +67,7 @@ class Hold:
     """Keeps an activity from answering, so that a test can act while it is on its way.
 
     ```python
-    booking = world.hold(contracts.INVOKE_TOOL, "book_flight")
+    booking = world.hold(names.INVOKE_TOOL, "book_flight")
     ...                                                           # start a mission
     async with booking:                                           # once it is on its way
         ...                                                       # for instance, cancel
@@ -130,7 +121,7 @@ class FakeWorld:
     async with Worker(client, task_queue="tests", workflows=ALL_WORKFLOWS,
                       activities=world.activities()):
         ...                                                       # start a mission, wait for it
-    assert world.subjects(contracts.UNDO_OBLIGATION) == ["book_flight"]
+    assert world.subjects(names.UNDO_OBLIGATION) == ["book_flight"]
     ```
 
     What the script leaves out goes well: legs finish, calls succeed, obligations are cancelled.
@@ -213,17 +204,17 @@ class FakeWorld:
 
     def contexts(self, leg_id: str) -> list[StepContext]:
         """What the planner was told at each step of a leg."""
-        messages = [call.message for call in self.attempts(contracts.PLAN_STEP, leg_id)]
+        messages = [call.message for call in self.attempts(names.PLAN_STEP, leg_id)]
         return [m.context for m in messages if isinstance(m, PlanStepInput)]
 
     def sent(self, tool: str) -> list[ToolCall]:
         """The calls of a tool that went out, one for each attempt."""
-        messages = [call.message for call in self.attempts(contracts.INVOKE_TOOL, tool)]
+        messages = [call.message for call in self.attempts(names.INVOKE_TOOL, tool)]
         return [m for m in messages if isinstance(m, ToolCall)]
 
     def undone(self) -> list[Obligation]:
         """The obligations that were undone or tried to be, one for each attempt."""
-        messages = [call.message for call in self.attempts(contracts.UNDO_OBLIGATION)]
+        messages = [call.message for call in self.attempts(names.UNDO_OBLIGATION)]
         return [m.obligation for m in messages if isinstance(m, UndoInput)]
 
     # -- the activities ---------------------------------------------------------------------------
@@ -244,27 +235,27 @@ class FakeWorld:
             self._swept.recover_mission,
         ]
 
-    @activity.defn(name=contracts.PIN_CATALOG)
+    @activity.defn(name=names.PIN_CATALOG)
     async def _pin_catalog(self) -> CatalogPin:
         pin = CatalogPin(digest=self.catalog.digest, size=len(self.catalog))
-        await self._enter(contracts.PIN_CATALOG, "", pin)
+        await self._enter(names.PIN_CATALOG, "", pin)
         return pin
 
-    @activity.defn(name=contracts.SPLIT_GOAL)
+    @activity.defn(name=names.SPLIT_GOAL)
     async def _split_goal(self, brief: GoalBrief) -> MissionPlan:
-        await self._enter(contracts.SPLIT_GOAL, "", brief)
+        await self._enter(names.SPLIT_GOAL, "", brief)
         return self._plan
 
-    @activity.defn(name=contracts.SELECT_TOOLS)
+    @activity.defn(name=names.SELECT_TOOLS)
     async def _select_tools(self, context: StepContext) -> Selection:
-        await self._enter(contracts.SELECT_TOOLS, context.leg_id, context)
+        await self._enter(names.SELECT_TOOLS, context.leg_id, context)
         tools = tuple(dict.fromkeys([*self._forwarded, *context.discovered]))
         return fake_selection(*tools, catalog_size=len(self.catalog), band="moderate")
 
-    @activity.defn(name=contracts.PLAN_STEP)
+    @activity.defn(name=names.PLAN_STEP)
     async def _plan_step(self, step: PlanStepInput) -> PlanStepOutput:
         context = step.context
-        await self._enter(contracts.PLAN_STEP, context.leg_id, step)
+        await self._enter(names.PLAN_STEP, context.leg_id, step)
         script = self._decisions.get(context.leg_id, [])
         if context.step > len(script):
             return PlanStepOutput(
@@ -276,39 +267,39 @@ class FakeWorld:
             usage=self.usage,
         )
 
-    @activity.defn(name=contracts.DISCOVER_TOOLS)
+    @activity.defn(name=names.DISCOVER_TOOLS)
     async def _discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
-        await self._enter(contracts.DISCOVER_TOOLS, wanted.query, wanted)
+        await self._enter(names.DISCOVER_TOOLS, wanted.query, wanted)
         return DiscoverOutput(tools=self._found.get(wanted.query, ()))
 
-    @activity.defn(name=contracts.PREPARE_CALL)
+    @activity.defn(name=names.PREPARE_CALL)
     async def _prepare_call(self, wanted: PrepareInput) -> PreparedCall:
-        await self._enter(contracts.PREPARE_CALL, wanted.tool, wanted)
+        await self._enter(names.PREPARE_CALL, wanted.tool, wanted)
         return await self._called.prepare_call(wanted)
 
-    @activity.defn(name=contracts.INVOKE_TOOL)
+    @activity.defn(name=names.INVOKE_TOOL)
     async def _invoke_tool(self, call: ToolCall) -> ToolOutcome:
         with translated_errors():
             check_grant(self.catalog.tool(call.tool), call)
-        await self._enter(contracts.INVOKE_TOOL, call.tool, call)
+        await self._enter(names.INVOKE_TOOL, call.tool, call)
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         outcome = await played(call) if callable(played) else played
         return with_undo_arguments(self.catalog.tool(call.tool), call, outcome)
 
-    @activity.defn(name=contracts.UNDO_OBLIGATION)
+    @activity.defn(name=names.UNDO_OBLIGATION)
     async def _undo_obligation(self, undo: UndoInput) -> UndoOutcome:
         tool = undo.obligation.tool
-        await self._enter(contracts.UNDO_OBLIGATION, tool, undo)
+        await self._enter(names.UNDO_OBLIGATION, tool, undo)
         played = _next(self._undos, tool) or UndoOutcome(state="cancelled")
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         return await played(undo.obligation) if callable(played) else played
 
-    @activity.defn(name=contracts.FIND_STRANDED)
+    @activity.defn(name=names.FIND_STRANDED)
     async def _find_stranded(self, wanted: FindStrandedInput) -> FindStrandedOutput:
-        await self._enter(contracts.FIND_STRANDED, wanted.page_token, wanted)
+        await self._enter(names.FIND_STRANDED, wanted.page_token, wanted)
         page = int(wanted.page_token or 0)
         more = page + 1 < len(self._stranded)
         return FindStrandedOutput(

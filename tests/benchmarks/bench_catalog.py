@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 import yaml
 
-from orchestrator.adapters.catalog_store import CatalogStore
+from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.source import read_sources

@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import Field
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.record import Record
+from orchestrator.core.record import Record
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 from orchestrator.settings import bundled_specs

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 
-from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
 from orchestrator.testing import MemoryPii, MemorySecrets
 from tests.benchmarks.figure import Figure
 

@@ -11,17 +11,17 @@ from typing import Final
 from rs_bpe.bpe import openai
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.discovery import DiscoveryIndex
 from orchestrator.catalog.tool import Tool
-from orchestrator.planning.decision import AgentProfile, StepContext
-from orchestrator.planning.prompt import (
+from orchestrator.planning.llm.prompt import (
     ToolBlock,
     block_of,
     core_section,
     initial_block,
     tool_schema,
 )
-from orchestrator.planning.prompt_state import PromptState, tool_sources
+from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
+from orchestrator.planning.models import AgentProfile, StepContext
+from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 from orchestrator.settings import bundled_specs

@@ -22,13 +22,13 @@ import numpy as np
 from rank_bm25 import BM25Okapi
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.language.words import content_stems
+from orchestrator.routing.cards.capability_card import make_cards
+from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.indexes.bm25 import SparseBm25
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.router import Router
-from orchestrator.routing.text.words import content_stems
-from orchestrator.routing.tools.card_cache import CardCache
-from orchestrator.routing.tools.cards import make_cards
-from orchestrator.worker import THREAD_TURN_S
+from orchestrator.runtime.worker import THREAD_TURN_S
 from tests.benchmarks.figure import Figure
 
 SIZES: Final = (51, 1_000, 10_000, 50_000)

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.fit_chances FOLDER FOLDER ...
 
-prints the coefficients of `orchestrator.routing.choosing.confidence`, and for each folder and width
+prints the coefficients of `orchestrator.routing.width.confidence`, and for each folder and width
 how often the width's tools hold all that a query needs, beside the mean chance by coefficients that
 were fitted to the other folders. The evaluation halves are not read.
 """
@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from orchestrator.routing.choosing.confidence import SIGNS
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.evaluation import open_folder
 from orchestrator.routing.router import Router
+from orchestrator.routing.width.confidence import SIGNS
 
 _PRIOR = 0.003
 _ROUNDS = 30

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from orchestrator.devserver import Ports, Stack
+from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 
 

@@ -36,12 +36,12 @@ MUTANTS = {
 """,
     ),
     "cancel-without-key": Mutant(
-        "activities.rollback",
+        "activities.rollback_activities",
         "self._call(tool, arguments, key=key, call_id=key, cancels=True)",
         "self._call(tool, arguments, key=None, call_id=key, cancels=True)",
     ),
     "prompt-in-rollback": Mutant(
-        "workflows.rollback",
+        "workflows.rollback_workflow",
         """\
         self._show("rolling_back")
 """,

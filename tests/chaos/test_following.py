@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 
-from orchestrator.devserver import Stack, ourselves
+from orchestrator.runtime.devserver import Stack, ourselves
 from orchestrator.sandbox import FaultRule, SandboxClient
 
 

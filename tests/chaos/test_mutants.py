@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import pytest
 
+from orchestrator.chaos.chaos_run import ChaosRun, RunOptions
 from orchestrator.chaos.plan import Blow, MissionScript, Moment
 from orchestrator.chaos.report import ChaosReport
-from orchestrator.chaos.run import ChaosRun, RunOptions
-from orchestrator.devserver import Stack
-from orchestrator.mission import MissionPolicy
+from orchestrator.messages.mission import MissionPolicy
+from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
 
 RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"

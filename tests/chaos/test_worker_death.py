@@ -11,11 +11,11 @@ from random import Random
 
 import pytest
 
-from orchestrator.client import MissionClient
-from orchestrator.demo import DINNER, TRIP
-from orchestrator.devserver import Stack
-from orchestrator.errors import NoWorker
-from orchestrator.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.errors import NoWorker
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.testing import run_to_end
 

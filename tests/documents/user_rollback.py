@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from orchestrator import MissionClient, MissionRequest
-from orchestrator.planning.decision import CallTool, GiveUp
+from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.sandbox import SandboxClient
 from orchestrator.testing import Installation, make_arguments, run_to_end
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from orchestrator.adapters.pii import FilePiiVault
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.cli import main
-from orchestrator.client import MissionClient, MissionHandle
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.demo import TRIP
-from orchestrator.devserver import Ports, Stack
-from orchestrator.mission import MissionRequest
-from orchestrator.record import JsonObject
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.runtime.demo import TRIP
+from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.devserver import Ports
+from orchestrator.runtime.devserver import Ports
 from orchestrator.testing.commands import Ran
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client import MissionHandle
-from orchestrator.demo import TRIP
-from orchestrator.devserver import Ports, Stack
-from orchestrator.mission import MissionRequest, MissionStatus
-from orchestrator.saga import ObligationState
+from orchestrator.client.mission_client import MissionHandle
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.demo import TRIP
+from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.saga.ledger import ObligationState
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end

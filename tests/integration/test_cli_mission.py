@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.client import MissionClient, MissionHandle
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.demo import DINNER, TRIP
-from orchestrator.mission import MissionRequest, MissionStatus
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.demo import DINNER, TRIP
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
 

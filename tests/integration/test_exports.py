@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 
-from orchestrator.devserver import SANDBOX_SECRETS, Stack
+from orchestrator.runtime.devserver import SANDBOX_SECRETS, Stack
 
 
 def _sourced(stack: Stack, **more: str) -> dict[str, str]:

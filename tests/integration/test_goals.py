@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.client import MissionClient, MissionHandle
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.demo import DINNER, TRIP
-from orchestrator.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.runtime.demo import DINNER, TRIP
 from orchestrator.testing import approve, run_to_end
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.tools import ToolActivities
-from orchestrator.adapters.catalog_store import CatalogStore
-from orchestrator.adapters.grants import FileGrantBook
-from orchestrator.adapters.http import ToolClient
+from activities.tool_activities import ToolActivities
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.grant_book import FileGrantBook
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.confirm import Grant
-from orchestrator.contracts import PrepareInput, ToolCall
-from orchestrator.outcome import ToolOutcome
+from orchestrator.confirmation.models import Grant
+from orchestrator.messages.tool_call import PrepareInput, ToolCall
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.sandbox import (
     FaultRule,
     RunningSandbox,

@@ -18,17 +18,17 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from orchestrator.adapters.llm_planner import LlmPlanner
-from orchestrator.client import MissionClient
-from orchestrator.connection import connect_temporal
-from orchestrator.mission import MissionRequest, MissionStatus
-from orchestrator.planning.chaining import ChainingPlanner
+from orchestrator.client.connection import connect_temporal
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.planning.llm.model_planner import LlmPlanner
+from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
+from orchestrator.runtime.worker import build, default_tools
 from orchestrator.testing import approve, run_to_end
-from orchestrator.worker import build, default_tools
 
 if TYPE_CHECKING:
-    from orchestrator.devserver import Stack
+    from orchestrator.runtime.devserver import Stack
     from tests.integration.conftest import Witness
 
 GOAL = "Message the finance team that the budget review is on Friday"

@@ -15,16 +15,17 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.rollback import RollbackActivities
-from activities.tools import ToolActivities
-from orchestrator.adapters.catalog_store import CatalogStore
-from orchestrator.adapters.http import ToolClient
+from activities.rollback_activities import RollbackActivities
+from activities.tool_activities import ToolActivities
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.confirm import Grant
-from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall, UndoInput
-from orchestrator.outcome import ToolOutcome
-from orchestrator.record import JsonObject
-from orchestrator.saga import Ledger, Obligation, UndoOutcome
+from orchestrator.confirmation.models import Grant
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.rollback import UndoInput
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.saga.ledger import Ledger, Obligation, UndoOutcome
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.sandbox.faults import FaultKind
 from orchestrator.settings import bundled_specs

@@ -6,13 +6,12 @@ from uuid import uuid4
 import pytest
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
-from orchestrator import contracts
-from orchestrator.adapters.pii import FilePiiVault
-from orchestrator.client import MissionClient
-from orchestrator.contracts import CatalogPin
-from orchestrator.mission import MissionRequest
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.messages import names
+from orchestrator.messages.mission import CatalogPin, MissionRequest
+from orchestrator.runtime.worker import build
 from orchestrator.settings import Settings
-from orchestrator.worker import build
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 PHONE = "+47 55512345"
@@ -35,9 +34,9 @@ async def test_a_worker_pins_the_tools_of_its_overlays(
     """A mission that starts on it finds the four tools that the overlay makes."""
     (worker,) = build(workflow_env.client, settings)
     activities = worker.config()["activities"]
-    names = {getattr(a, "__temporal_activity_definition").name: a for a in activities}
+    by_name = {getattr(a, "__temporal_activity_definition").name: a for a in activities}
 
-    pin: CatalogPin = await ActivityEnvironment().run(names[contracts.PIN_CATALOG])
+    pin: CatalogPin = await ActivityEnvironment().run(by_name[names.PIN_CATALOG])
 
     assert pin.size == 4
 

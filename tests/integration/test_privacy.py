@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator import contracts
-from orchestrator.client import MissionClient, MissionHandle
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.demo import DINNER, TRIP
-from orchestrator.devserver import Stack
-from orchestrator.mission import MissionRequest, MissionStatus
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, run_to_end
 
@@ -30,7 +30,7 @@ def leaks(values: Iterable[str], content: bytes) -> list[str]:
 async def histories(client: MissionClient, mission_id: str) -> dict[str, bytes]:
     """Every event of a mission, its legs and its rollback, as the server keeps it."""
     found = {}
-    query = f"{contracts.MISSION_ID_ATTRIBUTE} = '{mission_id}'"
+    query = f"{names.MISSION_ID_ATTRIBUTE} = '{mission_id}'"
     async for execution in client.temporal.list_workflows(query):
         history = await client.temporal.get_workflow_handle(execution.id).fetch_history()
         found[execution.id] = b"".join(event.SerializeToString() for event in history.events)

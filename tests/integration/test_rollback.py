@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.client import MissionClient, MissionHandle
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.contracts import leg_workflow_id, rollback_workflow_id
-from orchestrator.demo import DINNER, TRIP
-from orchestrator.mission import (
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages.mission import (
     LegStatus,
     MissionPolicy,
     MissionRequest,
     MissionResult,
     MissionStatus,
 )
-from orchestrator.saga import ObligationState
+from orchestrator.messages.names import leg_workflow_id, rollback_workflow_id
+from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.saga.ledger import ObligationState
 from orchestrator.sandbox import FaultRule
 from orchestrator.sandbox.faults import FaultKind
 from orchestrator.testing import approve, eventually, run_to_end

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from orchestrator import errors
-from orchestrator.client import MissionClient
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.devserver import Stack
-from orchestrator.mission import MissionRequest, MissionStatus
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core import errors
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.devserver import Stack
 from orchestrator.testing import eventually, run_to_end
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from temporalio.client import ScheduleActionExecutionStartWorkflow, ScheduleActionResult
 
-from orchestrator import contracts
-from orchestrator.client import MissionClient, MissionHandle
-from orchestrator.contracts import FindStrandedInput, MissionInput, SweepReport
-from orchestrator.mission import MissionRequest, MissionStatus
-from orchestrator.saga import Obligation, RollbackReport
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
+from orchestrator.messages.rollback import FindStrandedInput, SweepReport
+from orchestrator.runtime.worker import schedule_sweep
+from orchestrator.saga.ledger import Obligation, RollbackReport
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import eventually, states_of
-from orchestrator.worker import schedule_sweep
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
@@ -55,7 +55,7 @@ async def test_what_a_terminated_rollback_had_noted_is_taken_over(
 
     (hotel,) = await eventually(parked)
     await client.resolve(hotel.obligation_id, "accept", operator="ops")
-    first = client.temporal.get_workflow_handle(contracts.rollback_workflow_id(mission.mission_id))
+    first = client.temporal.get_workflow_handle(names.rollback_workflow_id(mission.mission_id))
     broken_off = (await first.describe()).run_id
     await first.terminate("chaos")
     await sandbox.clear_faults()
@@ -79,7 +79,7 @@ async def test_a_mission_terminated_before_it_began_left_nothing(client: Mission
     """Its rollback ends at once, though no worker ever saw the mission."""
     mission_id = "stopped-at-the-door"
     handle = await client.temporal.start_workflow(
-        contracts.MISSION_WORKFLOW,
+        names.MISSION_WORKFLOW,
         MissionInput(request=MissionRequest(goal="go", mission_id=mission_id)),
         id=mission_id,
         task_queue="nobody-polls-this",
@@ -93,7 +93,7 @@ async def test_a_mission_terminated_before_it_began_left_nothing(client: Mission
 async def test_the_schedule_follows_the_setting(client: MissionClient) -> None:
     """Workers that start with the same setting change nothing; another one counts from then on."""
     queue = "sweeps-of-a-test"
-    handle = client.temporal.get_schedule_handle(contracts.sweep_schedule_id(queue))
+    handle = client.temporal.get_schedule_handle(names.sweep_schedule_id(queue))
 
     async def interval() -> timedelta:
         return (await handle.describe()).schedule.spec.intervals[0].every
@@ -111,12 +111,12 @@ async def test_the_schedule_follows_the_setting(client: MissionClient) -> None:
 
     assert (first, second) == (timedelta(hours=5), timedelta(hours=7))
     assert paused
-    assert contracts.sweep_schedule_id(queue) not in left
+    assert names.sweep_schedule_id(queue) not in left
 
 
 async def test_a_worker_schedules_the_sweep(client: MissionClient) -> None:
     """Nobody has to ask for it; and each sweep begins shortly before the end of the last one."""
-    schedule_id = contracts.sweep_schedule_id("orchestrator")
+    schedule_id = names.sweep_schedule_id("orchestrator")
     schedule = client.temporal.get_schedule_handle(schedule_id)
     before = len((await schedule.describe()).info.recent_actions)
 
@@ -150,6 +150,6 @@ async def first_search(client: MissionClient, ran: ScheduleActionResult) -> Find
     )
     async for event in handle.fetch_history_events():
         scheduled = event.activity_task_scheduled_event_attributes
-        if scheduled.activity_type.name == contracts.FIND_STRANDED:
+        if scheduled.activity_type.name == names.FIND_STRANDED:
             return FindStrandedInput.model_validate_json(scheduled.input.payloads[0].data)
     raise AssertionError("it looked for nothing")

@@ -12,7 +12,7 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 from temporalio.workflow import NondeterminismError
 
-from orchestrator.adapters.workflow_runner import TaskOrderedRunner
+from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 
 
 @workflow.defn

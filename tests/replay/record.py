@@ -16,15 +16,15 @@ from pathlib import Path
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
-from orchestrator import contracts
-from orchestrator.approval import ConfirmationPolicy
-from orchestrator.budget import Money
-from orchestrator.client import MissionClient, MissionHandle
-from orchestrator.confirm import ConfirmationCard
-from orchestrator.demo import DINNER, TRIP
-from orchestrator.devserver import Ports, Stack
-from orchestrator.mission import MissionPolicy, MissionRequest, MissionResult
-from orchestrator.record import JsonObject
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.confirmation.policy import ConfirmationPolicy
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionPolicy, MissionRequest, MissionResult
+from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.sandbox.faults import FaultKind
 from orchestrator.settings import bundled_specs
@@ -71,7 +71,7 @@ class Recorder:
             result = await run_to_end(await self._start(DINNER))
         await self._write("mission-rolled-back", result.mission_id)
         await self._write("leg-lost", _leg(result, -1))
-        await self._write("rollback-done", contracts.rollback_workflow_id(result.mission_id))
+        await self._write("rollback-done", names.rollback_workflow_id(result.mission_id))
 
     async def parked_and_resolved(self) -> None:
         """A cancel that is refused, parked, retried in vain and retried with success."""
@@ -82,7 +82,7 @@ class Recorder:
             await self._client.resolve(parked.obligation_id, "retry", operator="recorder")
             await self._until_parked(result.mission_id, parked.settled_at)
         await self._client.resolve(parked.obligation_id, "retry", operator="recorder")
-        rollback_id = contracts.rollback_workflow_id(result.mission_id)
+        rollback_id = names.rollback_workflow_id(result.mission_id)
         await self._client.temporal.get_workflow_handle(rollback_id).result()
         await self._write("rollback-parked-and-resolved", rollback_id)
 
@@ -146,7 +146,7 @@ class Recorder:
 
         await eventually(sweep)
         sweeps = self._client.temporal.list_workflows(
-            f"WorkflowType = '{contracts.SWEEP_WORKFLOW}' AND ExecutionStatus = 'Completed'"
+            f"WorkflowType = '{names.SWEEP_WORKFLOW}' AND ExecutionStatus = 'Completed'"
         )
         newest = max([s async for s in sweeps], key=lambda execution: execution.start_time)
         await self._write("sweep", newest.id)
@@ -205,7 +205,7 @@ def _amend_once() -> Decide:
 
 
 def _leg(result: MissionResult, index: int) -> str:
-    return contracts.leg_workflow_id(result.mission_id, result.legs[index].leg_id)
+    return names.leg_workflow_id(result.mission_id, result.legs[index].leg_id)
 
 
 def break_history(folder: Path) -> None:

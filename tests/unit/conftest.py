@@ -1,12 +1,176 @@
 """What tests of documents and deployment share: parsing a command without running it."""
 
+import copy
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
 import typer.main
 
 from orchestrator.cli import app
+
+_ORDER = {
+    "type": "object",
+    "required": ["order_id", "status"],
+    "properties": {
+        "order_id": {"type": "string"},
+        "status": {"type": "string", "enum": ["open", "cancelled"]},
+        "client_reference": {"type": "string"},
+        "price": {
+            "type": "object",
+            "properties": {"amount": {"type": "number"}, "currency": {"type": "string"}},
+        },
+    },
+}
+_KEY = {"name": "Idempotency-Key", "in": "header", "required": True, "schema": {"type": "string"}}
+_REFERENCE = {"type": "string", "maxLength": 200, "description": "Your own reference."}
+
+
+def _answer(status: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {status: {"description": "Done.", "content": {"application/json": {"schema": schema}}}}
+
+
+def _body(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+_SHOP: dict[str, Any] = {
+    "openapi": "3.1.0",
+    "info": {"title": "Shop", "version": "1.0.0"},
+    "servers": [
+        {"url": "http://{host}/shop", "variables": {"host": {"default": "127.0.0.1:8700"}}}
+    ],
+    "paths": {
+        "/orders": {
+            "post": {
+                "operationId": "shop_place_order",
+                "tags": ["shop"],
+                "summary": "Order an article.",
+                "description": "Use this when an article was chosen. Returns the order.",
+                "x-orchet-tool": True,
+                "x-orchet-requires-confirmation": "structured-order",
+                "x-orchet-pii-required": ["address"],
+                "x-orchet-cancels": "shop_cancel_order",
+                "x-orchet-compensation-args": {
+                    "order_id": "$response.body#/order_id",
+                    "client_reference": "$request.body#/client_reference",
+                },
+                "x-orchet-compensation-probe": {
+                    "operationId": "shop_find_order",
+                    "args": {"client_reference": "$request.body#/client_reference"},
+                },
+                "parameters": [_KEY],
+                "requestBody": _body(
+                    {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "required": ["article_id", "address"],
+                        "properties": {
+                            "article_id": {
+                                "type": "string",
+                                "maxLength": 40,
+                                "description": "The article.",
+                            },
+                            "address": {
+                                "type": "string",
+                                "maxLength": 200,
+                                "description": "Where to send it.",
+                            },
+                            "client_reference": _REFERENCE,
+                        },
+                    }
+                ),
+                "responses": _answer("201", _ORDER),
+            },
+            "get": {
+                "operationId": "shop_find_order",
+                "tags": ["shop"],
+                "summary": "Find an order by your reference.",
+                "description": "Use this when only your own reference is known. Returns the order.",
+                "x-orchet-tool": True,
+                "parameters": [
+                    {
+                        "name": "client_reference",
+                        "in": "query",
+                        "required": True,
+                        "description": "Your own reference.",
+                        "schema": {"type": "string", "maxLength": 200},
+                    }
+                ],
+                "responses": _answer("200", _ORDER),
+            },
+        },
+        "/cancel": {
+            "post": {
+                "operationId": "shop_cancel_order",
+                "tags": ["shop"],
+                "summary": "Cancel an order.",
+                "description": "Use this when an order is not wanted any more. Returns the order.",
+                "x-orchet-tool": True,
+                "x-orchet-cancel-for": "shop_place_order",
+                "x-orchet-requires-confirmation": False,
+                "parameters": [_KEY],
+                "requestBody": _body(
+                    {
+                        "type": "object",
+                        "anyOf": [{"required": ["order_id"]}, {"required": ["client_reference"]}],
+                        "properties": {
+                            "order_id": {
+                                "type": "string",
+                                "maxLength": 40,
+                                "description": "The order.",
+                            },
+                            "client_reference": _REFERENCE,
+                        },
+                    }
+                ),
+                "responses": _answer("200", _ORDER),
+            }
+        },
+    },
+}
+
+
+@pytest.fixture
+def shop() -> dict[str, Any]:
+    """A valid document with three tools, free to be changed by the test."""
+    return copy.deepcopy(_SHOP)
+
+
+@pytest.fixture
+def one_operation() -> Callable[..., dict[str, Any]]:
+    """Makes a document of one operation: a GET named `thing_do` unless the test says otherwise."""
+
+    def make(
+        *, method: str = "get", path: str = "/thing", openapi: str = "3.1.0", **keywords: Any
+    ) -> dict[str, Any]:
+        components = keywords.pop("components", {})
+        operation = {
+            "operationId": "thing_do",
+            "x-orchet-tool": True,
+            "responses": {"204": {"description": "Done."}},
+            **{name.replace("__", "-"): value for name, value in keywords.items()},
+        }
+        return {
+            "openapi": openapi,
+            "info": {"title": "Thing", "version": "1"},
+            "servers": [{"url": "https://things.example"}],
+            "paths": {path: {method: operation}},
+            "components": components,
+        }
+
+    return make
+
+
+@pytest.fixture
+def json_body() -> Callable[..., dict[str, Any]]:
+    """Makes a requestBody of one JSON schema."""
+
+    def make(schema: Any, *, required: bool = True) -> dict[str, Any]:
+        return {"required": required, "content": {"application/json": {"schema": schema}}}
+
+    return make
 
 
 def _parse(command: list[str]) -> None:
@@ -25,3 +189,9 @@ def _parse(command: list[str]) -> None:
 def parse_command() -> Callable[[list[str]], None]:
     """Parses `["orchestrator", ...]` as the CLI would; raises what the CLI would refuse it with."""
     return _parse
+
+
+@pytest.fixture
+def now() -> datetime:
+    """A Saturday evening."""
+    return datetime(2026, 11, 21, 21)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.secrets import SecretStore
-from orchestrator.errors import SecretMissing
+from orchestrator.core.errors import SecretMissing
 
 _TEXT = (Path(__file__).parents[2] / "docs/http.md").read_text(encoding="utf-8")
 

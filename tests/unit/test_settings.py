@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import DocumentUnreadable, UsageError
+from orchestrator.core.errors import DocumentUnreadable, UsageError
 from orchestrator.settings import load_routing_profile, load_settings
 
 

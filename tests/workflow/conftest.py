@@ -27,11 +27,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
-from orchestrator import contracts
-from orchestrator.adapters.workflow_runner import TaskOrderedRunner
-from orchestrator.budget import Money
+from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.tool import Effect
-from orchestrator.confirm import (
+from orchestrator.confirmation.models import (
     Amend,
     Approve,
     ConfirmationCard,
@@ -40,31 +38,32 @@ from orchestrator.confirm import (
     DecisionReceipt,
     Reject,
 )
-from orchestrator.contracts import (
-    AnswerInput,
-    CollectLegsInput,
-    CollectLegsOutput,
-    LegWaiting,
-    MissionInput,
-    ResolveInput,
-    RollbackInput,
-)
-from orchestrator.mission import (
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.leg import AnswerInput, LegWaiting
+from orchestrator.messages.mission import (
     LegResult,
+    MissionInput,
     MissionPolicy,
     MissionRequest,
     MissionResult,
     Question,
 )
-from orchestrator.planning.decision import CallTool
-from orchestrator.record import JsonObject
-from orchestrator.saga import Obligation, Resolution, RollbackReport
+from orchestrator.messages.rollback import (
+    CollectLegsInput,
+    CollectLegsOutput,
+    ResolveInput,
+    RollbackInput,
+)
+from orchestrator.planning.models import CallTool
+from orchestrator.saga.ledger import Obligation, Resolution, RollbackReport
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
 
 T = TypeVar("T")
 
-_STATUS = SearchAttributeKey.for_keyword(contracts.STATUS_ATTRIBUTE)
+_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
 
 PATIENCE_S = 20.0
 """Time in seconds for something to show up: far more than a busy machine needs."""
@@ -107,21 +106,21 @@ class Mission:
 
     def leg_handle(self, leg_id: str) -> WorkflowHandle[Any, LegResult]:
         return self._client.get_workflow_handle(
-            contracts.leg_workflow_id(self.mission_id, leg_id), result_type=LegResult
+            names.leg_workflow_id(self.mission_id, leg_id), result_type=LegResult
         )
 
     @property
     def rollback_handle(self) -> WorkflowHandle[Any, RollbackReport]:
         return self._client.get_workflow_handle(
-            contracts.rollback_workflow_id(self.mission_id), result_type=RollbackReport
+            names.rollback_workflow_id(self.mission_id), result_type=RollbackReport
         )
 
     async def start_rollback(self) -> WorkflowHandle[Any, RollbackReport]:
         """Roll it back from outside, as the command line does."""
         return await self._client.start_workflow(
-            contracts.ROLLBACK_WORKFLOW,
+            names.ROLLBACK_WORKFLOW,
             RollbackInput(mission_id=self.mission_id, reason="asked for"),
-            id=contracts.rollback_workflow_id(self.mission_id),
+            id=names.rollback_workflow_id(self.mission_id),
             task_queue=self._task_queue,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             result_type=RollbackReport,
@@ -130,7 +129,7 @@ class Mission:
     # -- what it shows ----------------------------------------------------------------------------
 
     async def snapshot(self) -> MissionResult:
-        return await self._ask(self.handle, contracts.RESULT_QUERY, MissionResult)
+        return await self._ask(self.handle, names.RESULT_QUERY, MissionResult)
 
     async def end(self) -> MissionResult:
         """Skip to its end; the result document, however it ended."""
@@ -159,10 +158,10 @@ class Mission:
 
     async def leg(self, leg_id: str) -> LegResult:
         """A leg as it stands."""
-        return await self._ask(self.leg_handle(leg_id), contracts.RESULT_QUERY, LegResult)
+        return await self._ask(self.leg_handle(leg_id), names.RESULT_QUERY, LegResult)
 
     async def waiting(self, leg_id: str) -> LegWaiting:
-        return await self._ask(self.leg_handle(leg_id), contracts.WAITING_QUERY, LegWaiting)
+        return await self._ask(self.leg_handle(leg_id), names.WAITING_QUERY, LegWaiting)
 
     async def card(self, leg_id: str) -> ConfirmationCard:
         """The open card of a leg, once there is one."""
@@ -182,7 +181,7 @@ class Mission:
 
     async def report(self) -> RollbackReport:
         """Where its rollback stands."""
-        return await self._ask(self.rollback_handle, contracts.REPORT_QUERY, RollbackReport)
+        return await self._ask(self.rollback_handle, names.REPORT_QUERY, RollbackReport)
 
     async def parked(self) -> tuple[Obligation, ...]:
         """What is parked, once its rollback rests and waits for an operator.
@@ -243,9 +242,9 @@ class Mission:
         return failed.value.cause
 
     async def decide(self, decision: Decision) -> DecisionReceipt:
-        leg = contracts.leg_of_confirmation(decision.confirmation_id)
+        leg = names.leg_of_confirmation(decision.confirmation_id)
         receipt: DecisionReceipt = await self._client.get_workflow_handle(leg).execute_update(
-            contracts.DECIDE_UPDATE,
+            names.DECIDE_UPDATE,
             DecisionEnvelope(decision=decision),
             result_type=DecisionReceipt,
         )
@@ -259,9 +258,9 @@ class Mission:
         )
 
     async def answer(self, question: Question, values: JsonObject) -> None:
-        leg = contracts.leg_of_confirmation(question.question_id)
+        leg = names.leg_of_confirmation(question.question_id)
         await self._client.get_workflow_handle(leg).execute_update(
-            contracts.ANSWER_UPDATE,
+            names.ANSWER_UPDATE,
             AnswerInput(question_id=question.question_id, values=values, answered_by="ada"),
             result_type=str,
         )
@@ -281,7 +280,7 @@ class Mission:
 
     async def resolve(self, obligation_id: str, resolution: Resolution) -> RollbackReport:
         report: RollbackReport = await self.rollback_handle.execute_update(
-            contracts.RESOLVE_UPDATE,
+            names.RESOLVE_UPDATE,
             ResolveInput(obligation_id=obligation_id, resolution=resolution, operator="ops"),
             result_type=RollbackReport,
         )
@@ -324,7 +323,7 @@ class Stage:
             policy=policy or MissionPolicy(call_timeout=timedelta(seconds=4), call_attempts=3),
         )
         handle = await self.env.client.start_workflow(
-            contracts.MISSION_WORKFLOW,
+            names.MISSION_WORKFLOW,
             MissionInput(request=request),
             id=mission_id,
             task_queue=self.task_queue,
@@ -372,7 +371,7 @@ async def time_skipping_env(core_at_rest: None) -> AsyncIterator[WorkflowEnviron
             AddSearchAttributesRequest(
                 namespace=env.client.namespace,
                 search_attributes=dict.fromkeys(
-                    contracts.SEARCH_ATTRIBUTES, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+                    names.SEARCH_ATTRIBUTES, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
                 ),
             )
         )

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from orchestrator.budget import Usage
-from orchestrator.mission import MissionStatus
-from orchestrator.planning.decision import (
-    AgentProfile,
-    AskUser,
-    CallTool,
-    DiscoverTools,
-    Finish,
-)
+from orchestrator.core.budget import Usage
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.planning.models import AgentProfile, AskUser, CallTool, DiscoverTools, Finish
 from orchestrator.testing import FakeWorld, fake_leg
 
 if TYPE_CHECKING:

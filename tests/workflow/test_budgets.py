@@ -5,13 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from orchestrator import contracts
-from orchestrator.budget import Money
-from orchestrator.contracts import ReserveInput
-from orchestrator.mission import LegStatus, MissionStatus
-from orchestrator.outcome import ToolOutcome
-from orchestrator.planning.decision import CallTool
-from orchestrator.record import JsonObject
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.mission import LegStatus, MissionStatus, ReserveInput
+from orchestrator.planning.models import CallTool
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg
 
 if TYPE_CHECKING:
@@ -155,12 +154,12 @@ async def test_a_reservation_whose_leg_is_gone_harms_nothing(
     """The mission cannot answer it, and goes on."""
     world.plan(fake_leg("north"))
     world.decide("north", CallTool(tool="book_flight"))
-    call = world.hold(contracts.INVOKE_TOOL, "book_flight")
+    call = world.hold(names.INVOKE_TOOL, "book_flight")
     mission = await stage.start(budget=HUNDRED)
 
     lost = ReserveInput(leg_id="ghost", call_id=f"{mission.mission_id}.ghost.1", price=HUNDRED)
     async with call:
-        await mission.handle.signal(contracts.RESERVE_SIGNAL, lost)
+        await mission.handle.signal(names.RESERVE_SIGNAL, lost)
     result = await mission.end()
 
     assert result.status is MissionStatus.SUCCEEDED

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import CancelledError
 
-from orchestrator import contracts
-from orchestrator.mission import LegStatus, MissionStatus
-from orchestrator.planning.decision import CallTool, GiveUp
-from orchestrator.saga import ObligationState, UndoOutcome
+from orchestrator.messages import names
+from orchestrator.messages.mission import LegStatus, MissionStatus
+from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.saga.ledger import ObligationState, UndoOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ async def test_a_cancel_waits_for_the_call_that_is_on_its_way_and_undoes_it(
     """The call's answer is in the ledger before its leg stops, so it is undone as committed."""
     world.plan(fake_leg("flight"))
     world.decide("flight", CallTool(tool="book_flight"), CallTool(tool="book_hotel"))
-    call = world.hold(contracts.INVOKE_TOOL, "book_flight")
+    call = world.hold(names.INVOKE_TOOL, "book_flight")
 
     mission = await stage.start()
     async with call:
@@ -77,7 +77,7 @@ async def test_cancelling_twice_does_not_disturb_the_rollback(
 ) -> None:
     """The second request finds the rollback under way and changes nothing."""
     mission = await at_the_card(stage, world)
-    undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
+    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
 
     await mission.handle.cancel()
     async with undo:
@@ -95,7 +95,7 @@ async def test_a_cancel_during_the_rollback_of_a_lost_mission_leaves_it_failed(
     """It was lost before anybody cancelled: the first error stays, and so does the rollback."""
     world.plan(fake_leg("flight"))
     world.decide("flight", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
-    undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
+    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
 
     mission = await stage.start()
     async with undo:
@@ -180,7 +180,7 @@ async def test_a_leg_that_outlived_its_mission_is_stopped_before_it_is_undone(
     """Its call is waited for and recorded; it books nothing behind the rollback."""
     world.plan(fake_leg("trip"))
     world.decide("trip", CallTool(tool="book_flight"), CallTool(tool="book_hotel"))
-    call = world.hold(contracts.INVOKE_TOOL, "book_flight")
+    call = world.hold(names.INVOKE_TOOL, "book_flight")
 
     mission = await stage.start()
     async with call:
@@ -204,7 +204,7 @@ async def test_a_mission_terminated_during_its_rollback_does_not_stop_it(
 ) -> None:
     """The rollback was abandoned to itself; that nobody reads its report is no error."""
     mission = await at_the_card(stage, world)
-    undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
+    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
 
     await mission.handle.cancel()
     async with undo:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from temporalio.exceptions import ApplicationError
 
-from orchestrator.approval import ApproverRule, ConfirmationPolicy, StandingApproval
-from orchestrator.budget import Money
-from orchestrator.confirm import Approve, ConfirmationCard, Reject
-from orchestrator.mission import MissionPolicy, MissionStatus
-from orchestrator.planning.decision import CallTool
-from orchestrator.record import JsonObject
+from orchestrator.confirmation.models import Approve, ConfirmationCard, Reject
+from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy, StandingApproval
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.mission import MissionPolicy, MissionStatus
+from orchestrator.planning.models import CallTool
 from orchestrator.testing import FakeWorld, fake_leg
 from workflows.confirmation import Gate
 

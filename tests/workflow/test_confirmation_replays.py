@@ -12,10 +12,10 @@ from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer, Worker
 
-from orchestrator.adapters.workflow_runner import TaskOrderedRunner
-from orchestrator.approval import ConfirmationPolicy
-from orchestrator.mission import MissionPolicy, MissionStatus
-from orchestrator.planning.decision import AskUser, CallTool
+from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
+from orchestrator.confirmation.policy import ConfirmationPolicy
+from orchestrator.messages.mission import MissionPolicy, MissionStatus
+from orchestrator.planning.models import AskUser, CallTool
 from orchestrator.testing import FakeWorld, fake_leg
 from workflows import ALL_WORKFLOWS
 

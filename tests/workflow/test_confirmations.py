@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from temporalio.exceptions import ApplicationError
 
-from orchestrator import contracts
-from orchestrator.confirm import Approve, ConfirmationCard
-from orchestrator.mission import MissionPolicy, MissionStatus
-from orchestrator.outcome import ToolOutcome
-from orchestrator.planning.decision import CallTool, Finish, GiveUp, StepContext
+from orchestrator.confirmation.models import Approve, ConfirmationCard
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionPolicy, MissionStatus
+from orchestrator.planning.models import CallTool, Finish, GiveUp, StepContext
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ async def test_a_decision_on_an_unknown_card_is_refused(stage: Stage, world: Fak
 
 async def test_a_second_decision_is_refused(stage: Stage, world: FakeWorld) -> None:
     """The call is under way, or made: neither a yes nor a no changes that."""
-    call = world.hold(contracts.INVOKE_TOOL, "buy_ticket")
+    call = world.hold(names.INVOKE_TOOL, "buy_ticket")
     mission, card = await at_the_card(stage, world)
     await mission.approve(card)
 
@@ -246,7 +246,7 @@ async def test_an_amendment_that_an_approval_overtakes_is_refused(
 ) -> None:
     """While it was being checked somebody approved the card: what they read is what is called."""
     mission, card = await at_the_card(stage, world)
-    check = world.hold(contracts.PREPARE_CALL, "buy_ticket")
+    check = world.hold(names.PREPARE_CALL, "buy_ticket")
     amending = asyncio.create_task(mission.refusal(mission.amend(card, seat="14C")))
 
     async with check:
@@ -302,7 +302,7 @@ async def test_an_approved_call_that_is_tried_again_keeps_its_grant(
     """The same call goes out with the same id and the same grant, not a new one."""
     world.answer(
         "buy_ticket",
-        ApplicationError("HTTP 503", type=contracts.PROVIDER_BUSY),
+        ApplicationError("HTTP 503", type=names.PROVIDER_BUSY),
         ToolOutcome(kind="succeeded", body={"ticket_id": "T-1"}),
     )
     mission, card = await at_the_card(stage, world)

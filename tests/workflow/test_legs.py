@@ -9,10 +9,9 @@ from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
-from orchestrator import contracts
-from orchestrator.mission import LegStatus, MissionPolicy, MissionStatus
-from orchestrator.outcome import ToolOutcome
-from orchestrator.planning.decision import (
+from orchestrator.messages import names
+from orchestrator.messages.mission import LegStatus, MissionPolicy, MissionStatus
+from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
     DiscoverTools,
@@ -20,7 +19,8 @@ from orchestrator.planning.decision import (
     GiveUp,
     StepContext,
 )
-from orchestrator.saga import Obligation
+from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ async def test_legs_whose_dependencies_are_met_run_side_by_side(
     world.plan(fake_leg("flight"), fake_leg("hotel"), fake_leg("car", after=("flight", "hotel")))
     world.decide("flight", CallTool(tool="book_flight"))
     world.decide("hotel", CallTool(tool="book_hotel"))
-    flight = world.hold(contracts.INVOKE_TOOL, "book_flight")
-    hotel = world.hold(contracts.INVOKE_TOOL, "book_hotel")
+    flight = world.hold(names.INVOKE_TOOL, "book_flight")
+    hotel = world.hold(names.INVOKE_TOOL, "book_hotel")
 
     mission = await stage.start()
     async with flight, hotel:
@@ -195,7 +195,7 @@ async def test_a_mission_past_its_deadline_is_lost_and_undone(
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
     assert world.sent("buy_ticket") == []
     assert result.started_at is not None
-    assert world.attempts(contracts.UNDO_OBLIGATION)[0].at - result.started_at >= timedelta(hours=1)
+    assert world.attempts(names.UNDO_OBLIGATION)[0].at - result.started_at >= timedelta(hours=1)
 
 
 async def test_a_side_effect_is_in_the_ledger_before_it_is_sent(
@@ -205,7 +205,7 @@ async def test_a_side_effect_is_in_the_ledger_before_it_is_sent(
     seen: list[Obligation] = []
     world.plan(fake_leg("flight"))
     world.decide("flight", CallTool(tool="book_flight", arguments={"to": "LIS"}))
-    call = world.hold(contracts.INVOKE_TOOL, "book_flight")
+    call = world.hold(names.INVOKE_TOOL, "book_flight")
 
     mission = await stage.start()
     async with call:
@@ -242,7 +242,7 @@ async def test_a_goal_that_cannot_be_split_fails_the_mission(
     stage: Stage, world: FakeWorld
 ) -> None:
     """No leg was started, so nothing is collected and nothing is undone."""
-    split = world.hold(contracts.SPLIT_GOAL)
+    split = world.hold(names.SPLIT_GOAL)
     world.plan(fake_leg("flight"))
 
     mission = await stage.start()

@@ -14,12 +14,23 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from orchestrator import contracts
-from orchestrator.confirm import Amend, ConfirmationCard, DecisionEnvelope, DecisionReceipt
-from orchestrator.contracts import AnswerInput, LegWaiting, MissionInput
-from orchestrator.mission import MissionPolicy, MissionRequest, MissionResult, MissionStatus
-from orchestrator.planning.decision import CallTool
-from orchestrator.record import JsonObject
+from orchestrator.confirmation.models import (
+    Amend,
+    ConfirmationCard,
+    DecisionEnvelope,
+    DecisionReceipt,
+)
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.leg import AnswerInput, LegWaiting
+from orchestrator.messages.mission import (
+    MissionInput,
+    MissionPolicy,
+    MissionRequest,
+    MissionResult,
+    MissionStatus,
+)
+from orchestrator.planning.models import CallTool
 from orchestrator.testing import FakeWorld, MemoryPii, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
 
@@ -38,14 +49,14 @@ class Flight:
         self, handle: WorkflowHandle[Any, MissionResult], env: WorkflowEnvironment
     ) -> None:
         self.handle = handle
-        self.leg = env.client.get_workflow_handle(contracts.leg_workflow_id(handle.id, "flight"))
+        self.leg = env.client.get_workflow_handle(names.leg_workflow_id(handle.id, "flight"))
 
     async def waits_for(self, what: Callable[[LegWaiting], Any]) -> Any:
         """What the leg waits for, once it does."""
         async with asyncio.timeout(20):
             while True:
                 try:
-                    waiting = await self.leg.query(contracts.WAITING_QUERY, result_type=LegWaiting)
+                    waiting = await self.leg.query(names.WAITING_QUERY, result_type=LegWaiting)
                     if (found := what(waiting)) is not None:
                         return found
                 except RPCError as error:
@@ -58,14 +69,14 @@ class Flight:
 
     async def answer(self, question_id: str, **values: Any) -> None:
         await self.leg.execute_update(
-            contracts.ANSWER_UPDATE, AnswerInput(question_id=question_id, values=values)
+            names.ANSWER_UPDATE, AnswerInput(question_id=question_id, values=values)
         )
 
     async def end(self) -> MissionResult:
         with contextlib.suppress(WorkflowFailureError):
             await self.handle.result()
         result: MissionResult = await self.handle.query(
-            contracts.RESULT_QUERY, result_type=MissionResult
+            names.RESULT_QUERY, result_type=MissionResult
         )
         return result
 
@@ -113,7 +124,7 @@ async def start(
             goal="fly", inputs={}, mission_id=queue, policy=MissionPolicy(**policy)
         )
         handle = await workflow_env.client.start_workflow(
-            contracts.MISSION_WORKFLOW,
+            names.MISSION_WORKFLOW,
             MissionInput(request=mission),
             id=queue,
             task_queue=queue,
@@ -218,12 +229,12 @@ async def test_a_vault_that_holds_it_changes_nothing(start: Start, vault: Memory
     await flight.end()
 
     assert await flight.activities() == [
-        contracts.SELECT_TOOLS,
-        contracts.PLAN_STEP,
-        contracts.PREPARE_CALL,
-        contracts.INVOKE_TOOL,
-        contracts.SELECT_TOOLS,
-        contracts.PLAN_STEP,
+        names.SELECT_TOOLS,
+        names.PLAN_STEP,
+        names.PREPARE_CALL,
+        names.INVOKE_TOOL,
+        names.SELECT_TOOLS,
+        names.PLAN_STEP,
     ]
 
 
@@ -241,7 +252,7 @@ async def test_no_card_is_shown_for_a_call_that_could_not_be_made(
 
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await flight.leg.execute_update(
-            contracts.DECIDE_UPDATE,
+            names.DECIDE_UPDATE,
             DecisionEnvelope(
                 decision=Amend(
                     confirmation_id=card.confirmation_id,

@@ -8,17 +8,17 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
-from orchestrator import contracts
-from orchestrator.mission import MissionStatus
-from orchestrator.outcome import ToolOutcome
-from orchestrator.planning.decision import CallTool, GiveUp, StepContext, StepDecision
-from orchestrator.saga import ObligationState
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.planning.models import CallTool, GiveUp, StepContext, StepDecision
+from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool, states_of
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage
 
-BUSY = ApplicationError("HTTP 503", type=contracts.PROVIDER_BUSY)
+BUSY = ApplicationError("HTTP 503", type=names.PROVIDER_BUSY)
 TOOLS = (
     fake_tool(
         "book_flight", undo="cancel_flight", undo_with={"reference": "$response.body#/reference"}
@@ -130,7 +130,7 @@ async def test_a_crash_while_a_cancel_is_on_its_way_loses_nothing(
 ) -> None:
     """It was written ahead: the rollback repeats that very call, and not one with another key."""
     book_and_cancel(world)
-    call = world.hold(contracts.INVOKE_TOOL, "cancel_flight")  # and never released: it is lost
+    call = world.hold(names.INVOKE_TOOL, "cancel_flight")  # and never released: it is lost
 
     mission = await stage.start()
     await call.reached()

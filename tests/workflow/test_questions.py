@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from orchestrator.mission import MissionPolicy, MissionStatus, Question
-from orchestrator.planning.decision import AskUser, CallTool
+from orchestrator.messages.mission import MissionPolicy, MissionStatus, Question
+from orchestrator.planning.models import AskUser, CallTool
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
-from orchestrator import contracts
-from orchestrator.mission import LegStatus, MissionResult, MissionStatus
-from orchestrator.outcome import ToolOutcome
-from orchestrator.planning.decision import CallTool, GiveUp
-from orchestrator.saga import ObligationState, Resolution, UndoOutcome
+from orchestrator.messages import names
+from orchestrator.messages.mission import LegStatus, MissionResult, MissionStatus
+from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.saga.ledger import ObligationState, Resolution, UndoOutcome
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
 TOO_LATE = UndoOutcome(state="parked", note="too late to cancel")
-BUSY = ApplicationError("HTTP 503", type=contracts.PROVIDER_BUSY)
+BUSY = ApplicationError("HTTP 503", type=names.PROVIDER_BUSY)
 
 
 def lose_after(world: FakeWorld, *tools: str) -> None:
@@ -52,7 +52,7 @@ async def test_a_lost_leg_stops_its_siblings(stage: Stage, world: FakeWorld) -> 
     world.plan(fake_leg("ticket"), fake_leg("visa"))
     world.decide("ticket", CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
     world.decide("visa", GiveUp(reason="no visa"))
-    lost = world.hold(contracts.PLAN_STEP, "visa")
+    lost = world.hold(names.PLAN_STEP, "visa")
 
     mission = await stage.start()
     await mission.card("ticket")
@@ -74,8 +74,8 @@ async def test_everything_is_undone_in_reverse_order_of_commitment_across_legs(
     world.decide("flight", CallTool(tool="book_flight"))
     world.decide("hotel", CallTool(tool="book_hotel"), CallTool(tool="book_car"))
     world.decide("visa", GiveUp(reason="no visa"))
-    flight = world.hold(contracts.INVOKE_TOOL, "book_flight")
-    car = world.hold(contracts.INVOKE_TOOL, "book_car")
+    flight = world.hold(names.INVOKE_TOOL, "book_flight")
+    car = world.hold(names.INVOKE_TOOL, "book_car")
 
     mission = await stage.start()
     await flight.reached()
@@ -89,7 +89,7 @@ async def test_everything_is_undone_in_reverse_order_of_commitment_across_legs(
     car.release()
     result = await mission.end()
 
-    assert world.subjects(contracts.UNDO_OBLIGATION) == ["book_car", "book_flight", "book_hotel"]
+    assert world.subjects(names.UNDO_OBLIGATION) == ["book_car", "book_flight", "book_hotel"]
     assert result.status is MissionStatus.ROLLED_BACK
     assert set(states_of(result.ledger).values()) == {"cancelled"}
     assert result.receipts == ()
@@ -105,7 +105,7 @@ async def test_the_failure_carries_the_result_that_the_query_gives(
     failure = await mission.failure()
 
     assert isinstance(failure, ApplicationError)
-    assert failure.type == contracts.MISSION_FAILED
+    assert failure.type == names.MISSION_FAILED
     assert failure.message == "no visa"
     assert MissionResult.model_validate(failure.details[0]) == await mission.snapshot()
 
@@ -157,13 +157,13 @@ async def test_an_unknown_outcome_is_undone_only_when_the_call_can_no_longer_arr
     never_answer(world)
 
     result = await (await stage.start()).end()
-    tried = world.attempts(contracts.UNDO_OBLIGATION)
+    tried = world.attempts(names.UNDO_OBLIGATION)
     obligation = world.undone()[0]
 
     assert [call.subject for call in tried] == ["book_flight"]
     assert obligation.state is ObligationState.INTENDED
     assert obligation.deadline == world.sent("book_flight")[0].deadline
-    assert tried[0].at >= obligation.deadline > world.attempts(contracts.INVOKE_TOOL)[-1].at
+    assert tried[0].at >= obligation.deadline > world.attempts(names.INVOKE_TOOL)[-1].at
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
 
 
@@ -309,8 +309,8 @@ async def test_the_first_error_is_never_hidden_by_a_later_one(
     world.decide("visa", GiveUp(reason="no visa"))
     world.answer("book_flight", BUSY)
     world.undo("book_flight", TOO_LATE)
-    call = world.hold(contracts.INVOKE_TOOL, "book_flight")
-    lost = world.hold(contracts.PLAN_STEP, "visa")
+    call = world.hold(names.INVOKE_TOOL, "book_flight")
+    lost = world.hold(names.PLAN_STEP, "visa")
 
     mission = await stage.start()
     await call.reached()
@@ -339,7 +339,7 @@ async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeW
     """A stray click must not leave bookings behind: what is parked stays with its operator."""
     lose_after(world, "book_flight", "book_hotel")
     world.undo("book_flight", TOO_LATE)
-    undo = world.hold(contracts.UNDO_OBLIGATION, "book_hotel")
+    undo = world.hold(names.UNDO_OBLIGATION, "book_hotel")
 
     mission = await stage.start()
     async with undo:
@@ -356,8 +356,8 @@ async def test_a_rollback_that_somebody_else_started_reports_to_the_mission(
 ) -> None:
     """The mission that meets it goes on to its end with the other's report."""
     lose_after(world, "book_flight")
-    lost = world.hold(contracts.PLAN_STEP, "visa")
-    undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
+    lost = world.hold(names.PLAN_STEP, "visa")
+    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
 
     mission = await stage.start()
     async with lost:

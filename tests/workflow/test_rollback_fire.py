@@ -17,19 +17,19 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Replayer
 
 from activities.boundary import heartbeats
-from orchestrator import contracts
-from orchestrator.adapters.rollbacks import start_rollback
-from orchestrator.mission import MissionStatus
-from orchestrator.patience import PUT_OFF, UndoFailure
-from orchestrator.planning.decision import CallTool, GiveUp
-from orchestrator.saga import Obligation, UndoOutcome
+from orchestrator.adapters.temporal.rollbacks import start_rollback
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.saga.ledger import Obligation, UndoOutcome
+from orchestrator.saga.retry_policy import PUT_OFF, UndoFailure
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from workflows import ALL_WORKFLOWS
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
 
-DOWN = ApplicationError("HTTP 500", type=contracts.PROVIDER_BUSY)
+DOWN = ApplicationError("HTTP 500", type=names.PROVIDER_BUSY)
 TOO_LATE = UndoOutcome(state="parked", note="too late to cancel")
 DONE = UndoOutcome(state="cancelled")
 
@@ -37,7 +37,7 @@ DONE = UndoOutcome(state="cancelled")
 def asked_to_wait(seconds: float) -> ApplicationError:
     """A 429 with Retry-After."""
     failure = UndoFailure(reason="HTTP 429", counts=False, arrived=False, retry_after_s=seconds)
-    return ApplicationError("HTTP 429", failure, type=contracts.PROVIDER_BUSY)
+    return ApplicationError("HTTP 429", failure, type=names.PROVIDER_BUSY)
 
 
 # Where something is parked, no test waits for the end of its mission: the server would skip all the
@@ -65,7 +65,7 @@ def lost(reached: asyncio.Event) -> Callable[[Obligation], Awaitable[UndoOutcome
 
 def tried_at(world: FakeWorld) -> list[datetime]:
     """When each attempt to undo something began, by the server's clock."""
-    return [call.at for call in world.attempts(contracts.UNDO_OBLIGATION)]
+    return [call.at for call in world.attempts(names.UNDO_OBLIGATION)]
 
 
 async def stop(mission: Mission) -> None:
@@ -209,7 +209,7 @@ async def test_a_second_request_joins_the_rollback_that_runs(
     """And one that comes after its end repeats nothing."""
     world.plan(fake_leg("flight"))
     world.decide("flight", CallTool(tool="book_flight"))
-    undo = world.hold(contracts.UNDO_OBLIGATION, "book_flight")
+    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
     mission = await stage.start()
     await mission.end()
 

@@ -8,10 +8,10 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
-from orchestrator import contracts
-from orchestrator.contracts import RecoverInput, Recovery, SweepInput, SweepReport
-from orchestrator.planning.decision import CallTool, GiveUp
-from orchestrator.saga import UndoOutcome
+from orchestrator.messages import names
+from orchestrator.messages.rollback import RecoverInput, Recovery, SweepInput, SweepReport
+from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.saga.ledger import UndoOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from workflows import ALL_WORKFLOWS
 
@@ -23,7 +23,7 @@ async def sweep(stage: Stage, *, task_queue: str | None = None) -> SweepReport:
     """One sweep, to its end; no time is skipped meanwhile, in which open cards would expire."""
     with stage.env.auto_time_skipping_disabled():
         report: SweepReport = await stage.env.client.execute_workflow(
-            contracts.SWEEP_WORKFLOW,
+            names.SWEEP_WORKFLOW,
             SweepInput(),
             id=f"sweep-{stage.task_queue}",
             task_queue=task_queue or stage.task_queue,
@@ -100,10 +100,10 @@ async def test_a_long_sweep_goes_on_in_a_new_run(stage: Stage, world: FakeWorld)
     world.strand(*[(f"gone-{page}",) for page in range(23)])
 
     report = await sweep(stage)
-    runs = len({call.at for call in world.attempts(contracts.FIND_STRANDED)})
+    runs = len({call.at for call in world.attempts(names.FIND_STRANDED)})
 
     assert report.looked_at == 23
-    assert len(world.attempts(contracts.FIND_STRANDED)) == 23
+    assert len(world.attempts(names.FIND_STRANDED)) == 23
     assert runs > 1
     history = await stage.env.client.get_workflow_handle(
         f"sweep-{stage.task_queue}"
@@ -116,7 +116,7 @@ async def test_a_mission_that_cannot_be_examined_is_looked_up_again(
 ) -> None:
     """The others are recovered, and the next sweep begins no later than this one did."""
 
-    @activity.defn(name=contracts.RECOVER_MISSION)
+    @activity.defn(name=names.RECOVER_MISSION)
     async def recover(wanted: RecoverInput) -> Recovery:
         if wanted.mission_id == "broken":
             raise ApplicationError("no worker knows it")

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.record import Record
+from orchestrator.core.record import Record
 
 Severity = Literal["error", "warning", "note"]
 

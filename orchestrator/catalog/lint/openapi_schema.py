@@ -9,8 +9,8 @@ from jsonschema_rs import ValidationError, ValidationErrorKind
 from openapi_spec_validator.schemas import schema_v30, schema_v31
 from pydantic import JsonValue
 
-from orchestrator.catalog.pointer import format_pointer
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import format_pointer
 
 _MASK = "this value"
 """Stands for values in messages: some are as long as the document."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.catalog.compensation import read_compensation
 from orchestrator.catalog.compile import compile_operation
-from orchestrator.catalog.lint.values import Breach, operation_breaches, without
-from orchestrator.catalog.node import Node
+from orchestrator.catalog.lint.keyword_values import Breach, operation_breaches, without
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Compensation, Tool
-from orchestrator.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.json_schema.node import Node
 
 
 @dataclass(frozen=True)

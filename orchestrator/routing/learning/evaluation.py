@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import Field, JsonValue, ValidationError
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import DocumentUnreadable, UsageError
-from orchestrator.record import Record
+from orchestrator.core.errors import DocumentUnreadable, UsageError
+from orchestrator.core.record import Record
 from orchestrator.routing.learning.trace import RouteRecord, record_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from orchestrator.intent import Action, IntentFrame, SlotKind
-from orchestrator.record import Record
+from orchestrator.core.record import Record
+from orchestrator.language.intent import Action, IntentFrame, SlotKind
+from orchestrator.language.words import is_verb
 from orchestrator.routing.selection import Band, Selection
-from orchestrator.routing.text.words import is_verb
 
 SHADOW_WIDTHS: Mapping[str, int] = {"fixed_1": 1, "fixed_3": 3, "fixed_5": 5, "fixed_10": 10}
 

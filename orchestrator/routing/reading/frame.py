@@ -5,11 +5,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.intent import Action, IntentFrame, Slot
-from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.text.clauses import without_lead
-from orchestrator.routing.text.idioms import Idiom, idioms_in
-from orchestrator.routing.text.words import (
+from orchestrator.language.clauses import without_lead
+from orchestrator.language.idioms import Idiom, idioms_in
+from orchestrator.language.intent import Action, IntentFrame, Slot
+from orchestrator.language.words import (
     NOUN_LIKE_VERBS,
     QUESTION_WORDS,
     SIDE_EFFECT_ACTIONS,
@@ -24,7 +23,8 @@ from orchestrator.routing.text.words import (
     stem,
     tokens,
 )
-from orchestrator.routing.tools.vocabulary import CatalogVocabulary
+from orchestrator.routing.cards.vocabulary import CatalogVocabulary
+from orchestrator.routing.selection import RouteContext
 
 _NEGATED: Final = re.compile(
     r"\b(?:don['\u2019]?t|do\s+not|does\s+not|never|not(?:\s+yet)?|without|no\s+need\s+to"

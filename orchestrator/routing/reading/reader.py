@@ -6,15 +6,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from orchestrator.intent import Action, Slot
+from orchestrator.language.clauses import clause_spans, without_lead
+from orchestrator.language.intent import Action, Slot
+from orchestrator.language.slots import read_slots
+from orchestrator.language.words import STOP_WORDS, is_verb, name_stems, stem, tokens
+from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.reading.frame import ClauseReading, read_clause
 from orchestrator.routing.reading.reference import resolve
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.text.clauses import clause_spans, without_lead
-from orchestrator.routing.text.slots import read_slots
-from orchestrator.routing.text.words import STOP_WORDS, is_verb, name_stems, stem, tokens
-from orchestrator.routing.tools.cards import CapabilityCard
-from orchestrator.routing.tools.vocabulary import CatalogVocabulary
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".
 _ORDER: Final = re.compile(

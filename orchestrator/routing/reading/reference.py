@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from orchestrator.intent import Action, Slot
+from orchestrator.language.clauses import split_clauses
+from orchestrator.language.intent import Action, Slot
+from orchestrator.language.words import QUESTION_WORDS, content_stems, name_stems, stem, tokens
+from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.reading.frame import ClauseReading, read_clause
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.text.clauses import split_clauses
-from orchestrator.routing.text.words import QUESTION_WORDS, content_stems, name_stems, stem, tokens
-from orchestrator.routing.tools.cards import CapabilityCard
 
 _ORDINAL = (
     r"first|second|third|fourth|fifth|last|next|other|same|cheapest|best|latest|top|former|latter"

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from orchestrator.catalog.tool import Effect
-from orchestrator.intent import Action
+from orchestrator.language.intent import Action
+from orchestrator.language.words import SIDE_EFFECT_ACTIONS
+from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.reading.frame import ClauseReading
-from orchestrator.routing.text.words import SIDE_EFFECT_ACTIONS
-from orchestrator.routing.tools.cards import CapabilityCard
 
 _READING = frozenset({Action.READ, Action.SEARCH})
 

@@ -8,13 +8,13 @@ from typing import Final, Protocol, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from orchestrator.intent import Action, Slot, SlotKind
+from orchestrator.language.intent import Action, Slot, SlotKind
+from orchestrator.language.words import stem
+from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.cards.fit import UNTYPED, share_filled
 from orchestrator.routing.indexes.terms import Floats, TermIndex
 from orchestrator.routing.reading.frame import ClauseReading
 from orchestrator.routing.scoring.agreement import Purpose, purpose_of
-from orchestrator.routing.text.words import stem
-from orchestrator.routing.tools.cards import CapabilityCard
-from orchestrator.routing.tools.fit import UNTYPED, share_filled
 
 Rows = NDArray[np.intp]
 _SHARES_KEPT = 1 << 5

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.errors import EmbedderUnavailable
+from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.routing.indexes.terms import Floats
 
 Vectors = NDArray[np.float32]

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.indexes.spelling import Spelling
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.scoring.columns import Rows
-from orchestrator.routing.tools.cards import CapabilityCard
 
 FEATURES: Final = ("coverage", "held", "near", "order", "spelling")
 _REACH = 3

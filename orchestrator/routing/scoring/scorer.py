@@ -6,22 +6,22 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from orchestrator.intent import Slot
+from orchestrator.language.identifiers import marks_of
+from orchestrator.language.intent import Slot
+from orchestrator.language.words import SIDE_EFFECT_ACTIONS, name_stems, stem
+from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.cards.fit import UNTYPED
+from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reading.frame import ClauseReading
 from orchestrator.routing.scoring.agreement import action_agreement, effect_agreement
 from orchestrator.routing.scoring.columns import CardColumns, Rows
 from orchestrator.routing.scoring.embedding import closeness
-from orchestrator.routing.scoring.evidence import FIELDS, Evidence, EvidenceIndex
 from orchestrator.routing.scoring.passages import FEATURES as PASSAGE_FEATURES
 from orchestrator.routing.scoring.passages import Passages, Sought
+from orchestrator.routing.scoring.word_evidence import FIELDS, Evidence, EvidenceIndex
 from orchestrator.routing.selection import RouteContext
-from orchestrator.routing.text.identifiers import marks_of
-from orchestrator.routing.text.words import SIDE_EFFECT_ACTIONS, name_stems, stem
-from orchestrator.routing.tools.cards import CapabilityCard
-from orchestrator.routing.tools.fit import UNTYPED
-from orchestrator.routing.tools.vocabulary import CatalogVocabulary
 
 FEATURES: Final = (
     *FIELDS,

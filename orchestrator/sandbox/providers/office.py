@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from orchestrator.sandbox.calls import timestamp
-from orchestrator.sandbox.money import money, total
+from orchestrator.sandbox.amounts import money, total
+from orchestrator.sandbox.incoming import timestamp
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.problems import Problem
 

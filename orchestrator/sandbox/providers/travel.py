@@ -6,7 +6,7 @@ from datetime import date
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.money import Money, money
+from orchestrator.sandbox.amounts import Money, money
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.problems import Problem
 

@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import TransportFailed
-from orchestrator.outcome import ToolOutcome
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import TransportFailed
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryPii, MemorySecrets
 
 

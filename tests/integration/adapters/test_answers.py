@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
-from orchestrator.budget import Money
+from orchestrator.core.budget import Money
 
 BOOKING = {"offer_id": "o1", "traveler_id": "pii:traveler_id"}
 

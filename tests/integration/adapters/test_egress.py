@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from orchestrator.adapters.http import ToolClient
+from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import ArgumentsInvalid, EgressRefused, TransportFailed
-from orchestrator.outcome import ToolOutcome
+from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, TransportFailed
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryPii, MemorySecrets
 
 Start = Callable[[Callable[..., Awaitable[None]]], Awaitable[int]]

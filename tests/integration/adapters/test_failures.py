@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.errors import TransportFailed
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import TransportFailed
+from orchestrator.core.record import JsonObject
 
 if TYPE_CHECKING:
     from tests.integration.adapters.conftest import CallAt, Says

@@ -13,18 +13,18 @@ import pytest
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.adapters.http import ToolClient
-from orchestrator.adapters.oauth import ClientGrant, ClientKey, Tokens
+from orchestrator.adapters.http.oauth import ClientGrant, ClientKey, Tokens
+from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import SecretRef
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import (
+from orchestrator.core.errors import (
     ArgumentsInvalid,
     EgressRefused,
     SecretMissing,
     TokenRefused,
     TransportFailed,
 )
-from orchestrator.outcome import ToolOutcome
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryPii, MemorySecrets
 
 SECRETS = {"crm_oauth_client_id": "our:id", "crm_oauth_client_secret": "s3cret/long-enough"}

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from starlette.responses import JSONResponse, Response
 
 from orchestrator.adapters.telemetry import Telemetry
-from orchestrator.errors import ArgumentsInvalid, PiiMissing
+from orchestrator.core.errors import ArgumentsInvalid, PiiMissing
 from orchestrator.testing import MemoryPii
 
 BOOKING = {"offer_id": "o1", "traveler_id": "pii:traveler_id"}

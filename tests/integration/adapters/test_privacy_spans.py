@@ -19,14 +19,14 @@ from starlette.types import Receive, Scope, Send
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from activities.tools import ToolActivities
-from orchestrator.adapters.catalog_store import CatalogStore
-from orchestrator.adapters.http import ToolClient
+from activities.tool_activities import ToolActivities
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.telemetry import Telemetry
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client import MissionClient
-from orchestrator.mission import MissionRequest, MissionStatus
-from orchestrator.planning.decision import CallTool
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.planning.models import CallTool
 from orchestrator.settings import Settings
 from orchestrator.testing import (
     FakeWorld,

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, parse_qsl
 
 import pytest
 
-from orchestrator.errors import ArgumentsInvalid, EgressRefused, SecretMissing
+from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, SecretMissing
 from orchestrator.testing import MemorySecrets
 
 

@@ -9,15 +9,15 @@ from pydantic import JsonValue
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
-from activities.rollback import RollbackActivities
-from orchestrator.adapters.catalog_store import CatalogStore
-from orchestrator.adapters.http import ToolClient
+from activities.rollback_activities import RollbackActivities
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.contracts import UndoInput
-from orchestrator.outcome import ToolOutcome
-from orchestrator.record import JsonObject
-from orchestrator.saga import Obligation, UndoOutcome
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.rollback import UndoInput
+from orchestrator.saga.ledger import Obligation, UndoOutcome
+from orchestrator.saga.outcome import ToolOutcome
 
 
 def _operation(name: str, properties: list[str], **more: object) -> JsonObject:

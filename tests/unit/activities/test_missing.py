@@ -10,13 +10,13 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.tools import ToolActivities
-from orchestrator.adapters.catalog_store import CatalogStore
-from orchestrator.adapters.http import ToolClient
+from activities.tool_activities import ToolActivities
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.contracts import PreparedCall, PrepareInput, ToolCall
-from orchestrator.errors import TransportFailed
-from orchestrator.outcome import ToolOutcome
+from orchestrator.core.errors import TransportFailed
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets, fake_tool
 
 PERSONAL = fake_tool("book_flight", undo="cancel_flight", personal=["phone", "traveler_id"])

@@ -9,9 +9,9 @@ import pytest
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import SecretMissing, TransportFailed
-from orchestrator.outcome import ToolOutcome
-from orchestrator.saga import Obligation, ObligationState
+from orchestrator.core.errors import SecretMissing, TransportFailed
+from orchestrator.saga.ledger import Obligation, ObligationState
+from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import fake_obligation
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.secrets import EnvironmentSecrets, SecretRef, secret_for_scheme
-from orchestrator.errors import SecretMissing
+from orchestrator.core.errors import SecretMissing
 
 
 def test_a_secret_is_read_from_its_variable() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from orchestrator.catalog.catalog import Catalog, load_documents
 from orchestrator.catalog.lint import lint
-from orchestrator.errors import SpecError, UsageError
+from orchestrator.core.errors import SpecError, UsageError
 
 MEGABYTE = 2**20
 _CPU_S = 20

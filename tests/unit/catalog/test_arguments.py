@@ -6,8 +6,8 @@ import pytest
 
 from orchestrator.catalog.arguments import check_arguments, personal_fields
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import DocumentInvalid
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.record import JsonObject
 
 _SEARCH: dict[str, Any] = {
     "origin": {"type": "string", "minLength": 2},

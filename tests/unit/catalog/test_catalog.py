@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect
-from orchestrator.errors import (
-    DocumentInvalid,
-    DocumentUnreadable,
-    ToolNotFound,
-    UsageError,
-)
+from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, ToolNotFound, UsageError
 
 
 def reordered(value: Any, data: st.DataObject) -> Any:

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.catalog.compensation import is_own_reference
 from orchestrator.catalog.compile import compile_document
 from orchestrator.catalog.tool import Compensation
-from orchestrator.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid
 
 PREFIX = "x-orchet-compensation-"
 

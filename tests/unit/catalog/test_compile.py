@@ -8,7 +8,7 @@ import pytest
 from orchestrator.catalog.compile import compile_document
 from orchestrator.catalog.contract import DEFAULT_CARD
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid
 
 Make = Callable[..., dict[str, Any]]
 

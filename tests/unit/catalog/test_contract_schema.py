@@ -15,7 +15,7 @@ from openapi_schema_validator import OAS31Validator
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.source import read_contract_schema
-from orchestrator.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid
 
 ROOT = Path(__file__).parents[3]
 SCHEMA: Any = json.loads((ROOT / "specs/x-orchet.schema.json").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.routing.tools.cards import make_card
+from orchestrator.routing.cards.capability_card import make_card
 
 Make = Callable[..., dict[str, Any]]
 

@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.catalog.archive import pack, unpack
-from orchestrator.catalog.canonical import canonical_text
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.digest import content_digest
-from orchestrator.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.json_schema.canonical import canonical_text
 
 _ROOT = Path(__file__).parents[3]
 _LEAVES = (

@@ -13,7 +13,7 @@ from orchestrator.catalog.expressions import (
     response_headers_read,
 )
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
 
 TOOL = Tool(
     name="room_book",

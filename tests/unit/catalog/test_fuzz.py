@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
-from orchestrator.errors import DocumentInvalid
-from orchestrator.planning.answers import answer_fields
-from orchestrator.planning.parameters import tool_parameters
-from orchestrator.routing.tools.cards import make_card
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.planning.rules.answers import answer_fields
+from orchestrator.planning.rules.parameters import tool_parameters
+from orchestrator.routing.cards.capability_card import make_card
 
 _KEYWORDS = (
     "$ref allOf anyOf oneOf not if type properties required items enum const additionalProperties "

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import DocumentUnreadable, UsageError
+from orchestrator.core.errors import DocumentUnreadable, UsageError
 
 _HERE = Path(__file__).parent
 _ROOT = Path(__file__).parents[3]

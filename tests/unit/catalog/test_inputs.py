@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.catalog.compile import compile_document
 from orchestrator.catalog.tool import InputBinding, Tool
-from orchestrator.errors import DocumentInvalid
+from orchestrator.core.errors import DocumentInvalid
 
 Make = Callable[..., dict[str, Any]]
 

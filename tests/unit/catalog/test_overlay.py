@@ -15,8 +15,8 @@ from orchestrator.catalog.overlay import (
     parse_overlay,
 )
 from orchestrator.catalog.source import read_sources
-from orchestrator.errors import DocumentInvalid, OverlayWarning
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import DocumentInvalid, OverlayWarning
+from orchestrator.core.record import JsonObject
 
 DOCUMENT: JsonObject = {
     "openapi": "3.1.0",

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.catalog.source import read_object, read_sources
 from orchestrator.catalog.yaml12 import load_yaml
-from orchestrator.errors import DocumentInvalid, DocumentUnreadable
+from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.chaos.invariants import Account, HeldEffect, judge
 from orchestrator.chaos.report import FaultCount, Percentiles, compile_report
-from orchestrator.saga import Ledger, ObligationState
+from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
 
 CALL = "m.1-shop.2"

@@ -5,8 +5,8 @@ import pytest
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.chaos.pairs_cases import Case, faults_of
 from orchestrator.chaos.pairs_verdict import Trial, flaws_of_contract, flaws_of_trial
-from orchestrator.mission import MissionResult, MissionStatus
-from orchestrator.saga import Ledger, ObligationState
+from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation, fake_tool
 
 BLIND = Compensation(cancel=ToolCallTemplate(tool="drop", arguments={"id": "$response.body#/id"}))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from orchestrator.chaos.faults import ALL, MACHINES, Fault, format_faults, parse_faults
+from orchestrator.chaos.fault_names import ALL, MACHINES, Fault, format_faults, parse_faults
 from orchestrator.chaos.plan import MissionScript, schedule_strikes, write_script
-from orchestrator.errors import UsageError
+from orchestrator.core.errors import UsageError
 
 GOALS = ("book a trip", "reserve a table")
 

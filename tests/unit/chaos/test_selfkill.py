@@ -9,7 +9,7 @@ from pathlib import Path
 _LIVES = """
     import os, sys
     from pathlib import Path
-    from orchestrator.chaos.nursery import Nursery
+    from orchestrator.chaos.process_pool import Nursery
     from orchestrator.chaos.points import KillPoint
     from orchestrator.chaos.selfkill import KillPoints
 
@@ -59,7 +59,7 @@ def test_a_worker_dies_once_at_its_point_and_is_replaced(tmp_path: Path) -> None
 def test_a_nursery_that_is_asked_to_stop_has_no_more_children() -> None:
     """SIGTERM reaches the child, and nobody takes its place."""
     code = (
-        "import os, time; from orchestrator.chaos.nursery import Nursery\n"
+        "import os, time; from orchestrator.chaos.process_pool import Nursery\n"
         "def serve(name): os.write(1, b'born\\n'); time.sleep(60)\n"
         "Nursery(serve).run(['queue'], started=lambda: None)\n"
     )

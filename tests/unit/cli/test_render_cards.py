@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from orchestrator.cards.content import CardLine, Moment, Reservation
 from orchestrator.cli import render
-from orchestrator.confirm import ConfirmationCard
+from orchestrator.confirmation.card_content import CardLine, Moment, Reservation
+from orchestrator.confirmation.models import ConfirmationCard
 
 CARD = ConfirmationCard(
     confirmation_id="m.1-dinner.2-2",

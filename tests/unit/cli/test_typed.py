@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.cli.typed import read_inputs
-from orchestrator.errors import UsageError
+from orchestrator.core.errors import UsageError
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

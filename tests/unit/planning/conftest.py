@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from orchestrator.budget import Money
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.discovery import DiscoveryIndex
 from orchestrator.catalog.tool import Tool
-from orchestrator.planning.answers import read_price
-from orchestrator.planning.chaining import ChainingPlanner
-from orchestrator.planning.decision import (
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
     CallTool,
@@ -28,10 +26,12 @@ from orchestrator.planning.decision import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.parameters import resolve
 from orchestrator.planning.planner import check_decision, check_plan
-from orchestrator.planning.reading import route_context
-from orchestrator.record import JsonObject
+from orchestrator.planning.rules.answers import read_price
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.rules.parameters import resolve
+from orchestrator.planning.rules.reading import route_context
+from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 
 SPECS = Path(__file__).parents[3] / "specs"

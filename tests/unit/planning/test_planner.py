@@ -6,9 +6,8 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.errors import DecisionInvalid, PlanInvalid, ToolNotFound
-from orchestrator.planning.chaining import ChainingPlanner
-from orchestrator.planning.decision import (
+from orchestrator.core.errors import DecisionInvalid, PlanInvalid, ToolNotFound
+from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
     CallTool,
@@ -21,6 +20,7 @@ from orchestrator.planning.decision import (
     StepDecision,
 )
 from orchestrator.planning.planner import Planner, check_decision, check_plan
+from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.testing import fake_selection
 

@@ -1,7 +1,6 @@
 """The catalog of the shipped documents with its router, and tools made by hand."""
 
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,6 @@ def shipped() -> Catalog:
 def router(shipped: Catalog) -> Router:
     """A router over specs/ with the default profile."""
     return Router(shipped)
-
-
-@pytest.fixture
-def now() -> datetime:
-    """A Saturday evening."""
-    return datetime(2026, 11, 21, 21)
 
 
 @pytest.fixture

@@ -8,18 +8,18 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing import router as module
-from orchestrator.routing.choosing import scored_request
+from orchestrator.routing.cards.prerequisites import Producers
+from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.reading import frame, reader
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring import scorer as scoring
 from orchestrator.routing.scoring.columns import CardColumns
-from orchestrator.routing.scoring.evidence import EvidenceIndex
 from orchestrator.routing.scoring.passages import Passages
 from orchestrator.routing.scoring.scorer import Scorer
+from orchestrator.routing.scoring.word_evidence import EvidenceIndex
 from orchestrator.routing.selection import Selection
-from orchestrator.routing.tools.prerequisites import Producers
-from orchestrator.routing.tools.vocabulary import CatalogVocabulary
+from orchestrator.routing.width import scored_request
 
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (

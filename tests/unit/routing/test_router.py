@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.intent import Action
+from orchestrator.language.intent import Action
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 

@@ -9,7 +9,7 @@ import yaml
 
 from orchestrator.sandbox import DocumentError, load_documents
 from orchestrator.sandbox.documents import read_document
-from orchestrator.sandbox.operations import Kind
+from orchestrator.sandbox.served_operations import Kind
 
 
 def test_folder_and_file_are_read_by_stem(shop: dict[str, Any], tmp_path: Path) -> None:

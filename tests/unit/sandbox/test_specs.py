@@ -16,9 +16,9 @@ from openapi_core.testing import MockResponse
 
 from orchestrator.sandbox import Ledger, load_documents
 from orchestrator.sandbox.documents import Document, read_document
-from orchestrator.sandbox.operations import Kind, Operation
+from orchestrator.sandbox.request_validation import IncomingRequest
+from orchestrator.sandbox.served_operations import Kind, Operation
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
-from orchestrator.sandbox.validation import IncomingRequest
 
 SPECS = Path(__file__).parents[3] / "specs"
 RAW = load_documents([SPECS])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.sandbox.schemas import SchemaBook
+from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

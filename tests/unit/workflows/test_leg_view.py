@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
-from orchestrator.budget import Money, Spend
-from orchestrator.contracts import CatalogPin, LegInput, LegState, LegWaiting
-from orchestrator.mission import Question
-from orchestrator.planning.decision import Observation
-from orchestrator.saga import Ledger
+from orchestrator.core.budget import Money, Spend
+from orchestrator.messages.leg import LegInput, LegState, LegWaiting
+from orchestrator.messages.mission import CatalogPin, Question
+from orchestrator.planning.models import Observation
+from orchestrator.saga.ledger import Ledger
 from orchestrator.testing import fake_leg, fake_obligation
 from workflows.leg_view import details, leg_result, step_context
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
 
 TEXT: JsonObject = {"type": "string"}
 SOMETHING: JsonObject = {"type": "object", "required": ["ok"]}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.record import JsonObject
+from orchestrator.core.record import JsonObject
 
 if TYPE_CHECKING:
     from tests.integration.adapters.conftest import CallAt, Caller, Provider, Says

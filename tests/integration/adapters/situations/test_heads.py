@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.responses import RedirectResponse, Response
 
-from orchestrator.errors import TransportFailed
+from orchestrator.core.errors import TransportFailed
 
 if TYPE_CHECKING:
     from tests.integration.adapters.conftest import CallAt, Caller, Provider, Says

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.errors import ArgumentsInvalid
-from orchestrator.record import JsonObject
+from orchestrator.core.errors import ArgumentsInvalid
+from orchestrator.core.record import JsonObject
 
 if TYPE_CHECKING:
     from tests.integration.adapters.conftest import Caller, Provider

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.errors import TransportFailed
+from orchestrator.core.errors import TransportFailed
 
 if TYPE_CHECKING:
     from tests.integration.adapters.conftest import CallAt, Says

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import DocumentUnreadable, UsageError
+from orchestrator.core.errors import DocumentUnreadable, UsageError
 from orchestrator.routing.learning.evaluation import evaluate
 
 TOOLS = [

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from orchestrator.intent import Action, IntentFrame
+from orchestrator.language.intent import Action, IntentFrame
 from orchestrator.routing.reading.frame import read_clause
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.intent import Action
+from orchestrator.language.intent import Action
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.reading.reference import reference_in
 from orchestrator.routing.router import Router

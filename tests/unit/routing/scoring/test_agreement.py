@@ -1,6 +1,7 @@
 """Orders and the tools that carry them out."""
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.reading.frame import ClauseReading, read_clause
 from orchestrator.routing.scoring.agreement import (
     Purpose,
@@ -8,7 +9,6 @@ from orchestrator.routing.scoring.agreement import (
     effect_agreement,
     purpose_of,
 )
-from orchestrator.routing.tools.cards import make_card
 
 
 def both(

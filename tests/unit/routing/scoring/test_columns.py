@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.language.slots import find_slots
+from orchestrator.routing.cards.capability_card import CapabilityCard, make_card
 from orchestrator.routing.reading.frame import read_clause
 from orchestrator.routing.scoring.agreement import action_agreement
 from orchestrator.routing.scoring.columns import CardColumns
-from orchestrator.routing.text.slots import find_slots
-from orchestrator.routing.tools.cards import CapabilityCard, make_card
 
 FORECAST = {"city": {"type": "string"}, "date": {"type": "string", "format": "date"}}
 

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.errors import EmbedderUnavailable
+from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.profile import FeatureWeights, RoutingProfile

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.language.words import content_stems
+from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.scoring.passages import FEATURES, Passages, Sought
-from orchestrator.routing.text.words import content_stems
-from orchestrator.routing.tools.cards import make_card
 
 
 @pytest.fixture

@@ -1,0 +1,136 @@
+"""Thinking: split the goal, select tools, plan a step, discover more; recorded, never replayed."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from temporalio import activity
+
+from activities.boundary import heartbeats, translated_errors
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.budget import Usage
+from orchestrator.messages import names
+from orchestrator.messages.leg import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
+from orchestrator.planning.models import (
+    AgentProfile,
+    CallTool,
+    GoalBrief,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
+from orchestrator.planning.rules.reading import route_context
+from orchestrator.routing.discovery import DiscoveryIndexes
+from orchestrator.routing.learning.trace import record_of
+from orchestrator.routing.router import Router, fail_open
+from orchestrator.routing.selection import Selection
+
+
+class PlanningActivities:
+    """Routers and a planner over stored catalogs."""
+
+    def __init__(
+        self,
+        catalogs: CatalogStore,
+        routers: Callable[[Catalog], Router],
+        planner: Planner,
+        agents: Sequence[AgentProfile],
+        traces: RouteTraces,
+        metrics: RouteMetrics,
+    ) -> None:
+        """Take what the thinking is done with, and where selections are recorded and counted."""
+        self._traces = traces
+        self._metrics = metrics
+        self._catalogs = catalogs
+        self._routers = routers
+        self._planner = planner
+        self._agents = tuple(agents)
+        self._indexes = DiscoveryIndexes()
+        self._turn = asyncio.Lock()
+
+    @activity.defn(name=names.SPLIT_GOAL)
+    async def split_goal(self, brief: GoalBrief) -> MissionPlan:
+        """The legs of a goal, checked."""
+        async with heartbeats():
+            with translated_errors():
+                catalog = self._catalogs.get(brief.catalog_digest)
+                plan = await self._planner.split_goal(brief, catalog, self._agents)
+                check_plan(plan)
+                return plan
+
+    @activity.defn(name=names.SELECT_TOOLS)
+    async def select_tools(self, context: StepContext) -> Selection:
+        """The tools of this step; a router that fails forwards them all and says so."""
+        with translated_errors():
+            catalog = self._catalogs.get(context.catalog_digest)
+            # In a thread: a catalog's first request builds its router, and an embedder is waited
+            # for. One at a time: they share the interpreter, so that several at once would only
+            # use up each other's time.
+            async with self._turn:
+                selection = await asyncio.to_thread(self._route, context, catalog)
+            self._metrics.count(selection)
+            self._traces.record(
+                record_of(
+                    selection,
+                    mission_id=context.mission_id,
+                    leg_id=context.leg_id,
+                    step=context.step,
+                    catalog_digest=context.catalog_digest,
+                )
+            )
+            return _with_discovered(selection, context, catalog)
+
+    @activity.defn(name=names.PLAN_STEP)
+    async def plan_step(self, step: PlanStepInput) -> PlanStepOutput:
+        """What to do next, checked against what the planner was shown."""
+        async with heartbeats():
+            with translated_errors():
+                catalog = self._catalogs.get(step.context.catalog_digest)
+                decision, usage = await self._decide(step, catalog)
+                check_decision(decision, step.selection, step.context, catalog)
+                self._trace_call(step.context, decision)
+                return PlanStepOutput(decision=decision, usage=usage)
+
+    async def _decide(
+        self, step: PlanStepInput, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        if isinstance(self._planner, MeteredPlanner):
+            return await self._planner.plan_metered(step.context, step.selection, catalog)
+        return await self._planner.plan_step(step.context, step.selection, catalog), None
+
+    def _route(self, context: StepContext, catalog: Catalog) -> Selection:
+        try:
+            router = self._routers(catalog)
+        except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
+            return fail_open(catalog, f"{type(error).__name__} while indexing the catalog")
+        return router.route(context.leg_goal, route_context(context), now=context.now)
+
+    def _trace_call(self, context: StepContext, decision: StepDecision) -> None:
+        """Join the tool that is called to the record of the selection it was chosen from."""
+        if isinstance(decision, CallTool):
+            self._traces.called(
+                mission_id=context.mission_id,
+                leg_id=context.leg_id,
+                step=context.step,
+                tool=decision.tool,
+            )
+
+    @activity.defn(name=names.DISCOVER_TOOLS)
+    async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
+        """Tools of the whole catalog that fit the query."""
+        with translated_errors():
+            index = self._indexes.of(self._catalogs.get(wanted.catalog_digest))
+            matches = index.search(wanted.query, limit=wanted.limit)
+            return DiscoverOutput(tools=tuple(match.name for match in matches))
+
+
+def _with_discovered(selection: Selection, context: StepContext, catalog: Catalog) -> Selection:
+    """Discovered tools join every later step of the leg."""
+    extra = tuple(
+        name for name in context.discovered if name not in selection.tools and name in catalog.tools
+    )
+    if not extra:
+        return selection
+    return selection.model_copy(update={"tools": (*selection.tools, *extra)})

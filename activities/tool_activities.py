@@ -1,0 +1,322 @@
+"""Calling tools: check and complete a call, and send it once it is allowed."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from activities.boundary import heartbeats, translated_errors
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.grant_book import GrantBook
+from orchestrator.catalog.arguments import check_arguments, needed_fields
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.confirmation.build import (
+    amounts_of,
+    build_card,
+    draft_obligation,
+    quoted_items,
+    quoted_price,
+    title_of,
+)
+from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.core.errors import (
+    ArgumentsInvalid,
+    EgressRefused,
+    GrantMissing,
+    GrantUsed,
+    OrchestratorError,
+    PiiMissing,
+    SecretMissing,
+    TokenRefused,
+    TransportFailed,
+)
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.observation import trim_body
+from orchestrator.saga.cancel_arguments import names_in, undo_arguments
+from orchestrator.saga.ledger import CancelCall, Obligation
+from orchestrator.saga.outcome import ToolOutcome, settles_earlier_attempts
+
+NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, TokenRefused)
+"""Errors of an attempt that ended before the wire."""
+
+
+class ToolActivities:
+    """A tool client over stored catalogs."""
+
+    def __init__(self, catalogs: CatalogStore, tools: ToolClient, grants: GrantBook) -> None:
+        """Take where catalogs are kept, what calls providers, and where used grants are noted."""
+        self._catalogs = catalogs
+        self._tools = tools
+        self._grants = grants
+
+    @activity.defn(name=names.PREPARE_CALL)
+    async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
+        """Fill what the orchestrator fills, check the arguments, draw up card and obligation.
+
+        A personal field that the vault lacks is found here, before a person approves a call that
+        could not be made.
+        """
+        with translated_errors():
+            catalog = self._catalogs.get(wanted.catalog_digest)
+            tool = catalog.tool(wanted.tool)
+        arguments = dict(wanted.arguments)
+        for name in tool.reference_inputs:
+            arguments.setdefault(name, wanted.call_id)
+        problems = check_arguments(catalog, tool, arguments)
+        if problems:
+            return PreparedCall(problems=problems)
+        missing = await self._missing_personal(needed_fields(catalog, tool, arguments))
+        if missing:
+            return PreparedCall(missing_personal=missing)
+        quoted = tuple(quoted_items(arguments, wanted.observations))
+        item = quoted[0] if quoted else None
+        return PreparedCall(
+            call=ToolCall(
+                call_id=wanted.call_id,
+                mission_id=wanted.mission_id,
+                leg_id=wanted.leg_id,
+                tool=tool.name,
+                catalog_digest=wanted.catalog_digest,
+                arguments=arguments,
+                card_type=tool.card_type,
+                timeout_s=wanted.policy.call_timeout.total_seconds(),
+            ),
+            title=title_of(tool),
+            side_effect=tool.is_side_effect,
+            spends=tool.spends,
+            repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
+            price=quoted_price(arguments, item) if tool.spends else None,
+            card=_card(tool, arguments, quoted, wanted) if tool.needs_confirmation else None,
+            standing_approver=_standing_approver(tool, arguments, item, wanted),
+            obligation=_obligation(tool, arguments, wanted)
+            if tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+            else None,
+            cancel=_cancel(catalog, tool, arguments, wanted)
+            if tool.effect is Effect.CANCEL
+            else None,
+        )
+
+    async def _missing_personal(self, needed: Sequence[str]) -> tuple[str, ...]:
+        if not needed:
+            return ()
+        with translated_errors():
+            return await self._tools.missing_personal(needed)
+
+    @activity.defn(name=names.INVOKE_TOOL)
+    async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
+        """Send one call.
+
+        The process may die anywhere in here: before the wire nothing happened; after it the same
+        call goes out again with the same key, and the provider answers what it answered before. A
+        side effect that takes no key is scheduled with a single attempt: when that one cannot have
+        left, the call is settled and not unclear.
+
+        Raises:
+            ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
+                when the call is not exactly the one that was approved, and GrantUsed when another
+                execution has used its grant.
+        """
+        with translated_errors():
+            catalog = self._catalogs.get(call.catalog_digest)
+            tool = catalog.tool(call.tool)
+            check_grant(tool, call)
+            left = _time_left(call)
+            if tool.needs_confirmation:
+                await self._use_grant(call)
+        async with heartbeats():
+            try:
+                outcome = await self._tools.call(
+                    catalog,
+                    tool,
+                    call.arguments,
+                    call_id=call.call_id,
+                    idempotency_key=call.call_id if tool.idempotency_header else None,
+                    timeout_s=left,
+                )
+            except NOTHING_SENT as error:
+                return _not_sent(error, earlier_attempts=activity.info().attempt > 1)
+            except TransportFailed as error:
+                if not error.may_have_arrived and _is_the_only_attempt():
+                    return ToolOutcome(kind="rejected", reason=str(error))
+                raise ApplicationError(str(error), type=type(error).__name__) from error
+        if tool.is_side_effect and activity.info().attempt > 1:
+            outcome = _of_this_attempt(outcome)
+        return _settled(with_undo_arguments(tool, call, outcome))
+
+    async def _use_grant(self, call: ToolCall) -> None:
+        """Use the grant of a call, which only one execution of an activity ever may.
+
+        A later attempt of that execution is the same call: its digest covers the call's id, and so
+        the idempotency key by which the provider knows it again. A tool that takes no key is never
+        attempted twice. Whatever else comes with the same grant is another call that nobody
+        approved: a second execution, a leg that was reset, a copied input.
+
+        Raises:
+            GrantUsed: something else has used it.
+        """
+        assert call.grant is not None
+        info = activity.info()
+        user = f"{info.workflow_id} {info.workflow_run_id} {info.activity_id}"
+        before = await asyncio.to_thread(self._grants.claim, call.grant.digest, user)
+        if before is not None and (before != user or info.attempt == 1):
+            raise GrantUsed(call.call_id, f"the grant for {call.tool} has been used for a call")
+
+
+def with_undo_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome with what it tells of how to undo it, read before a long answer is cut."""
+    if outcome.kind != "succeeded":
+        return outcome
+    known = undo_arguments(
+        tool,
+        call.arguments,
+        idempotency_key=call.call_id if tool.idempotency_header else None,
+        response_body=outcome.body,
+        response_headers=outcome.headers,
+    )
+    return outcome.model_copy(update={"undo_arguments": known})
+
+
+def _card(
+    tool: Tool, arguments: JsonObject, quoted: Sequence[JsonObject], wanted: PrepareInput
+) -> ConfirmationCard:
+    policy = wanted.policy
+    return build_card(
+        tool,
+        arguments,
+        call_id=wanted.call_id,
+        mission_id=wanted.mission_id,
+        leg_id=wanted.leg_id,
+        catalog_digest=wanted.catalog_digest,
+        quoted=quoted,
+        expires_at=wanted.now + policy.confirmation_expiry,
+        approvers=policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name),
+        confirmation_id=names.confirmation_id(wanted.call_id, wanted.round),
+        asked=wanted.round,
+    )
+
+
+def _standing_approver(
+    tool: Tool, arguments: JsonObject, item: JsonObject | None, wanted: PrepareInput
+) -> str | None:
+    """Evaluated here and not in the workflow, so that history holds what came of it."""
+    if tool.card_type is None:
+        return None
+    price = quoted_price(arguments, item)
+    return wanted.policy.confirmation.standing_approver(
+        card_type=tool.card_type,
+        tool=tool.name,
+        amounts=None if price is None else amounts_of(arguments, item),
+    )
+
+
+def check_grant(tool: Tool, call: ToolCall) -> None:
+    """Refuse a call that needs an approval and does not carry one for exactly this call.
+
+    Raises:
+        GrantMissing: no grant, or one whose digest is not that of what is about to be sent.
+    """
+    if not tool.needs_confirmation:
+        return
+    if call.grant is None:
+        raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
+    digest = call_digest(
+        tool=tool.name,
+        catalog_digest=call.catalog_digest,
+        arguments=call.arguments,
+        card_type=tool.card_type or "",
+        call_id=call.call_id,
+        confirmation_id=call.grant.confirmation_id,
+    )
+    if call.grant.digest != digest:
+        raise GrantMissing(
+            call.call_id, f"the grant for {tool.name} is for another call or other arguments"
+        )
+
+
+def _time_left(call: ToolCall) -> float:
+    """Seconds this attempt may take: a side effect never leaves after its deadline.
+
+    Rollback acts once the deadline has passed; a request sent later would land behind its cancel.
+    """
+    if call.deadline is None:
+        return call.timeout_s
+    left = call.deadline - datetime.now(UTC)
+    if left <= timedelta(0):
+        raise ApplicationError(
+            f"{call.tool}: its deadline has passed; nothing was sent",
+            type="DeadlinePassed",
+            non_retryable=True,
+        )
+    return min(call.timeout_s, left.total_seconds())
+
+
+def _obligation(tool: Tool, arguments: JsonObject, wanted: PrepareInput) -> Obligation:
+    """The ledger's entry of a call, with what the request alone tells of how to undo it."""
+    drafted = draft_obligation(
+        tool,
+        arguments,
+        call_id=wanted.call_id,
+        mission_id=wanted.mission_id,
+        leg_id=wanted.leg_id,
+        catalog_digest=wanted.catalog_digest,
+        now=wanted.now,
+    )
+    known = undo_arguments(tool, arguments, idempotency_key=drafted.idempotency_key)
+    return drafted.model_copy(update={"undo_arguments": known})
+
+
+def _cancel(
+    catalog: Catalog, tool: Tool, arguments: JsonObject, wanted: PrepareInput
+) -> CancelCall:
+    """The ledger's note of a call that undoes something, maybe of this mission."""
+    return CancelCall(
+        call_id=wanted.call_id,
+        tool=tool.name,
+        arguments=arguments,
+        names=names_in(catalog, tool, arguments),
+        idempotency_key=wanted.call_id if tool.idempotency_header else None,
+        written_at=wanted.now,
+    )
+
+
+def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
+    """A later attempt's outcome: turned away at the door, the first one stays as unclear as it was.
+
+    It is not tried again: nothing opens the door within the seconds that are left.
+    """
+    status = outcome.status
+    if outcome.kind != "rejected" or status is None or settles_earlier_attempts(status):
+        return outcome
+    reason = f"{outcome.reason or f'HTTP {status}'}; an earlier attempt may have succeeded"
+    raise ApplicationError(reason, type=names.PROVIDER_BUSY, non_retryable=True)
+
+
+def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:
+    """An attempt that ended before the wire settles the call only if no earlier one got further."""
+    return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=str(error))
+
+
+def _is_the_only_attempt() -> bool:
+    """Whether none came before and none will follow: what it knows is all there is to know."""
+    policy = activity.info().retry_policy
+    return policy is not None and policy.maximum_attempts == 1
+
+
+def _settled(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome to keep; an unclear one is raised, so that Temporal tries again."""
+    if outcome.kind != "unknown":
+        return outcome.model_copy(
+            update={"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}
+        )
+    delay = None if outcome.retry_after_s is None else timedelta(seconds=outcome.retry_after_s)
+    raise ApplicationError(
+        outcome.reason or f"HTTP {outcome.status}",
+        type=names.PROVIDER_BUSY,
+        next_retry_delay=delay,
+    )

@@ -1,0 +1,1 @@
+"""Tool calls over HTTP: checked, credentialed, sent, and their answers read."""

@@ -1,0 +1,154 @@
+"""Credentials as an operation's security requirements ask for them, filled in when it is called."""
+
+from base64 import b64encode
+from typing import Literal, NamedTuple
+from urllib.parse import urljoin
+
+from orchestrator.adapters.http.oauth import ClientGrant, ClientKey
+from orchestrator.adapters.http.servers import origin_of
+from orchestrator.adapters.secrets import SecretRef, SecretStore, secret_for_scheme
+from orchestrator.catalog.operations import Operation
+from orchestrator.core.errors import SecretMissing
+from orchestrator.json_schema.node import Node
+
+_BEARER_KINDS = frozenset({"bearer", "oauth2", "openIdConnect"})
+"""How a token is obtained differs; it is sent the same way."""
+_CLIENT_ID = "{}_client_id"
+_CLIENT_SECRET = "{}_client_secret"
+
+_KeyLocation = Literal["header", "query", "cookie"]
+_KEY_LOCATIONS: dict[str, _KeyLocation] = {
+    "header": "header",
+    "query": "query",
+    "cookie": "cookie",
+}
+
+
+class Credential(NamedTuple):
+    """One credential: which secret it is, and where and how it is written."""
+
+    secret: SecretRef
+    location: _KeyLocation
+    field: str
+    scheme: Literal["plain", "bearer", "basic"] = "plain"
+    grant: ClientGrant | None = None
+    """How a token is obtained when the secret is not one itself."""
+
+    def written(self, value: str) -> str:
+        """The text that goes into its field."""
+        if self.scheme == "bearer":
+            return f"Bearer {value}"
+        if self.scheme == "basic":
+            return f"Basic {basic_token(value)}"
+        return value
+
+
+Alternative = tuple[Credential, ...]
+"""Credentials that are sent together."""
+
+
+def basic_token(value: str) -> str:
+    """`user:password` as basic authentication writes it."""
+    return b64encode(value.encode()).decode()
+
+
+def read_alternatives(operation: Operation, base_url: str = "") -> tuple[Alternative, ...]:
+    """The operation's security alternatives in its order; none when it asks for nothing.
+
+    Args:
+        operation: its own requirements, else the document's.
+        base_url: what the address of a token endpoint is relative to, unless it is absolute.
+
+    Raises:
+        DocumentInvalid: a requirement names a scheme that is not there or that we cannot speak.
+    """
+    requirements = operation.inherited("security")
+    if requirements is None:
+        return ()
+    return tuple(
+        tuple(
+            _credential(operation, requirement, scheme, base_url)
+            for scheme in requirement.mapping()
+        )
+        for requirement in requirements.elements()
+    )
+
+
+def resolve_credentials(
+    alternatives: tuple[Alternative, ...], secrets: SecretStore
+) -> tuple[tuple[Credential, str | ClientKey], ...]:
+    """The credentials of the first alternative whose secrets are all there, with their values.
+
+    The value of one that is obtained by a grant is the token, if somebody configured one, else the
+    key of the client that is to ask for it.
+
+    Raises:
+        SecretMissing: no alternative is complete; names what the first one lacks.
+    """
+    first_miss: SecretMissing | None = None
+    for alternative in alternatives:
+        try:
+            return tuple((credential, _value(credential, secrets)) for credential in alternative)
+        except SecretMissing as missing:
+            first_miss = first_miss or missing
+    if first_miss is not None:
+        raise first_miss
+    return ()
+
+
+def _value(credential: Credential, secrets: SecretStore) -> str | ClientKey:
+    name = credential.secret.name
+    if credential.grant is None:
+        return secrets.get(name)
+    try:
+        return secrets.get(name)
+    except SecretMissing:
+        return ClientKey(
+            secrets.get(_CLIENT_ID.format(name)), secrets.get(_CLIENT_SECRET.format(name))
+        )
+
+
+def _grant(scheme: Node, secret: SecretRef, scopes: Node, base_url: str) -> ClientGrant | None:
+    """The client credentials grant of an oauth2 scheme, if it offers one."""
+    flows = scheme.at("flows")
+    flow = flows.at("clientCredentials") if flows is not None else None
+    if flow is None:
+        return None
+    written = flow.require("tokenUrl")
+    # A relative address is the provider's own: most sandboxes have theirs beside the service.
+    token_url = urljoin(f"{base_url}/", written.text())
+    if origin_of(token_url) is None:
+        raise written.invalid(f"{token_url!r} is no address of HTTP")
+    return ClientGrant(secret, token_url, tuple(scope.text() for scope in scopes.elements()))
+
+
+def _credential(
+    operation: Operation, requirement: Node, scheme_name: str, base_url: str
+) -> Credential:
+    scheme = _find_scheme(operation.root, requirement, scheme_name)
+    secret = secret_for_scheme(operation.document, scheme_name)
+    kind = scheme.require("type").text()
+    if kind == "apiKey":
+        location = _KEY_LOCATIONS.get(scheme.require("in").text())
+        if location is not None:
+            return Credential(secret, location, scheme.require("name").text())
+    if kind == "http":
+        kind = scheme.require("scheme").text().lower()
+    if kind in _BEARER_KINDS:
+        scopes = requirement.require(scheme_name)
+        grant = _grant(scheme, secret, scopes, base_url) if kind == "oauth2" else None
+        return Credential(secret, "header", "Authorization", "bearer", grant)
+    if kind == "basic":
+        return Credential(secret, "header", "Authorization", "basic")
+    raise scheme.invalid(
+        "we can send apiKey, http basic, http bearer, oauth2 and openIdConnect only"
+    )
+
+
+def _find_scheme(root: Node, requirement: Node, name: str) -> Node:
+    components = root.at("components")
+    schemes = components.at("securitySchemes") if components is not None else None
+    scheme = schemes.at(name) if schemes is not None else None
+    if scheme is None:
+        raise requirement.invalid(f"no security scheme is called {name!r}")
+    return scheme

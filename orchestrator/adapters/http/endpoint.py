@@ -1,0 +1,129 @@
+"""All of an operation that its requests need and that is the same for every call."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import JsonValue
+
+from orchestrator.adapters.http.credentials import Alternative, read_alternatives
+from orchestrator.adapters.http.operation_contract import OperationContract
+from orchestrator.adapters.http.servers import Origin, base_url, declared_origins
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.expressions import response_headers_read
+from orchestrator.catalog.operations import Operation, operations
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.node import Node
+
+_MAX_ENDPOINTS = 1024
+_MAX_DOCUMENTS = 256
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a tool's calls go, what they must satisfy, and what is read from the answers."""
+
+    tool: Tool
+    base_url: str
+    origins: frozenset[Origin]
+    contract: OperationContract
+    credentials: tuple[Alternative, ...]
+    body_required: bool
+    encoding: Mapping[str, JsonObject]
+    """OpenAPI's encoding object of each field of a form, where the document gives one."""
+    kept_headers: frozenset[str]
+    """Names, in lower case, of the answer's headers that an outcome keeps."""
+
+
+class Endpoints:
+    """The endpoints of tools, each compiled when it is first called."""
+
+    def __init__(self, server_variables: Mapping[str, str]) -> None:
+        self._server_variables = dict(server_variables)
+        self._operations: dict[tuple[str, str], dict[str, Operation]] = {}
+        self._endpoints: dict[tuple[str, str], Endpoint] = {}
+
+    def of(self, catalog: Catalog, tool: Tool) -> Endpoint:
+        """The endpoint of a tool.
+
+        Raises:
+            DocumentInvalid: the tool comes from no document of this catalog, or the document asks
+                for something that we cannot send.
+            EgressRefused: its server names no host.
+            UsageError: a server variable's value is no part of a URL.
+        """
+        key = (catalog.digest, tool.name)
+        if key not in self._endpoints:
+            operation = self._operation(catalog, tool)
+            compiled = _compile(operation, tool, self._server_variables)
+            _keep(self._endpoints, key, compiled, limit=_MAX_ENDPOINTS)
+        return self._endpoints[key]
+
+    def _operation(self, catalog: Catalog, tool: Tool) -> Operation:
+        key = (catalog.digest, tool.document)
+        if key not in self._operations:
+            found = _operations_by_id(catalog, tool)
+            _keep(self._operations, key, found, limit=_MAX_DOCUMENTS)
+        operation = self._operations[key].get(tool.name)
+        if operation is None:
+            raise DocumentInvalid(tool.document, "/paths", f"no operation is called {tool.name!r}")
+        return operation
+
+
+def _keep(cache: dict[tuple[str, str], _T], key: tuple[str, str], value: _T, *, limit: int) -> None:
+    if len(cache) >= limit:
+        cache.pop(next(iter(cache)))
+    cache[key] = value
+
+
+def _compile(operation: Operation, tool: Tool, server_variables: Mapping[str, str]) -> Endpoint:
+    body = operation.node.at("requestBody")
+    base = base_url(tool, server_variables)
+    return Endpoint(
+        tool=tool,
+        base_url=base,
+        origins=declared_origins(operation, server_variables),
+        contract=OperationContract(operation, tool),
+        credentials=read_alternatives(operation, base),
+        body_required=body is not None and body.mapping().get("required") is True,
+        encoding=_encoding(body, tool.body_content_type),
+        kept_headers=frozenset(name.lower() for name in response_headers_read(tool)),
+    )
+
+
+def _operations_by_id(catalog: Catalog, tool: Tool) -> dict[str, Operation]:
+    document = catalog.documents.get(tool.document)
+    if document is None:
+        raise DocumentInvalid(tool.document, "", f"{tool.name} has no document, so no address")
+    # Once per document: its operations share the schemas.
+    root = Node.of(tool.document, _object(_without_notices(document)))
+    return {o.operation_id: o for o in operations(root) if o.operation_id is not None}
+
+
+def _without_notices(value: JsonValue) -> JsonValue:
+    """The same without the flags for which openapi-core issues a warning at every answer."""
+    if isinstance(value, list):
+        return [_without_notices(element) for element in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _without_notices(held)
+        for key, held in value.items()
+        if not (key == "deprecated" and held is True)
+    }
+
+
+def _encoding(body: Node | None, content_type: str | None) -> dict[str, JsonObject]:
+    place = body
+    for key in ("content", content_type or "", "encoding"):
+        place = place.at(key) if place is not None else None
+    if place is None:
+        return {}
+    return {name: _object(entry.value) for name, entry in place.items()}
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}

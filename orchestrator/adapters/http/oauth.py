@@ -1,0 +1,176 @@
+"""Access tokens by OAuth 2's client credentials grant (RFC 6749, 4.4), kept until they expire."""
+
+import asyncio
+import time
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import quote_plus, urlencode
+
+import httpx
+
+from orchestrator.adapters.http.answer import Answer, read_answer, reason_of
+from orchestrator.adapters.http.masking import Mask, hide_secret
+from orchestrator.adapters.secrets import SecretRef
+from orchestrator.core.errors import TokenRefused, TransportFailed
+from orchestrator.saga.outcome import classify_status
+
+_MARGIN_S = 30.0
+"""A token that expires sooner is not sent any more: it has to live until it arrives."""
+_LIFE_S = 300.0
+"""Of a token whose endpoint does not say how long it lives."""
+_MAX_ANSWER_BYTES = 100_000
+
+
+class ClientGrant(NamedTuple):
+    """What a document says about how to get a token."""
+
+    secret: SecretRef
+    token_url: str
+    scopes: tuple[str, ...] = ()
+
+
+class ClientKey(NamedTuple):
+    """What we are to the token endpoint."""
+
+    client_id: str
+    client_secret: str
+
+
+class Token(NamedTuple):
+    """An access token, and whether it was asked for just now."""
+
+    value: str
+    is_fresh: bool
+
+
+@dataclass
+class _Kept:
+    """The token of one client for one grant."""
+
+    value: str | None = None
+    expires_at: float = 0.0
+    refreshing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Tokens:
+    """Tokens of all clients; each is asked for once, however many calls wait for it."""
+
+    def __init__(
+        self, http: httpx.AsyncClient, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Take what sends the requests, and a clock in seconds."""
+        self._http = http
+        self._clock = clock
+        self._kept: dict[tuple[ClientGrant, ClientKey], _Kept] = {}
+
+    async def get(self, tool: str, grant: ClientGrant, key: ClientKey) -> Token:
+        """A token that lives long enough for a call.
+
+        Args:
+            tool: that needs it; errors name it.
+            grant: what the document says.
+            key: the client's.
+
+        Raises:
+            TokenRefused: the endpoint gives none to this client.
+            TransportFailed: the endpoint could not be reached or is in trouble; the tool was not
+                called.
+        """
+        kept = self._kept.setdefault((grant, key), _Kept())
+        async with kept.refreshing:
+            if kept.value is not None and self._clock() < kept.expires_at:
+                return Token(kept.value, is_fresh=False)
+            answer = await self._asked(tool, grant, key)
+            value, life_s = _granted(tool, grant, answer)
+            kept.value = value
+            kept.expires_at = self._clock() + max(life_s / 2, life_s - _MARGIN_S)
+            return Token(value, is_fresh=True)
+
+    def forget(self, grant: ClientGrant, key: ClientKey, token: Token) -> None:
+        """Never give out this token again; one that has taken its place stays."""
+        kept = self._kept.get((grant, key))
+        if kept is not None and kept.value == token.value:
+            kept.value = None
+
+    async def _asked(self, tool: str, grant: ClientGrant, key: ClientKey) -> Answer:
+        """The endpoint's answer; the key goes in the header, or in the body where only that works.
+
+        Every server must take the header (RFC 6749, 2.3.1), and some do not.
+        """
+        answer = await self._sent(tool, grant, key, in_header=True)
+        if answer.status == 401 or _error_code(answer) == "invalid_client":
+            answer = await self._sent(tool, grant, key, in_header=False)
+        kind = classify_status(answer.status)
+        if kind == "succeeded":
+            return answer
+        mask = Mask([hide_secret(f"{grant.secret.name}_client_secret", key.client_secret)])
+        code = _error_code(answer)
+        reason = mask.text(reason_of(answer) + (f" ({code})" if code else ""))
+        if kind == "unknown":
+            raise _no_token(tool, reason)
+        raise TokenRefused(tool, grant.secret.name, reason)
+
+    async def _sent(
+        self, tool: str, grant: ClientGrant, key: ClientKey, *, in_header: bool
+    ) -> Answer:
+        form = {"grant_type": "client_credentials"}
+        if grant.scopes:
+            form["scope"] = " ".join(grant.scopes)
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip, deflate",
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        if in_header:
+            headers["Authorization"] = f"Basic {_basic(key)}"
+        else:
+            form |= {"client_id": key.client_id, "client_secret": key.client_secret}
+        request = httpx.Request(
+            "POST", grant.token_url, headers=headers, content=urlencode(form).encode()
+        )
+        try:
+            response = await self._http.send(
+                request, stream=True, auth=None, follow_redirects=False
+            )
+            try:
+                return await read_answer(response, max_bytes=_MAX_ANSWER_BYTES)
+            finally:
+                await response.aclose()
+        except httpx.HTTPError as error:
+            # The form holds a secret, and the error holds the request.
+            raise _no_token(tool, type(error).__name__) from None
+
+
+def _no_token(tool: str, reason: str) -> TransportFailed:
+    return TransportFailed(
+        tool, f"its token endpoint gave no answer ({reason})", may_have_arrived=False
+    )
+
+
+def _granted(tool: str, grant: ClientGrant, answer: Answer) -> tuple[str, float]:
+    """The token of an answer and its life in seconds."""
+    body = answer.value if isinstance(answer.value, dict) else {}
+    value, kind = body.get("access_token"), str(body.get("token_type", "bearer"))
+    if not isinstance(value, str) or not value:
+        raise TokenRefused(tool, grant.secret.name, "it answered without an access_token")
+    if kind.lower() != "bearer":
+        raise TokenRefused(tool, grant.secret.name, "its token is not of the type bearer")
+    try:
+        life_s = float(str(body.get("expires_in", _LIFE_S)))
+    except ValueError:
+        life_s = _LIFE_S
+    return value, max(life_s, 0.0)
+
+
+def _error_code(answer: Answer) -> str:
+    """RFC 6749's error code; '' when the answer has none."""
+    code = answer.value.get("error") if isinstance(answer.value, dict) else None
+    return code if isinstance(code, str) and answer.status >= 400 else ""
+
+
+def _basic(key: ClientKey) -> str:
+    """Both halves are encoded first, so that a colon in them is none of the header's."""
+    written = f"{quote_plus(key.client_id)}:{quote_plus(key.client_secret)}"
+    return b64encode(written.encode()).decode()

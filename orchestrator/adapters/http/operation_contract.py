@@ -1,0 +1,398 @@
+"""One operation's contract, checked by openapi-core: each request before it leaves, each answer."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from jsonschema.exceptions import ValidationError as SchemaViolation
+from jsonschema.protocols import Validator
+from jsonschema_path import SchemaPath
+from openapi_core import (
+    V30RequestValidator,
+    V30ResponseValidator,
+    V31RequestValidator,
+    V31ResponseValidator,
+)
+from openapi_core.datatypes import RequestParameters
+from openapi_core.deserializing.media_types.exceptions import MediaTypeDeserializeError
+from openapi_core.exceptions import OpenAPIError
+from openapi_core.templating.datatypes import TemplateResult
+from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
+from openapi_core.templating.paths.datatypes import PathOperationServer
+from openapi_core.templating.paths.finders import BasePathFinder
+from openapi_core.templating.responses.exceptions import ResponseNotFound
+from openapi_core.validation.response.exceptions import (
+    HeaderValidationError,
+    MissingData,
+    MissingHeaderError,
+)
+from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
+from openapi_core.validation.schemas.factories import SchemaValidatorsFactory
+from openapi_core.validation.schemas.validators import SchemaValidator
+from pydantic import JsonValue
+
+from orchestrator.adapters.http.answer import Answer
+from orchestrator.adapters.http.parameter_styles import json_text
+from orchestrator.adapters.http.placement import Placement
+from orchestrator.catalog.arguments import unreadable_schema
+from orchestrator.catalog.inputs import is_json
+from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.validator import with_patterns
+from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
+
+_IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
+"""OpenAPI: parameters of these names are ignored."""
+_JSON = "application/json"
+_WITHOUT_BODY = frozenset({204, 205, 304})
+_BODY = "body"
+"""The name of the request's body among the parts of a request; a parameter's has a dot in it."""
+_RESOLVED = 512
+"""References whose targets are remembered, per operation."""
+_SHOWN = 8
+"""Breaches that are named; an answer may break its schema in thousands of places."""
+
+
+@dataclass
+class _AskedRequest:
+    """A request as openapi-core looks at one: a JSON object of all its parts."""
+
+    body: bytes | None = None
+    parameters: RequestParameters = field(default_factory=RequestParameters)
+    host_url: str = ""
+    path: str = ""
+    method: str = ""
+    content_type: str = _JSON
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A body that was parsed already."""
+
+    value: JsonValue
+
+
+@dataclass
+class _GivenResponse:
+    """An answer as openapi-core looks at one."""
+
+    status_code: int
+    headers: Mapping[str, str]
+    content_type: str
+    data: Any
+
+
+class OperationContract:
+    """What one operation allows in a request and promises in an answer.
+
+    openapi-core is asked about the request's values, not about their wire text: its own readers of
+    styles and forms take a comma inside a list element for a delimiter and know neither nested
+    objects nor several types, and would refuse calls that are right. How values are written is
+    `parameters`' and `request`'s. All values are asked about at once, as one JSON object: that is
+    one walk through the document instead of one for each parameter.
+    """
+
+    def __init__(self, operation: Operation, tool: Tool) -> None:
+        pinned_responses = _responses(operation)
+        pinned = _pinned_document(operation, tool, pinned_responses)
+        # No handlers: the default ones fetch references over the network and from the disk.
+        spec = SchemaPath.from_dict(
+            cast("Any", pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
+        )
+        finder = _finder_of(spec, tool)
+        is_30 = str(operation.root.mapping()["openapi"]).startswith("3.0")
+        request_class = V30RequestValidator if is_30 else V31RequestValidator
+        response_class = V30ResponseValidator if is_30 else V31ResponseValidator
+        self._tool = tool
+        self._answer_types = frozenset(_answer_types(pinned_responses))
+        self._requests = request_class(
+            spec,
+            path_finder_cls=finder,
+            schema_validators_factory=_KeptValidators(request_class.schema_validators_factory),
+        )
+        self._responses = response_class(
+            spec,
+            path_finder_cls=finder,
+            schema_validators_factory=_KeptValidators(response_class.schema_validators_factory),
+            extra_media_type_deserializers=_AnyType(),
+        )
+
+    def request_violations(
+        self, placement: Placement, headers: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """What of a request breaks the contract, in words that quote no value.
+
+        Args:
+            placement: the tool's inputs, real values in them.
+            headers: header parameters that are no inputs, e.g. the idempotency key.
+
+        Raises:
+            DocumentInvalid: the operation's own schema cannot be evaluated.
+        """
+        try:
+            asked = _asked(placement, headers)
+        except ValueError:
+            return ("a number is not finite",)
+        try:
+            errors = list(self._requests.iter_errors(asked))
+            return tuple(dict.fromkeys(text for error in errors for text in _request_words(error)))
+        except (OpenAPIError, *SCHEMA_FAULTS) as fault:
+            raise unreadable_schema(self._tool, fault) from None
+
+    @property
+    def answer_types(self) -> frozenset[str]:
+        """The media types that its answers may have, without parameters, in lower case."""
+        return self._answer_types
+
+    def response_breach(self, answer: Answer) -> str | None:
+        """What of an answer breaks the contract, in one text; None when it honours it."""
+        response = _GivenResponse(
+            answer.status,
+            _AnyCase(answer.headers),
+            answer.content_type,
+            None if answer.is_empty else _Read(answer.value),
+        )
+        bodyless = self._tool.method == "HEAD" or answer.status in _WITHOUT_BODY
+        try:
+            errors = [
+                error
+                for error in self._responses.iter_errors(_AskedRequest(), response)
+                if not (bodyless and isinstance(error, MissingData))
+            ]
+            texts = list(dict.fromkeys(text for e in errors for text in _response_words(e)))
+        except (OpenAPIError, *SCHEMA_FAULTS) as fault:
+            return f"the answer cannot be checked against its schema ({type(fault).__name__})"
+        return _limited(texts) if texts else None
+
+
+class _KeptValidators(SchemaValidatorsFactory):
+    """Makes the validator of each schema once.
+
+    openapi-core makes two for every value that it looks at, each with a copy of all format checks.
+    """
+
+    def __init__(self, makes: SchemaValidatorsFactory) -> None:
+        super().__init__(makes.schema_validator_cls, makes.format_checker)
+        self._makes = makes
+        self._kept: dict[tuple[Any, ...], SchemaValidator] = {}
+
+    def get_validator_cls(self, spec: SchemaPath, schema: SchemaPath) -> type[Validator]:
+        """The validator of the schema's dialect; openapi-core's knows no Unicode patterns."""
+        return with_patterns(self._makes.get_validator_cls(spec, schema))
+
+    def create(
+        self, spec: SchemaPath, schema: SchemaPath, *args: Any, **options: Any
+    ) -> SchemaValidator:
+        """The validator of a schema; all but the schema is the same at every call."""
+        kept = self._kept.get(schema.parts)
+        if kept is None:
+            kept = self._kept[schema.parts] = super().create(spec, schema, *args, **options)
+        return kept
+
+
+class _AnyType(dict[str, Any]):
+    """Deserialisers by media type: there is nothing left to do, whatever the type."""
+
+    def __contains__(self, media_type: object) -> bool:
+        return True
+
+    def __getitem__(self, media_type: str) -> Any:
+        return _value_of
+
+
+def _value_of(read: _Read, **_: str) -> JsonValue:
+    return read.value
+
+
+class _AnyCase(dict[str, str]):
+    """Headers that are found whatever their case; reading them is all that is asked."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        super().__init__({name.lower(): value for name, value in headers.items()})
+
+    def __getitem__(self, name: str) -> str:
+        return super().__getitem__(name.lower())
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and super().__contains__(name.lower())
+
+
+def _limited(texts: list[str]) -> str:
+    rest = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return "; ".join(texts[:_SHOWN]) + rest
+
+
+def _pinned_document(operation: Operation, tool: Tool, responses: JsonObject) -> JsonObject:
+    """The document with this one operation, reduced to what openapi-core is to check."""
+    written: JsonObject = {
+        **operation.node.mapping(),
+        "responses": responses,
+        "parameters": [],
+        "requestBody": {"content": {_JSON: {"schema": _request_schema(operation, tool)}}},
+        "security": [],
+    }
+    root = operation.root.mapping()
+    paths = root["paths"] if isinstance(root["paths"], dict) else {}
+    pinned: JsonObject = {**paths, tool.path: {tool.method.lower(): written}}
+    return {**root, "paths": pinned}
+
+
+def _counts(parameter: JsonObject) -> bool:
+    return parameter["in"] != "header" or str(parameter["name"]).lower() not in _IGNORED_HEADERS
+
+
+def _responses(operation: Operation) -> JsonObject:
+    """The declared responses, their media types as answers are looked up in them."""
+    declared = operation.node.at("responses")
+    if declared is None:
+        # OpenAPI 3.1 does not ask for responses: an operation without them promises nothing.
+        return {"default": {"description": ""}}
+    pinned: JsonObject = {}
+    for status, response in declared.items():
+        mapping = dict(response.mapping())
+        content = response.at("content")
+        if content is not None:
+            mapping["content"] = _content({key: node.mapping() for key, node in content.items()})
+        pinned[status] = mapping
+    return pinned
+
+
+def _content(declared: Mapping[str, JsonObject]) -> JsonObject:
+    """By media types without parameters; two that differ only in these hold either's schema."""
+    schemas: dict[str, list[JsonValue]] = {}
+    for key, media_type in declared.items():
+        essence = key.partition(";")[0].strip().lower()
+        # What is no JSON and no text, such as XML, is not turned into what a schema speaks of.
+        speaks = is_json(essence) or essence.startswith("text/") or "*" in essence
+        schema = media_type.get("schema", {}) if speaks else {}
+        schemas.setdefault(essence, []).append(schema)
+    return {
+        essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
+        for essence, found in schemas.items()
+    }
+
+
+def _answer_types(responses: JsonObject) -> Iterator[str]:
+    for response in responses.values():
+        content = response.get("content") if isinstance(response, dict) else None
+        yield from content if isinstance(content, dict) else ()
+
+
+def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
+    """One object schema of all parts of a request."""
+    properties: JsonObject = {}
+    required: list[JsonValue] = []
+    for node in operation.parameters():
+        parameter = node.mapping()
+        if _counts(parameter):
+            part = _part(str(parameter["in"]), str(parameter["name"]))
+            properties[part] = _schema_of_parameter(parameter)
+            if parameter.get("required") is True:
+                required.append(part)
+    body = operation.node.at("requestBody")
+    if body is not None:
+        properties[_BODY] = _schema_of_body(body.mapping(), tool.body_content_type)
+        if body.mapping().get("required") is True:
+            required.append(_BODY)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _part(location: str, name: str) -> str:
+    return f"{location}.{name}"
+
+
+def _schema_of_parameter(parameter: JsonObject) -> JsonValue:
+    content = parameter.get("content")
+    media_types = list(content.values()) if isinstance(content, dict) else []
+    described = media_types[0] if media_types else parameter
+    return described.get("schema", {}) if isinstance(described, dict) else {}
+
+
+def _schema_of_body(body: JsonObject, content_type: str | None) -> JsonValue:
+    content = body.get("content")
+    media_type = content.get(content_type or "") if isinstance(content, dict) else None
+    return media_type.get("schema", {}) if isinstance(media_type, dict) else {}
+
+
+def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
+    """Finds the one operation without looking at a URL: which one it is was never in question."""
+    path = spec / "paths" / tool.path
+    found = PathOperationServer(
+        path, path / tool.method.lower(), None, TemplateResult(tool.path, {}), {}
+    )
+
+    class OneOperation(BasePathFinder):
+        def find(self, method: str, name: str) -> PathOperationServer:
+            return found
+
+    return OneOperation
+
+
+def _asked(placement: Placement, headers: Mapping[str, str]) -> _AskedRequest:
+    parts: JsonObject = {_part("header", name): value for name, value in headers.items()}
+    for binding, value in placement.parameters:
+        parts[_part(binding.location, binding.field)] = value
+    if placement.has_body:
+        parts[_BODY] = placement.body
+    return _AskedRequest(json_text(parts).encode())
+
+
+def _request_words(error: Exception) -> Iterator[str]:
+    cause = error.__cause__
+    if not isinstance(cause, InvalidSchemaValue):
+        yield "the request is not of its declared form"
+        return
+    breaches = [breach for breach in cause.schema_errors if isinstance(breach, SchemaViolation)]
+    for breach in breaches:
+        if not breach.path:
+            yield from (f"{_name_of(part) or 'the body'} is missing" for part in _missing(breach))
+    yield from describe_violations(_by_own_name(breach) for breach in breaches if breach.path)
+
+
+def _missing(breach: SchemaViolation) -> list[str]:
+    given = breach.instance if isinstance(breach.instance, dict) else {}
+    wanted = breach.validator_value if isinstance(breach.validator_value, list) else []
+    return [part for part in wanted if part not in given]
+
+
+def _by_own_name(breach: SchemaViolation) -> SchemaViolation:
+    """The breach with the parameter's name before its path; a body's fields speak for it."""
+    name = _name_of(str(breach.path.popleft()))
+    if name:
+        breach.path.appendleft(name)
+    return breach
+
+
+def _name_of(part: str) -> str:
+    """The parameter's name; '' for the body."""
+    return part.partition(".")[2]
+
+
+def _response_words(error: Exception) -> Iterator[str]:
+    cause = error.__cause__
+    if isinstance(error, ResponseNotFound):
+        yield f"the status {error.http_status} is not declared"
+    elif isinstance(error, MissingData):
+        yield "the body is missing"
+    elif isinstance(error, MissingHeaderError):
+        yield f"the header {error.name} is missing"
+    elif isinstance(cause, MediaTypeNotFound):
+        yield f"the content type {cause.mimetype or 'of nothing'} is not declared"
+    elif isinstance(cause, MediaTypeDeserializeError):
+        yield f"the body is not valid {cause.mimetype}"
+    elif isinstance(cause, InvalidSchemaValue):
+        name = f"header {error.name}" if isinstance(error, HeaderValidationError) else ""
+        yield from describe_violations(_under(name, cause.schema_errors))
+    else:
+        what = f"header {error.name}" if isinstance(error, HeaderValidationError) else "body"
+        yield f"the {what} is not of its declared type"
+
+
+def _under(name: str, errors: Iterable[Exception]) -> Iterator[SchemaViolation]:
+    """The breaches with `name` put before their paths."""
+    for error in errors:
+        if isinstance(error, SchemaViolation):
+            if name:
+                error.path.appendleft(name)
+            yield error

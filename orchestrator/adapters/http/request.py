@@ -1,0 +1,250 @@
+"""Builds the HTTP request of one tool call from values that were found right."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import httpx
+from pydantic import JsonValue
+
+from orchestrator.adapters.http.credentials import Credential
+from orchestrator.adapters.http.endpoint import Endpoint
+from orchestrator.adapters.http.parameter_styles import (
+    encode,
+    header_text,
+    json_text,
+    path_segment,
+    query_parts,
+    scalar_text,
+    unwritable_part,
+)
+from orchestrator.adapters.http.placement import Placement
+from orchestrator.adapters.http.servers import origin_of
+from orchestrator.catalog.inputs import is_json
+from orchestrator.catalog.tool import InputBinding, Location, Tool
+from orchestrator.core.errors import ArgumentsInvalid, EgressRefused
+from orchestrator.core.record import JsonObject
+
+_ACCEPT = "application/json, application/problem+json;q=0.9, */*;q=0.1"
+_AGENT = "orchestrator-missions"
+_FORM = "application/x-www-form-urlencoded"
+_STYLE_KEYS = frozenset({"style", "explode", "allowReserved"})
+_OF_THE_CONNECTION = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+"""Headers that say where a request ends or whom it is for: no document makes arguments of them."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_Parts = list[tuple[str, tuple[str | None, bytes, str]]]
+
+
+def build_request(
+    endpoint: Endpoint,
+    placement: Placement,
+    *,
+    headers: Mapping[str, str],
+    credentials: Sequence[tuple[Credential, str]] = (),
+) -> httpx.Request:
+    """The request as it will leave.
+
+    Args:
+        endpoint: of the tool.
+        placement: its arguments, real values in them.
+        headers: further ones: the idempotency key and the call's id.
+        credentials: with their values.
+
+    Raises:
+        ArgumentsInvalid: a value cannot stand where it would go in a request.
+        EgressRefused: the URL leads to a server that the document does not declare.
+    """
+    _check_styles(endpoint, placement)
+    url = _url(endpoint, placement, credentials)
+    written = _each_name_once(
+        ("Accept", _ACCEPT),
+        # No more: what we decompress, we decompress within a limit.
+        ("Accept-Encoding", "gzip, deflate"),
+        ("User-Agent", _AGENT),
+        *headers.items(),
+        *_header_parameters(endpoint.tool, placement),
+        *_credential_headers(credentials),
+        *_cookie_header(placement, credentials),
+    )
+    encoded = [
+        (_header_bytes(endpoint.tool, n, n), _header_bytes(endpoint.tool, n, v)) for n, v in written
+    ]
+    try:
+        return _with_body(endpoint, placement, url, encoded)
+    except httpx.InvalidURL:
+        raise ArgumentsInvalid(endpoint.tool.name, ["they are too long for a URL"]) from None
+
+
+def _each_name_once(*headers: tuple[str, str]) -> list[tuple[str, str]]:
+    """The last one of each name: arguments replace what is ours, credentials replace arguments."""
+    return list({name.lower(): (name, text) for name, text in headers}.values())
+
+
+def _check_styles(endpoint: Endpoint, placement: Placement) -> None:
+    """Refuse lists and objects whose elements the receiver could not tell apart."""
+    tool = endpoint.tool
+    written = [(b.name, b.location, b.style, b.explode, v) for b, v in placement.parameters]
+    if (tool.body_content_type or "").startswith(_FORM) and isinstance(placement.body, dict):
+        written += [
+            (b.name, b.location, b.style, b.explode, placement.body[b.field])
+            for b in tool.bindings
+            if b.location == "body" and b.field in placement.body
+        ]
+    for name, location, style, explode, value in written:
+        part = unwritable_part(value, location=location, style=style, explode=explode)
+        if part is not None:
+            reason = f"{name} holds {part}, which its style in the document cannot carry"
+            raise ArgumentsInvalid(tool.name, [reason])
+
+
+def _url(
+    endpoint: Endpoint, placement: Placement, credentials: Iterable[tuple[Credential, str]]
+) -> str:
+    tool = endpoint.tool
+    url = f"{endpoint.base_url}{_path(tool, placement)}"
+    parts = [
+        part
+        for binding, value in _placed(placement, "query")
+        for part in query_parts(binding.field, value, style=binding.style, explode=binding.explode)
+    ]
+    keys = {f"{encode(c.field)}=": encode(v) for c, v in credentials if c.location == "query"}
+    # No argument may stand where a credential belongs, whichever of two the provider would read.
+    parts = [part for part in parts if not part.startswith(tuple(keys))]
+    parts += [f"{name}{value}" for name, value in keys.items()]
+    origin = origin_of(url)
+    if origin is None or origin not in endpoint.origins:
+        raise EgressRefused(tool.name, f"{origin[1]}:{origin[2]}" if origin else "no host")
+    return f"{url}?{'&'.join(parts)}" if parts else url
+
+
+def _path(tool: Tool, placement: Placement) -> str:
+    path = tool.path if tool.path.startswith("/") else f"/{tool.path}"
+    for binding, value in _placed(placement, "path"):
+        text = path_segment(binding.field, value, style=binding.style, explode=binding.explode)
+        if text in ("", ".", ".."):
+            # Dots would be taken for a way up, nothing for another operation.
+            raise ArgumentsInvalid(tool.name, [f"{binding.name} cannot be part of a path"])
+        path = path.replace("{" + binding.field + "}", text)
+    return path
+
+
+def _placed(placement: Placement, location: Location) -> Iterable[tuple[InputBinding, JsonValue]]:
+    return (pair for pair in placement.parameters if pair[0].location == location)
+
+
+def _header_parameters(tool: Tool, placement: Placement) -> Iterable[tuple[str, str]]:
+    for binding, value in _placed(placement, "header"):
+        if binding.field.lower() in _OF_THE_CONNECTION:
+            raise ArgumentsInvalid(tool.name, [f"{binding.name} is a header that we set ourselves"])
+        if binding.style == "json" or value not in ([], {}):
+            text = header_text(value, style=binding.style, explode=binding.explode)
+            yield binding.field, text
+
+
+def _credential_headers(
+    credentials: Iterable[tuple[Credential, str]],
+) -> Iterable[tuple[str, str]]:
+    return ((c.field, c.written(value)) for c, value in credentials if c.location == "header")
+
+
+def _cookie_header(
+    placement: Placement, credentials: Iterable[tuple[Credential, str]]
+) -> list[tuple[str, str]]:
+    parts = [
+        part
+        for b, value in _placed(placement, "cookie")
+        for part in query_parts(b.field, value, style=b.style, explode=b.explode)
+    ]
+    # A credential is sent as it was issued: the provider compares it and may not decode it.
+    parts += [f"{c.field}={value}" for c, value in credentials if c.location == "cookie"]
+    return [("Cookie", "; ".join(parts))] if parts else []
+
+
+def _header_bytes(tool: Tool, name: str, text: str) -> bytes:
+    """The text as a header may carry it; a line break in it would begin a header of its own."""
+    if _CONTROL.search(text):
+        raise ArgumentsInvalid(tool.name, [f"{name} holds characters that a header cannot carry"])
+    return text.strip(" ").encode(errors="replace")
+
+
+def _with_body(
+    endpoint: Endpoint, placement: Placement, url: str, headers: list[tuple[bytes, bytes]]
+) -> httpx.Request:
+    method, content_type = endpoint.tool.method, endpoint.tool.body_content_type
+    if not placement.has_body or content_type is None:
+        return httpx.Request(method, url, headers=headers)
+    if content_type.startswith("multipart/") and isinstance(placement.body, dict):
+        files = _multipart(endpoint, placement.body)
+        if files:
+            return httpx.Request(method, url, headers=headers, files=files)
+        content, content_type = b"--empty--\r\n", f"{_essence(content_type)}; boundary=empty"
+    else:
+        content = _content(endpoint, placement.body, content_type)
+    headers = [*headers, (b"Content-Type", content_type.encode())]
+    return httpx.Request(method, url, headers=headers, content=content)
+
+
+def _essence(content_type: str) -> str:
+    return content_type.partition(";")[0].strip()
+
+
+def _content(endpoint: Endpoint, body: JsonValue, content_type: str) -> bytes:
+    if content_type.startswith(_FORM) and isinstance(body, dict):
+        return "&".join(_form_parts(endpoint, body)).encode()
+    if is_json(content_type) or not isinstance(body, str):
+        return json_text(body).encode()
+    return body.encode(errors="replace")
+
+
+def _form_parts(endpoint: Endpoint, body: JsonObject) -> Iterable[str]:
+    styles = {b.field: b for b in endpoint.tool.bindings if b.location == "body"}
+    for name, value in body.items():
+        binding = styles.get(name)
+        styled = not _STYLE_KEYS.isdisjoint(endpoint.encoding.get(name, {}))
+        # OpenAPI 3.1.1: without a style of its own an object in a form is sent as JSON.
+        as_json = isinstance(value, dict) and not styled
+        yield from query_parts(
+            name,
+            value,
+            style="json" if as_json else binding.style if binding else "form",
+            explode=binding.explode if binding else True,
+        )
+
+
+def _multipart(endpoint: Endpoint, body: JsonObject) -> Any:
+    parts: _Parts = []
+    for name, value in body.items():
+        declared = endpoint.encoding.get(name, {}).get("contentType")
+        for element in value if isinstance(value, list) else [value]:
+            parts.append((name, _part(endpoint.tool, name, element, declared)))
+    return parts
+
+
+def _part(
+    tool: Tool, name: str, value: JsonValue, declared: JsonValue
+) -> tuple[str | None, bytes, str]:
+    """File name, content and media type of one part."""
+    if isinstance(value, dict | list):
+        return None, json_text(value).encode(), "application/json"
+    content = scalar_text(value).encode(errors="replace")
+    if _is_file(tool.properties.get(name, {})):
+        return name, content, str(declared or "application/octet-stream")
+    return None, content, str(declared or "text/plain; charset=utf-8")
+
+
+def _is_file(schema: JsonObject) -> bool:
+    return schema.get("format") == "binary" or "contentMediaType" in schema

@@ -1,0 +1,82 @@
+"""Puts personal values in the place of their handles, just before a request is built."""
+
+import json
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.pii import field_of, replace_handles
+from orchestrator.core.record import JsonObject
+
+
+def reveal_arguments(tool: Tool, arguments: JsonObject, values: Mapping[str, str]) -> JsonObject:
+    """The arguments with values for handles.
+
+    A handle that stands alone becomes a value of the type that its schema asks for: the vault holds
+    text, and `1984` may have to be a number. One inside other text becomes text.
+    """
+    if not values:
+        return arguments
+    properties = tool.properties
+    return {
+        name: _reveal(value, properties.get(name, {}), tool.input_schema, values)
+        for name, value in arguments.items()
+    }
+
+
+def personal_literals(tool: Tool, arguments: JsonObject) -> list[tuple[str, str]]:
+    """Personal inputs that came as values and not as handles; they are hidden like the others."""
+    given = [(name, arguments.get(name)) for name in tool.pii_fields]
+    return [
+        (name, str(value))
+        for name, value in given
+        if isinstance(value, str | int | float) and field_of(value) is None
+    ]
+
+
+def _reveal(
+    value: JsonValue, schema: JsonObject, root: JsonObject, values: Mapping[str, str]
+) -> JsonValue:
+    schema = _followed(schema, root)
+    if isinstance(value, dict):
+        properties = _object(schema.get("properties"))
+        return {
+            key: _reveal(held, _object(properties.get(key)), root, values)
+            for key, held in value.items()
+        }
+    if isinstance(value, list):
+        items = _object(schema.get("items"))
+        return [_reveal(held, items, root, values) for held in value]
+    if not isinstance(value, str):
+        return value
+    field = field_of(value)
+    if field is not None and field in values:
+        return _typed(values[field], schema)
+    return replace_handles(value, values, values.__getitem__)
+
+
+def _typed(text: str, schema: JsonObject) -> JsonValue:
+    declared = schema.get("type")
+    kinds = declared if isinstance(declared, list) else [declared]
+    if declared is None or "string" in kinds:
+        return text
+    try:
+        value: JsonValue = json.loads(text)
+    except ValueError:
+        # As it is: the check that follows says that the type is wrong, without quoting it.
+        return text
+    return value
+
+
+def _followed(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """The definition that a schema refers to; the catalog's schemas refer to $defs only."""
+    reference = schema.get("$ref")
+    if not isinstance(reference, str):
+        return schema
+    definitions = _object(root.get("$defs"))
+    return _object(definitions.get(reference.removeprefix("#/$defs/")))
+
+
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,91 @@
+"""Where the requests of a document may go: its servers, their variables filled in."""
+
+import re
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlsplit
+
+from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.errors import DocumentInvalid, EgressRefused, UsageError
+from orchestrator.json_schema.node import Node
+
+Origin = tuple[str, str, int]
+"""Scheme, host and port: what a request must share with a declared server."""
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_VARIABLE = re.compile(r"\{([^{}]+)\}")
+_SAFE_VALUE = re.compile(r"[\w.~:/\[\]-]*")
+"""Nothing that could end the host early or begin a query: `@`, `?`, `#`, `\\`, white space."""
+
+
+def base_url(tool: Tool, configured: Mapping[str, str]) -> str:
+    """The URL that the tool's path is appended to; it does not end in a slash.
+
+    Args:
+        tool: its server template and the document's defaults for the variables.
+        configured: values that override those defaults.
+
+    Raises:
+        DocumentInvalid: a variable has neither a default nor a configured value.
+        UsageError: a value would change more of the URL than its own place.
+        EgressRefused: the result names no host, so nothing says where to send anything.
+    """
+    filled = _fill(tool.server, {**tool.server_variables, **configured}, tool.document)
+    if origin_of(filled) is None:
+        raise EgressRefused(tool.name, filled or "a server without an address")
+    return filled.rstrip("/")
+
+
+def declared_origins(operation: Operation, configured: Mapping[str, str]) -> frozenset[Origin]:
+    """The origins of every server that applies to an operation."""
+    servers = operation.inherited("servers")
+    urls = (_server_url(server, configured) for server in _elements(servers))
+    return frozenset(origin for url in urls if (origin := origin_of(url)) is not None)
+
+
+def origin_of(url: str) -> Origin | None:
+    """The origin of an absolute HTTP URL; None for anything else."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or parts.username is not None:
+        return None
+    return parts.scheme, parts.hostname, port if port is not None else _DEFAULT_PORTS[parts.scheme]
+
+
+def _elements(servers: Node | None) -> Iterator[Node]:
+    return servers.elements() if servers is not None else iter(())
+
+
+def _server_url(server: Node, configured: Mapping[str, str]) -> str:
+    variables = server.at("variables")
+    defaults = {
+        name: default.text()
+        for name, variable in (variables.items() if variables is not None else ())
+        if (default := variable.at("default")) is not None
+    }
+    return _fill(server.require("url").text(), {**defaults, **configured}, server.document)
+
+
+def _fill(template: str, values: Mapping[str, str], document: str) -> str:
+    scheme_end = template.find("://")
+    authority_end = template.find("/", scheme_end + 3) if scheme_end >= 0 else 0
+
+    def value_of(found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in values:
+            raise DocumentInvalid(document, "/servers", f"no value for the variable {name!r}")
+        in_authority = authority_end < 0 or found.start() < authority_end
+        _check_value(name, values[name], may_hold_slash=not in_authority)
+        return values[name]
+
+    return _VARIABLE.sub(value_of, template)
+
+
+def _check_value(name: str, value: str, *, may_hold_slash: bool) -> None:
+    if not _SAFE_VALUE.fullmatch(value) or ("/" in value and not may_hold_slash):
+        raise UsageError(
+            f"the server variable {name!r} cannot be {value!r}: it is no part of a URL"
+        )

@@ -1,0 +1,371 @@
+"""ToolClient: one attempt of one tool call over HTTP, from checked arguments to its outcome."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+import httpx
+
+from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
+from orchestrator.adapters.http.answer import (
+    Answer,
+    is_in_progress,
+    read_answer,
+    reason_of,
+    retry_after_s,
+)
+from orchestrator.adapters.http.attempt import Attempt, Wire
+from orchestrator.adapters.http.credentials import Credential, basic_token, resolve_credentials
+from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
+from orchestrator.adapters.http.masking import Hidden, Mask, hide_personal, hide_secret
+from orchestrator.adapters.http.oauth import ClientKey, Tokens
+from orchestrator.adapters.http.placement import Placement, place_arguments
+from orchestrator.adapters.http.request import build_request
+from orchestrator.adapters.http.reveal import personal_literals, reveal_arguments
+from orchestrator.adapters.http.transport import CheckedTransport
+from orchestrator.adapters.http.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
+from orchestrator.adapters.secrets import SecretStore
+from orchestrator.adapters.storage.pii_vault import PiiVault
+from orchestrator.adapters.telemetry import (
+    CallFacts,
+    Telemetry,
+    default_telemetry,
+    tool_call_span,
+    wire_logs_dropped,
+)
+from orchestrator.catalog.arguments import check_arguments, check_names, needed_fields
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.prices import price_of
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, PiiMissing
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.outcome import ToolOutcome, classify
+
+_CALL_ID_HEADER = "X-Request-Id"
+
+
+class ToolClient:
+    """Calls tools over HTTP: one attempt each, for retries are the engine's.
+
+    ```python
+    async with ToolClient(secrets=EnvironmentSecrets(), pii=FilePiiVault(path)) as tools:
+        outcome = await tools.call(catalog, catalog.tool("flight_search_offers"), arguments,
+                                   call_id="m1.travel.3", idempotency_key=None, timeout_s=20)
+    ```
+    """
+
+    def __init__(
+        self,
+        *,
+        secrets: SecretStore,
+        pii: PiiVault,
+        server_variables: Mapping[str, str] = {},
+        allowed_private_hosts: Iterable[str] = (),
+        proxy: str | None = None,
+        max_answer_bytes: int = 1_000_000,
+        http: httpx.AsyncClient | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
+        """Take what the calls need.
+
+        Args:
+            secrets: asked for credentials at each call.
+            pii: asked for personal values at each call.
+            server_variables: values that override the defaults of the documents' server variables.
+            allowed_private_hosts: hosts that may be called at addresses that are not public: this
+                machine, a private network, link-local ones.
+            proxy: URL of an HTTP proxy for all calls; the environment's is never used.
+            max_answer_bytes: a larger body is not read.
+            http: closed with this client, and trusted with where it connects to; by default one is
+                made that obeys `allowed_private_hosts` and `proxy`.
+            telemetry: by default what is installed in the process.
+        """
+        self._secrets = secrets
+        self._pii = pii
+        self._max_answer_bytes = max_answer_bytes
+        self._http = http if http is not None else _checked_http(allowed_private_hosts, proxy)
+        self._telemetry = telemetry if telemetry is not None else default_telemetry()
+        self._endpoints = Endpoints(server_variables)
+        self._tokens = Tokens(self._http)
+
+    async def __aenter__(self) -> Self:
+        """This client."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the connections."""
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections; no call may follow."""
+        await self._http.aclose()
+
+    async def call(
+        self,
+        catalog: Catalog,
+        tool: Tool,
+        arguments: JsonObject,
+        *,
+        call_id: str,
+        idempotency_key: str | None,
+        timeout_s: float,
+    ) -> ToolOutcome:
+        """Send one request and read its answer.
+
+        Args:
+            catalog: the tool's.
+            tool: what to call.
+            arguments: its inputs; personal fields are handles such as `pii:traveler_id`.
+            call_id: sent as X-Request-Id.
+            idempotency_key: sent in the header that the tool declares for it, if it declares one.
+            timeout_s: hard limit of everything, in seconds: no part of the call outlives it.
+
+        Returns:
+            What it came to. Personal values and credentials that were sent and that the answer
+            repeats are replaced in it by their handles and names.
+
+        Raises:
+            ArgumentsInvalid: nothing was sent; names each fault.
+            PiiMissing: nothing was sent; the vault lacks these fields.
+            SecretMissing: nothing was sent; a credential is not configured.
+            TokenRefused: nothing was done; the token endpoint does not know our client.
+            EgressRefused: nothing was sent; no declared server, or one at an address that is not
+                public and not allowed.
+            DocumentInvalid: nothing was sent; the document is at fault.
+            UsageError: nothing was sent; a server variable or the vault is at fault.
+            TransportFailed: no answer; says whether the provider may have acted all the same.
+        """
+        needed = needed_fields(catalog, tool, arguments)
+        # All is the contract's to check, but for names it does not know; and with handles, before
+        # any value is read. Who is refused is told of every fault at once.
+        if needed or check_names(catalog, tool, arguments):
+            problems = check_arguments(catalog, tool, arguments)
+            if problems:
+                raise ArgumentsInvalid(tool.name, problems)
+        endpoint = self._endpoints.of(catalog, tool)
+        call = Attempt(endpoint, call_id, idempotency_key if tool.idempotency_header else None)
+        with (
+            tool_call_span(
+                self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id
+            ) as facts,
+            wire_logs_dropped(),
+        ):
+            return await self._within(catalog, call, arguments, needed, timeout_s, facts)
+
+    async def _within(
+        self,
+        catalog: Catalog,
+        call: Attempt,
+        arguments: JsonObject,
+        needed: Sequence[str],
+        timeout_s: float,
+        facts: CallFacts,
+    ) -> ToolOutcome:
+        """The call under its deadline.
+
+        Not httpx's timeouts, which begin anew with every byte that arrives.
+        """
+        tool = call.endpoint.tool
+        try:
+            async with asyncio.timeout(timeout_s):
+                placement, personal = await self._place(catalog, call, arguments, needed)
+                answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
+                if answer.status == 401 and self._forget_stale(call):
+                    # Refused, so nothing was done: the same request once more, with a new token.
+                    call.wire = Wire()
+                    answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
+                return _outcome(call, answer, mask)
+        except AddressRefused as refused:
+            raise _not_allowed(tool, refused) from None
+        except TimeoutError:
+            fault = call.wire.late_fault
+            raise transport_failure(tool.name, fault, f"{timeout_s:g} s") from None
+
+    async def _place(
+        self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[str]
+    ) -> tuple[Placement, list[Hidden]]:
+        """The arguments in their places, with their real values, found right; and what to hide."""
+        tool = call.endpoint.tool
+        values = await asyncio.to_thread(_read_all, self._pii, needed) if needed else {}
+        personal = [*values.items(), *personal_literals(tool, arguments)]
+        placement = place_arguments(
+            tool,
+            reveal_arguments(tool, arguments, values),
+            body_required=call.endpoint.body_required,
+        )
+        violations = call.endpoint.contract.request_violations(placement, call.key_header())
+        hidden = [hide_personal(name, value) for name, value in personal]
+        if violations:
+            mask = Mask(hidden)
+            # By the names of the tool's inputs where it can be said so, else by the document's.
+            problems = check_arguments(catalog, tool, arguments) or violations
+            raise ArgumentsInvalid(tool.name, [mask.text(text) for text in problems])
+        return placement, hidden
+
+    async def _answered(
+        self,
+        call: Attempt,
+        placement: Placement,
+        personal: Sequence[Hidden],
+        timeout_s: float,
+        facts: CallFacts,
+    ) -> tuple[Answer, Mask]:
+        """The answer to one request, and what hides in it what was sent."""
+        credentials = await self._credentials(call) if call.endpoint.credentials else []
+        mask = Mask([*personal, *_hidden(credentials)])
+        headers = {**call.key_header(), _CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
+        request = build_request(call.endpoint, placement, headers=headers, credentials=credentials)
+        request.extensions["timeout"] = httpx.Timeout(timeout_s).as_dict()
+        request.extensions["trace"] = call.wire.on_event
+        return await self._exchange(call, request, mask, facts), mask
+
+    async def _credentials(self, call: Attempt) -> list[tuple[Credential, str]]:
+        """The credentials that the call carries, with their values."""
+        # In a thread: a store may read a file or ask a server.
+        found = await asyncio.to_thread(
+            resolve_credentials, call.endpoint.credentials, self._secrets
+        )
+        call.tokens = []
+        credentials = []
+        for credential, value in found:
+            if isinstance(value, ClientKey):
+                assert credential.grant is not None
+                token = await self._tokens.get(call.endpoint.tool.name, credential.grant, value)
+                call.tokens.append((credential.grant, value, token))
+                value = token.value
+            credentials.append((credential, value))
+        return credentials
+
+    def _forget_stale(self, call: Attempt) -> bool:
+        """Forget the kept tokens that a call carried; whether there were any."""
+        stale = [used for used in call.tokens if not used[2].is_fresh]
+        for grant, key, token in stale:
+            self._tokens.forget(grant, key, token)
+        return bool(stale)
+
+    async def missing_personal(self, fields: Sequence[str]) -> tuple[str, ...]:
+        """Those of these fields that the vault lacks.
+
+        Raises:
+            UsageError: the vault cannot be opened.
+        """
+        held = await asyncio.to_thread(self._pii.fields)
+        return tuple(field for field in fields if field not in held)
+
+    async def _exchange(
+        self, call: Attempt, request: httpx.Request, mask: Mask, facts: CallFacts
+    ) -> Answer:
+        call.wire.begun = True
+        try:
+            response = await self._http.send(
+                request, stream=True, auth=None, follow_redirects=False
+            )
+        except HTTPX_ERRORS as error:
+            failure = transport_failure(call.endpoint.tool.name, fault_of(error))
+            raise failure from (error if mask.is_absent_from(error) else None)
+        facts.status = response.status_code
+        try:
+            return await self._read(call, response)
+        finally:
+            await response.aclose()
+
+    async def _read(self, call: Attempt, response: httpx.Response) -> Answer:
+        """The answer; a body that broke off is missed only where the call may have happened.
+
+        A success without its body is no success yet: the same key brings the body again. What was
+        refused stays refused, with or without the reason.
+        """
+        try:
+            return await read_answer(
+                response,
+                max_bytes=self._max_answer_bytes,
+                declared_types=call.endpoint.contract.answer_types,
+            )
+        except HTTPX_ERRORS as error:
+            if 300 <= response.status_code < 500:
+                return Answer(
+                    response.status_code,
+                    response.headers,
+                    is_empty=False,
+                    fault="the body broke off",
+                )
+            raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
+
+
+def _checked_http(allowed_private_hosts: Iterable[str], proxy: str | None) -> httpx.AsyncClient:
+    transport = CheckedTransport(AddressPolicy(allowed_private_hosts), proxy=proxy)
+    return httpx.AsyncClient(transport=transport, trust_env=False)
+
+
+def _read_all(pii: PiiVault, fields: Sequence[str]) -> dict[str, str]:
+    """The values of these fields.
+
+    Raises:
+        PiiMissing: names all that are missing, so that they can be stored at once.
+    """
+    values: dict[str, str] = {}
+    missing: list[str] = []
+    for name in fields:
+        try:
+            values[name] = pii.get(name)
+        except PiiMissing:
+            missing.append(name)
+    if missing:
+        raise PiiMissing(missing)
+    return values
+
+
+def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
+    hidden = []
+    for credential, value in credentials:
+        hidden.append(hide_secret(credential.secret.name, value))
+        if credential.scheme == "basic":
+            hidden.append(hide_secret(credential.secret.name, basic_token(value)))
+            hidden.append(hide_secret(credential.secret.name, value.partition(":")[2]))
+    return hidden
+
+
+def _outcome(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
+    tool = call.endpoint.tool
+    in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
+    kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
+    # Nobody declares what a gateway in front of the provider says when it is in trouble.
+    breach = answer.fault or (
+        None if kind == "unknown" else call.endpoint.contract.response_breach(answer)
+    )
+    spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+    return ToolOutcome(
+        kind=kind,
+        status=answer.status,
+        body=mask.json(answer.body),
+        reason=None if kind == "succeeded" else mask.text(reason_of(answer)),
+        contract_breach=mask.text(breach) if breach else None,
+        price=price_of(answer.body) if spends else None,
+        headers=_kept_headers(call.endpoint, answer, mask),
+        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
+    )
+
+
+def _not_allowed(tool: Tool, refused: AddressRefused) -> EgressRefused:
+    return EgressRefused(
+        tool.name,
+        refused.host,
+        f"leads to {refused.address}, which is {refused.kind}; to allow it, add the host to "
+        "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
+    )
+
+
+def _kept_headers(endpoint: Endpoint, answer: Answer, mask: Mask) -> dict[str, str]:
+    return {
+        name: mask.text(answer.header(name))
+        for name in sorted(endpoint.kept_headers)
+        if name in answer.headers
+    }

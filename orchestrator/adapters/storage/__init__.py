@@ -1,0 +1,1 @@
+"""What is kept on disk: catalogs, grants, personal values, vectors, traces."""

@@ -1,0 +1,149 @@
+"""Records of selections in SQLite: bounded, and without a word of any request."""
+
+import logging
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+from opentelemetry import metrics, trace
+from pydantic import ValidationError
+
+from orchestrator.core.errors import DocumentUnreadable
+from orchestrator.routing.learning.trace import RouteRecord
+from orchestrator.routing.selection import Selection
+
+FILE_NAME = "route-traces.db"
+MOST_RECORDS = 50_000
+_TRIMMED_EVERY = 256
+_SCOPE = "orchestrator"
+_SCHEMA = """
+    CREATE TABLE IF NOT EXISTS selections (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        mission_id TEXT NOT NULL, leg_id TEXT NOT NULL, step INTEGER NOT NULL,
+        record TEXT NOT NULL, called TEXT,
+        UNIQUE (mission_id, leg_id, step)
+    )
+"""
+_TRIM = "DELETE FROM selections WHERE number <= (SELECT max(number) FROM selections) - ?"
+_log = logging.getLogger(__name__)
+
+
+class RouteTraces:
+    """The records of one state directory; each process opens one of these and writes through it.
+
+    A record that cannot be written is lost, with a warning: a mission never waits for it or fails.
+    """
+
+    def __init__(self, path: Path, *, most_records: int = MOST_RECORDS) -> None:
+        """Open nothing yet: the file is made with the first record.
+
+        Args:
+            path: the database file.
+            most_records: the oldest beyond so many are deleted.
+        """
+        self._path = path
+        self._most_records = most_records
+        self._connection: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+        self._written = 0
+
+    def record(self, record: RouteRecord) -> None:
+        """Keep a record; that of a step recorded before (its activity was retried) replaces it."""
+        self._write(
+            "INSERT OR REPLACE INTO selections (mission_id, leg_id, step, record)"
+            " VALUES (?, ?, ?, ?)",
+            (record.mission_id, record.leg_id, record.step, record.model_dump_json()),
+        )
+
+    def called(self, *, mission_id: str, leg_id: str, step: int, tool: str) -> None:
+        """Join what a step called in the end to the record of its selection."""
+        self._write(
+            "UPDATE selections SET called = ? WHERE mission_id = ? AND leg_id = ? AND step = ?",
+            (tool, mission_id, leg_id, step),
+        )
+
+    def close(self) -> None:
+        """Close the file; the next record opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _write(self, statement: str, values: tuple[str | int, ...]) -> None:
+        with self._lock:
+            try:
+                if self._connection is None:
+                    self._connection = _opened(self._path)
+                with self._connection as connection:
+                    connection.execute(statement, values)
+                    if self._written % _TRIMMED_EVERY == 0:
+                        connection.execute(_TRIM, (self._most_records,))
+                self._written += 1
+            except (sqlite3.Error, OSError) as error:
+                _log.warning("a route trace is lost: %s", type(error).__name__)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, timeout=1, check_same_thread=False)
+    try:
+        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _SCHEMA):
+            connection.execute(statement)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def read_records(path: Path) -> list[RouteRecord]:
+    """The records of a database, or of a file with one JSON record on each line.
+
+    Raises:
+        DocumentUnreadable: there is no such file, or it holds something else.
+    """
+    if not path.is_file():
+        raise DocumentUnreadable(str(path), "no such file")
+    try:
+        with path.open("rb") as file:
+            is_database = file.read(15) == b"SQLite format 3"
+        return _from_database(path) if is_database else _from_lines(path)
+    except (sqlite3.Error, OSError, ValidationError, UnicodeDecodeError) as error:
+        raise DocumentUnreadable(str(path), "it does not hold route traces") from error
+
+
+def _from_lines(path: Path) -> list[RouteRecord]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [RouteRecord.model_validate_json(line) for line in lines if line.strip()]
+
+
+def _from_database(path: Path) -> list[RouteRecord]:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        rows = connection.execute("SELECT record, called FROM selections ORDER BY number")
+        return [_with_call(record, called) for record, called in rows]
+
+
+def _with_call(text: str, called: str | None) -> RouteRecord:
+    record = RouteRecord.model_validate_json(text)
+    return record.model_copy(update={"called": ((called,),)}) if called else record
+
+
+class RouteMetrics:
+    """Selections counted by band, and marked on the span they are made in."""
+
+    def __init__(self, meter: metrics.Meter | None = None) -> None:
+        """Count on a meter; on that of this process when None."""
+        meter = meter or metrics.get_meter(_SCOPE)
+        self._selections = meter.create_counter(
+            "orchestrator.route.selections", description="Selections by band."
+        )
+
+    def count(self, selection: Selection) -> None:
+        """Count one selection; its headers and its reason become attributes of the running span."""
+        labels: dict[str, str] = {"band": selection.band}
+        if selection.embedder:
+            labels["embedder"] = selection.headers["x-orqen-embedder"]
+        self._selections.add(1, labels)
+        trace.get_current_span().set_attributes(
+            {**selection.headers, "orchestrator.route.reason": selection.reason}
+        )

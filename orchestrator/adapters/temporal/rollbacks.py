@@ -1,0 +1,131 @@
+"""Starting rollbacks, and reading what workflows left: the same for clients, activities and sweeps.
+
+A rollback that was broken off is started again under the same workflow id, and told which run to
+take over from. One that completed is never repeated.
+"""
+
+from typing import Any, Final, Literal, TypeVar
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import (
+    Client,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+    WorkflowHandle,
+)
+from temporalio.common import (
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from orchestrator.messages import names
+from orchestrator.messages.rollback import RollbackInput
+
+T = TypeVar("T")
+_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
+_MISSION_ID = SearchAttributeKey.for_keyword(names.MISSION_ID_ATTRIBUTE)
+
+BROKEN_OFF: Final = frozenset(
+    {
+        WorkflowExecutionStatus.TERMINATED,
+        WorkflowExecutionStatus.TIMED_OUT,
+        WorkflowExecutionStatus.FAILED,
+        WorkflowExecutionStatus.CANCELED,
+    }
+)
+"""Ends of a rollback that are not its own: it completes, or it goes on."""
+
+Begun = Literal["started", "restarted", "running", "completed"]
+
+
+async def start_rollback(client: Client, mission_id: str, *, reason: str, task_queue: str) -> Begun:
+    """Have a mission rolled back, unless that is under way or was done.
+
+    Args:
+        client: of the server that the mission is on.
+        mission_id: of a mission that is over, or that waits for a rollback which was broken off.
+        reason: for the people who will read it.
+        task_queue: of workers that know rollbacks.
+
+    Returns:
+        What there was before: nothing, one that was broken off, one that runs, one that completed.
+    """
+    before = await describe_rollback(client, mission_id)
+    if before is not None and before.status not in BROKEN_OFF:
+        running = before.status is WorkflowExecutionStatus.RUNNING
+        return "running" if running else "completed"
+    try:
+        await client.start_workflow(
+            names.ROLLBACK_WORKFLOW,
+            RollbackInput(
+                mission_id=mission_id,
+                reason=reason,
+                take_over=before.run_id if before is not None else None,
+            ),
+            id=names.rollback_workflow_id(mission_id),
+            task_queue=task_queue,
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            search_attributes=TypedSearchAttributes(
+                [
+                    SearchAttributePair(_MISSION_ID, mission_id),
+                    SearchAttributePair(_STATUS, "collecting"),
+                ]
+            ),
+            static_summary=f"undo {mission_id}: {reason}"[:200],
+        )
+    except WorkflowAlreadyStartedError:
+        return "completed"  # somebody else's, between our look and our start
+    return "started" if before is None else "restarted"
+
+
+async def describe_rollback(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:
+    """The newest run of a mission's rollback; None when there never was one."""
+    return await described(client.get_workflow_handle(names.rollback_workflow_id(mission_id)))
+
+
+async def described(
+    handle: "WorkflowHandle[Any, Any]",
+) -> WorkflowExecutionDescription | None:
+    """What the server says of a workflow; None when it knows none."""
+    try:
+        return await handle.describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+
+
+async def query_or_none(handle: "WorkflowHandle[Any, Any]", query: str, kind: type[T]) -> T | None:
+    """A workflow's answer; None when it was stopped before it did anything at all."""
+    if not await _did_anything(handle):
+        return None
+    answer: T = await handle.query(query, result_type=kind)
+    return answer
+
+
+async def started_with(client: Client, handle: "WorkflowHandle[Any, Any]", kind: type[T]) -> T:
+    """The input of a workflow, read from its history: no worker needs to have seen it.
+
+    Raises:
+        LookupError: its history is gone.
+    """
+    async for event in handle.fetch_history_events(page_size=1):
+        payloads = event.workflow_execution_started_event_attributes.input.payloads
+        made: list[T] = await client.data_converter.decode(payloads, [kind])
+        return made[0]
+    raise LookupError(handle.id)
+
+
+async def _did_anything(handle: "WorkflowHandle[Any, Any]") -> bool:
+    """Whether a worker ever completed a task of it; a server may not answer a query else."""
+    wanted = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+    async for event in handle.fetch_history_events(page_size=8):
+        if event.event_type == wanted:
+            return True
+    return False

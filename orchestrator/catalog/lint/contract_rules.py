@@ -1,0 +1,216 @@
+"""Rules on the contract around a call: confirmation, personal fields, credentials, servers."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from rapidfuzz import fuzz, process
+
+from orchestrator.catalog.bundle import FILES_KEY
+from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
+from orchestrator.catalog.contract import DEFAULT_CARD, NEIGHBOURS, input_name, read_server
+from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.keyword_values import (
+    PREFIXES,
+    Breach,
+    document_breaches,
+    document_keywords,
+    keywords,
+)
+from orchestrator.catalog.lint.subject import Subject
+from orchestrator.json_schema.node import Node
+
+CARD_TYPES = frozenset(
+    {
+        DEFAULT_CARD,
+        "structured-expense",
+        "structured-itinerary",
+        "structured-message",
+        "structured-order",
+        "structured-payment",
+        "structured-reservation",
+    }
+)
+
+
+def known_keywords(subject: Subject) -> Iterator[Problem]:
+    """ORC030: every x-orchet-* and x-orqen-* keyword is one that is read where it stands."""
+    yield from _unknown(subject.operation.node, keywords(), f"on {subject.name}")
+
+
+def misplaced_keywords(root: Node) -> Iterator[Problem]:
+    """ORC030, beside the tools: at the root of a document, and on its paths."""
+    yield from _unknown(root, document_keywords() | {FILES_KEY}, "at the root of the document")
+    paths = root.at("paths")
+    for path, place in paths.items() if paths is not None else ():
+        yield from _unknown(place, frozenset(), f"on the path {path}")
+
+
+def _unknown(place: Node, known: frozenset[str], where: str) -> Iterator[Problem]:
+    for keyword, found in place.raw_items():
+        if keyword.startswith(PREFIXES) and keyword not in known:
+            yield Problem(
+                found.pointer,
+                f"{keyword} {where} is not known, so nothing reads it",
+                _better_place(keyword),
+            )
+
+
+def _better_place(keyword: str) -> str:
+    if keyword in keywords():
+        return "put it on the operation"
+    if keyword in document_keywords():
+        return "put it at the root of the document"
+    near, *_ = process.extractOne(
+        keyword, sorted(keywords() | document_keywords()), scorer=fuzz.ratio
+    )
+    return f"did you mean {near}?"
+
+
+def valid_values(subject: Subject) -> Iterator[Problem]:
+    """ORC036: each keyword has a value that its published schema allows."""
+    for breach in subject.breaches:
+        yield breached(breach, f"on {subject.name}")
+
+
+def valid_document_values(root: Node) -> Iterator[Problem]:
+    """ORC036, at the root of a document."""
+    for breach in document_breaches(root):
+        yield breached(breach, "at the root of the document")
+
+
+def breached(breach: Breach, where: str) -> Problem:
+    """What is wrong with a value, and what belongs there."""
+    verb = "is" if breach.is_whole else "holds"
+    return Problem(
+        breach.pointer,
+        f"{breach.keyword} {where} {verb} {breach.shown}",
+        f"write {breach.wanted}",
+    )
+
+
+def declared_confirmation(subject: Subject) -> Iterator[Problem]:
+    """ORC031: a method that is not GET or HEAD says whether it needs confirmation."""
+    # Of a cancel tool more is asked: see ORC043.
+    if subject.operation.is_safe or subject.said("x-orchet-cancel-for") is not None:
+        return
+    dialects = (subject.said(keyword) for keyword in NEIGHBOURS)
+    # What is no boolean in a neighbour's dialect says nothing that we understand.
+    said = any(found is not None and isinstance(found.value, bool) for found in dialects)
+    if not said and subject.said("x-orchet-requires-confirmation") is None:
+        yield Problem(
+            subject.pointer,
+            f"{subject.name} does not say whether a person must confirm it",
+            "add x-orchet-requires-confirmation: a card type, or false if it changes nothing",
+        )
+
+
+def known_card_type(subject: Subject) -> Iterator[Problem]:
+    """ORC032: the card type is one of the standard ones, or declared by the document."""
+    said = subject.said("x-orchet-requires-confirmation")
+    if said is None or not isinstance(said.value, str):
+        return
+    if said.value not in CARD_TYPES | declared_types(subject.operation.root).keys():
+        yield Problem(
+            said.pointer,
+            f"the card type {said.value!r} of {subject.name} is not known",
+            f"use one of {', '.join(sorted(CARD_TYPES))}, or list it under {CARD_TYPES_KEY}",
+        )
+
+
+def layout_has_facts(subject: Subject) -> Iterator[Problem]:
+    """ORC053: a declared card's layout names inputs, or properties of answers."""
+    if subject.tool is None or subject.tool.card_layout is None:
+        return
+    known = {*subject.tool.properties, *_answered(subject)}
+    place = declared_types(subject.operation.root)[subject.tool.card_type or ""]
+    for section in subject.tool.card_layout.sections:
+        for field in section.fields:
+            if field.name.split(".")[0] not in known:
+                yield Problem(
+                    place.pointer,
+                    f"the layout of {subject.tool.card_type!r} shows {field.name!r}, which is no "
+                    f"input of {subject.name} and in no answer of its document",
+                    "name an input, or a property of an answer about the same thing",
+                )
+
+
+def _answered(subject: Subject) -> Iterator[str]:
+    """Names of all properties in the answers of the tools of a document."""
+    left: list[object] = [
+        peer.tool.output_schema for peer in subject.peers.values() if peer.tool is not None
+    ]
+    while left:
+        schema = left.pop()
+        if isinstance(schema, dict):
+            properties = schema.get("properties")
+            yield from properties if isinstance(properties, dict) else ()
+            left += schema.values()
+        elif isinstance(schema, list):
+            left += schema
+
+
+def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
+    """ORC033: every personal field is an input."""
+    listed = subject.said("x-orchet-pii-required")
+    if listed is None or subject.tool is None:
+        return
+    for place in listed.elements():
+        name = input_name(place.text(), subject.tool.bindings)
+        if name not in subject.tool.properties:
+            yield Problem(
+                place.pointer,
+                f"{subject.name} has no input {place.text()!r} to hold a personal value",
+                "name an input, or add it to the parameters or the body",
+            )
+
+
+def credentials_resolve(subject: Subject) -> Iterator[Problem]:
+    """ORC034: every security scheme that is asked for is declared, and one that we can send."""
+    root = subject.operation.root
+    security = subject.said("security") or root.at("security")
+    components = root.at("components")
+    schemes = components.at("securitySchemes") if components is not None else None
+    declared = schemes.mapping() if schemes is not None else {}
+    for requirement in security.elements() if security is not None else ():
+        for name, place in requirement.raw_items():
+            if name not in declared:
+                yield Problem(
+                    place.pointer,
+                    f"{subject.name} asks for the credential {name!r}, which is not declared",
+                    f"declare it under components.securitySchemes.{name}",
+                )
+            elif schemes is not None and not _can_be_sent(schemes.require(name)):
+                yield Problem(
+                    place.pointer,
+                    f"{subject.name} asks for the credential {name!r}, which we cannot send",
+                    "use an apiKey, http basic or bearer, oauth2 or openIdConnect",
+                )
+
+
+def _can_be_sent(scheme: Node) -> bool:
+    kind = scheme.require("type").value
+    if kind == "apiKey":
+        return scheme.require("in").value in ("header", "query", "cookie")
+    if kind == "http":
+        return str(scheme.require("scheme").value).lower() in ("basic", "bearer")
+    return kind in ("oauth2", "openIdConnect")
+
+
+def absolute_server(subject: Subject) -> Iterator[Problem]:
+    """ORC035: there is a server with a host, for only declared hosts are ever called."""
+    url, _ = read_server(subject.operation)
+    if not _has_host(url):
+        servers = subject.operation.inherited("servers")
+        yield Problem(
+            servers.pointer if servers is not None else subject.pointer,
+            f"{subject.name} has no server with a host: {url!r}" if url else "no server is named",
+            "add servers with an absolute http(s) URL; its variables may be set by configuration",
+        )
+
+
+def _has_host(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.netloc)

@@ -1,0 +1,108 @@
+"""Findings of the linter written out: text, JSON, and SARIF 2.1.0 for code review tools."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.lint import CODES, Finding
+from orchestrator.catalog.places import Place
+from orchestrator.core.record import JsonObject
+
+Places = Mapping[tuple[str, str], Place]
+"""Where findings stand, by document and pointer, as far as it is known."""
+
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_NOWHERE: Places = {}
+
+
+def as_text(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
+    """A line for each finding and one for its mending, and the count of each severity."""
+    lines: list[str] = []
+    for finding in findings:
+        place = places.get((finding.document, finding.pointer))
+        document = f"{place}: {finding.document}" if place is not None else finding.document
+        lines.append(
+            f"{document}{finding.pointer}: {finding.severity} {finding.code}: {finding.message}"
+        )
+        lines.append(f"    {finding.mend}")
+    return "\n".join([*lines, _summary(findings)])
+
+
+def as_json(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
+    """One document: {"findings": [...], "errors": n, "warnings": n, "notes": n}."""
+    counts = Counter(finding.severity for finding in findings)
+    report: JsonObject = {
+        "findings": [_json_finding(finding, places) for finding in findings],
+        "errors": counts["error"],
+        "warnings": counts["warning"],
+        "notes": counts["note"],
+    }
+    return json.dumps(report, indent=2, ensure_ascii=False)
+
+
+def _json_finding(finding: Finding, places: Places) -> JsonObject:
+    """The finding, with its file and line where they are known."""
+    place = places.get((finding.document, finding.pointer))
+    known: JsonObject = {} if place is None else {"file": place.file, "line": place.line}
+    return {**finding.model_dump(mode="json"), **known}
+
+
+def as_sarif(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
+    """A SARIF 2.1.0 log with one run.
+
+    A place is a logical location, by JSON pointer, and a line of a file where that is known.
+    """
+    log: JsonObject = {
+        "$schema": _SARIF_SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": {"name": "orchestrator tools lint", "rules": _sarif_rules()}},
+                "results": [_sarif_result(finding, places) for finding in findings],
+            }
+        ],
+    }
+    return json.dumps(log, indent=2, ensure_ascii=False)
+
+
+def _sarif_rules() -> list[JsonValue]:
+    return [
+        {
+            "id": code.code,
+            "shortDescription": {"text": code.title},
+            "defaultConfiguration": {"level": code.severity},
+        }
+        for code in CODES
+    ]
+
+
+def _sarif_result(finding: Finding, places: Places) -> JsonObject:
+    name = f"{finding.document}#{finding.pointer}"
+    place = places.get((finding.document, finding.pointer))
+    physical: JsonObject = {} if place is None else {"physicalLocation": _sarif_place(place)}
+    return {
+        "ruleId": finding.code,
+        "level": finding.severity,
+        "message": {"text": f"{finding.message}. To mend: {finding.mend}"},
+        "locations": [{**physical, "logicalLocations": [{"fullyQualifiedName": name}]}],
+    }
+
+
+def _sarif_place(place: Place) -> JsonObject:
+    """A relative path stays relative: those who read the log know the root of the project."""
+    path = Path(place.file)
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    region: JsonObject = {} if place.line is None else {"region": {"startLine": place.line}}
+    return {"artifactLocation": {"uri": uri}, **region}
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return "nothing to mend"
+    counts = Counter(finding.severity for finding in findings)
+    named = [f"{counts[level]} {level}s" for level in ("error", "warning", "note")]
+    return ", ".join(named)

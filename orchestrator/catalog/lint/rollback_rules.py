@@ -1,0 +1,297 @@
+"""Rules on rollback pairs: that what a tool leaves behind can be undone, whatever happens."""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.compensation import is_own_reference
+from orchestrator.catalog.expressions import (
+    Expression,
+    expressions_of,
+    input_read,
+    parse_filling,
+    reads_only_response,
+)
+from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.validator import SchemaValidator
+from orchestrator.json_schema.violations import SCHEMA_FAULTS
+
+_ARGS = "x-orchet-compensation-args"
+_PROBE = "x-orchet-compensation-probe"
+
+
+def declares_cancel(subject: Subject) -> Iterator[Problem]:
+    """ORC040: a tool with a side effect names the tool that undoes it."""
+    # One that names it by something that is no name has a finding of its own.
+    if subject.said("x-orchet-cancels") is not None:
+        return
+    if subject.tool is not None and subject.tool.effect is Effect.WRITE:
+        yield Problem(
+            subject.pointer,
+            f"{subject.name} changes something and names no tool that undoes it",
+            "add x-orchet-cancels with the operationId of its cancel counterpart, "
+            "or x-orchet-requires-confirmation: false if it changes nothing",
+        )
+
+
+def cancel_exists(subject: Subject) -> Iterator[Problem]:
+    """ORC041: both ends of a pair, and a probe, are tools of one document."""
+    for said in (
+        subject.said("x-orchet-cancels"),
+        subject.said("x-orchet-cancel-for"),
+        _probe_name(subject.said(_PROBE)),
+    ):
+        if said is not None and isinstance(said.value, str) and subject.peer(said.value) is None:
+            yield Problem(
+                said.pointer,
+                f"{subject.name} names {said.value!r}, which is no tool of this document",
+                "give it x-orchet-tool: true, in the same document",
+            )
+
+
+def _probe_name(probe: Node | None) -> Node | None:
+    return probe if probe is None or isinstance(probe.value, str) else probe.at("operationId")
+
+
+def pair_agrees(subject: Subject) -> Iterator[Problem]:
+    """ORC042: each end of a pair names the other."""
+    ends = (
+        ("x-orchet-cancels", "x-orchet-cancel-for"),
+        ("x-orchet-cancel-for", "x-orchet-cancels"),
+    )
+    for ours, theirs in ends:
+        said = subject.said(ours)
+        peer = subject.peer(said.value) if said and isinstance(said.value, str) else None
+        if said is None or peer is None:
+            continue
+        answer = peer.said(theirs)
+        if answer is not None and not isinstance(answer.value, str):
+            continue
+        if answer is None or answer.value != subject.operation.operation_id:
+            yield Problem(
+                said.pointer,
+                f"{subject.name} names {peer.name}, which does not name it back",
+                f"set {theirs}: {subject.name} on {peer.name}",
+            )
+
+
+def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
+    """ORC043: a cancel tool says that it needs no confirmation."""
+    if subject.said("x-orchet-cancel-for") is None:
+        return
+    said = subject.said("x-orchet-requires-confirmation")
+    if said is None or said.value is not False:
+        yield Problem(
+            subject.pointer_to("x-orchet-requires-confirmation"),
+            f"{subject.name} undoes another tool and does not say that it needs no confirmation",
+            "set x-orchet-requires-confirmation: false: a prompt would block a rollback for ever",
+        )
+
+
+def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
+    """ORC044: everything the cancel tool requires comes from the forward call."""
+    for called, template, pointer in _calls(subject):
+        missing = [name for name in called.required_inputs if name not in template.arguments]
+        for name in missing:
+            yield Problem(
+                pointer,
+                f"nothing that {subject.name} sends or gets fills {name!r} of {called.name}",
+                f"add {name} to the args, with an expression such as $response.body#/{name}",
+            )
+        if not missing and not _meets_alternative(called.input_schema, template):
+            yield Problem(
+                pointer,
+                f"what is filled of {called.name} satisfies none of its alternatives",
+                "fill the inputs that one of its anyOf or oneOf branches requires",
+            )
+
+
+def args_are_inputs(subject: Subject) -> Iterator[Problem]:
+    """ORC045: every argument is an input of the tool that is called, a constant one it takes."""
+    for called, template, pointer in _calls(subject):
+        for name, value in template.arguments.items():
+            if name not in called.properties:
+                yield Problem(
+                    pointer,
+                    f"{called.name} has no input {name!r}",
+                    f"use one of {', '.join(called.properties) or 'no args at all'}",
+                )
+            elif not parse_filling(value).expressions and not _takes(called, name, value):
+                yield Problem(
+                    pointer,
+                    f"the constant {value!r} is no value that {name!r} of {called.name} takes",
+                    "write a value that its schema allows, or an expression that begins with $",
+                )
+
+
+def expressions_find_something(subject: Subject) -> Iterator[Problem]:
+    """ORC046: every expression reads something that the forward call has."""
+    if subject.tool is None:
+        return
+    for _, template, pointer in _calls(subject):
+        for name, value in template.arguments.items():
+            for expression in parse_filling(value).expressions:
+                if not _can_find(expression, subject.tool):
+                    yield Problem(
+                        pointer,
+                        f"{value!r} for {name!r} reads nothing that {subject.name} sends or gets",
+                        "read a declared input, or a declared property of the answer",
+                    )
+
+
+def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
+    """ORC047: a call whose answer was lost can still be undone."""
+    compensation = subject.compensation
+    if compensation is None or not reads_only_response(compensation.cancel):
+        return
+    if compensation.probe is None or reads_only_response(compensation.probe):
+        yield Problem(
+            subject.pointer_to(_ARGS if subject.said(_ARGS) else "x-orchet-cancels"),
+            f"{subject.name} cannot be undone when its answer is lost: "
+            f"{compensation.cancel.tool} is fed from the answer only",
+            "let the caller send a client reference and cancel by it, "
+            "or add x-orchet-compensation-probe that finds the resource by what was sent",
+        )
+
+
+def probe_reads_request(subject: Subject) -> Iterator[Problem]:
+    """ORC048: a probe is asked with what was sent: there is no answer to read when it is needed."""
+    probe = subject.compensation.probe if subject.compensation is not None else None
+    if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
+        yield Problem(
+            subject.pointer_to(_PROBE),
+            f"the probe of {subject.name} reads the answer, which is missing when it is asked",
+            "fill its args from $request only",
+        )
+
+
+def probe_only_reads(subject: Subject) -> Iterator[Problem]:
+    """ORC049: a probe changes nothing."""
+    probe = subject.compensation.probe if subject.compensation is not None else None
+    peer = subject.peer(probe.tool) if probe is not None else None
+    if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
+        yield Problem(
+            subject.pointer_to(_PROBE),
+            f"the probe of {subject.name} is {peer.name}, which changes something",
+            "probe with a tool that only reads",
+        )
+
+
+def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
+    """ORC050: a call that leaves something behind can be repeated safely."""
+    tool = subject.tool
+    if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
+        return
+    if any(reference_is_own(subject)):
+        # ORC052 says what is worse about the same lack.
+        return
+    yield Problem(
+        subject.pointer,
+        f"{subject.name} takes no idempotency key, so it is never sent a second time",
+        "add a header parameter Idempotency-Key if the provider honours one",
+    )
+
+
+def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
+    """ORC051: compensation settings stand on a tool that names its cancel tool."""
+    if subject.said("x-orchet-cancels") is not None:
+        return
+    for keyword, place in subject.operation.node.raw_items():
+        if keyword.startswith("x-orchet-compensation-"):
+            yield Problem(
+                place.pointer,
+                f"{keyword} on {subject.name} means nothing without x-orchet-cancels",
+                "put it on the tool that creates the obligation",
+            )
+
+
+def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
+    """The cancel and the probe: the tool that is called, its filling, and where that stands."""
+    compensation = subject.compensation
+    if compensation is None:
+        return
+    args = _ARGS if subject.said(_ARGS) is not None else "x-orchet-cancels"
+    for template, keyword in ((compensation.cancel, args), (compensation.probe, _PROBE)):
+        peer = subject.peer(template.tool) if template is not None else None
+        if template is not None and peer is not None and peer.tool is not None:
+            yield peer.tool, template, subject.pointer_to(keyword)
+
+
+def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
+    """Whether an input takes a constant; yes when its schema does not tell."""
+    defs = called.input_schema.get("$defs", {})
+    try:
+        return SchemaValidator({**called.properties[name], "$defs": defs}).is_valid(constant)
+    except SCHEMA_FAULTS:
+        return True
+
+
+def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
+    """Whether the filled inputs are all that one of the alternatives requires."""
+    for keyword in ("anyOf", "oneOf"):
+        branches = schema.get(keyword)
+        if isinstance(branches, list) and not any(
+            _requires_at_most(branch, template) for branch in branches
+        ):
+            return False
+    return True
+
+
+def _requires_at_most(branch: object, template: ToolCallTemplate) -> bool:
+    required = branch.get("required") if isinstance(branch, dict) else None
+    return not isinstance(required, list) or all(
+        isinstance(name, str) and name in template.arguments for name in required
+    )
+
+
+def _can_find(expression: Expression, tool: Tool) -> bool:
+    if expression.message == "response":
+        return expression.source != "body" or _leads_somewhere(tool.output_schema, expression.path)
+    if expression.source == "body":
+        return _is_sent(expression.path, tool)
+    name = expression.path[0]
+    if expression.source == "header" and name.lower() == (tool.idempotency_header or "").lower():
+        return True
+    return input_read(expression, tool) is not None
+
+
+def _is_sent(path: tuple[str, ...], tool: Tool) -> bool:
+    fields = {b.field: b.name for b in tool.bindings if b.location == "body"}
+    if not path or "" in fields:
+        schema = tool.properties.get(fields[""]) if "" in fields else None
+        return bool(fields) and (schema is None or _leads_somewhere(schema, path))
+    name = fields.get(path[0])
+    return name is not None and _leads_somewhere(tool.properties[name], path[1:])
+
+
+def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
+    """Whether a value of the schema can have something at the path; yes when it does not tell."""
+    if schema is None:
+        return False
+    for step in path:
+        properties = schema.get("properties")
+        inner = properties.get(step) if isinstance(properties, dict) else None
+        if not isinstance(inner, dict):
+            return not isinstance(properties, dict)
+        schema = inner
+    return True
+
+
+def reference_is_own(subject: Subject) -> Iterator[Problem]:
+    """ORC052: what a cancel reads back to find an ambiguous call is the caller's own reference."""
+    compensation, tool = subject.compensation, subject.tool
+    if compensation is None or tool is None or tool.idempotency_header is not None:
+        return
+    read = [input_read(e, tool) for e in expressions_of(compensation.cancel)]
+    sent = [name for name in read if name is not None]
+    if sent and compensation.probe is None and not any(map(is_own_reference, sent)):
+        yield Problem(
+            subject.pointer_to(_ARGS),
+            f"{compensation.cancel.tool} finds a call whose answer was lost by "
+            f"{', '.join(sent)}, which others may share",
+            "cancel by a client reference that is different for every call",
+        )

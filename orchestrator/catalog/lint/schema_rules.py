@@ -1,0 +1,140 @@
+"""Rules on schemas: each schema is looked at once, however many tools refer to it."""
+
+from collections.abc import Iterable, Iterator
+
+from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
+from orchestrator.catalog.operations import Operation
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.json_schema.expansion import reference_of, walk
+from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.patterns import is_pattern
+
+_IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
+_IN_PLACE = ("else", "if", "not", "then")
+_Path = tuple[str, ...]
+
+
+def schema_problems(
+    operations: Iterable[Operation], *, is_3_1: bool
+) -> Iterator[tuple[str, Problem]]:
+    """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use.
+
+    Args:
+        operations: the tools of one document.
+        is_3_1: whether the document is, so that its schemas are JSON Schema's and not OpenAPI's.
+    """
+    seen: set[_Path] = set()
+    examined: set[_Path] = set()
+    waiting = [schema for operation in operations for schema in _schemas_of(operation)]
+    while waiting:
+        schema = waiting.pop()
+        if schema.path in seen:
+            continue
+        seen.add(schema.path)
+        if is_3_1:
+            yield from (("ORC001", problem) for problem in _breaches(schema))
+        for place in _inside(schema):
+            yield from (("ORC025", problem) for problem in _pattern_problems(place))
+            yield from (("ORC026", problem) for problem in _circles(place, examined))
+            waiting += _targets(place)
+
+
+def _breaches(schema: Node) -> Iterator[Problem]:
+    """ORC001: OpenAPI's own schema leaves the schemas of 3.1 documents to JSON Schema's."""
+    for pointer, reason in json_schema_breaches(schema.value):
+        mend = "make it what JSON Schema 2020-12 allows here"
+        yield Problem(f"{schema.pointer}{pointer}", reason, mend)
+
+
+def _circles(schema: Node, examined: set[_Path]) -> Iterator[Problem]:
+    """ORC026: no schema is part of itself: what is checked by it would be checked without end."""
+    circle = _find_circle(schema, examined) if schema.path not in examined else None
+    if circle is not None:
+        yield Problem(
+            circle.pointer,
+            "this schema is part of itself, so nothing can ever be checked by it",
+            "break the circle: let only a property or an element refer back",
+        )
+
+
+def _find_circle(start: Node, done: set[_Path]) -> Node | None:
+    """A schema that following compositions and references from it leads back to."""
+    done.add(start.path)
+    way = [(start, iter(_parts_in_place(start)))]
+    on_way = {start.path}
+    while way:
+        schema, parts = way[-1]
+        for part in parts:
+            if part.path in on_way:
+                return part
+            if part.path not in done:
+                done.add(part.path)
+                on_way.add(part.path)
+                way.append((part, iter(_parts_in_place(part))))
+                break
+        else:
+            way.pop()
+            on_way.discard(schema.path)
+    return None
+
+
+def _parts_in_place(schema: Node) -> list[Node]:
+    """The schemas that the same value is checked by."""
+    parts: list[Node] = []
+    try:
+        if (reference := reference_of(schema)) is not None:
+            parts.append(schema.target(reference))
+        for keyword in _IN_PLACE_LISTS:
+            listed = schema.raw(keyword)
+            parts += listed.raw_elements() if listed is not None else ()
+    except DocumentInvalid:
+        pass
+    return [*parts, *(p for k in _IN_PLACE if (p := schema.raw(k)) is not None)]
+
+
+def _inside(schema: Node) -> list[Node]:
+    try:
+        return [place for place, _ in walk(schema)]
+    except DocumentInvalid:
+        # The compiler meets the same place, and says what is wrong there.
+        return []
+
+
+def _targets(place: Node) -> list[Node]:
+    try:
+        reference = reference_of(place)
+        return [place.target(reference)] if reference is not None else []
+    except DocumentInvalid:
+        return []
+
+
+def _schemas_of(operation: Operation) -> list[Node]:
+    try:
+        holders = list(operation.parameters())
+        for holder in (operation.node.at("requestBody"), *_responses(operation.node)):
+            content = holder.at("content") if holder is not None else None
+            holders += [media_type for _, media_type in content.items()] if content else []
+        return [schema for holder in holders if (schema := holder.raw("schema")) is not None]
+    except DocumentInvalid:
+        return []
+
+
+def _responses(operation: Node) -> list[Node]:
+    responses = operation.at("responses")
+    return [response for _, response in responses.items()] if responses is not None else []
+
+
+def _pattern_problems(schema: Node) -> Iterator[Problem]:
+    """ORC025: every pattern is a regular expression of ECMA-262."""
+    pattern = schema.raw("pattern")
+    named = schema.raw("patternProperties")
+    places = [(pattern.value, pattern)] if pattern is not None else []
+    places += list(named.raw_items()) if named is not None else []
+    for text, place in places:
+        if isinstance(text, str) and not is_pattern(text):
+            yield Problem(
+                place.pointer,
+                f"the pattern {text[:80]!r} is no regular expression",
+                "write it as ECMA-262 does; until then calls that it checks are refused",
+            )

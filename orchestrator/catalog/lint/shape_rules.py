@@ -1,0 +1,130 @@
+"""Rules on what a tool takes and what it answers."""
+
+from collections.abc import Iterator
+
+from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.tool import Effect, InputBinding, Tool
+from orchestrator.core.record import JsonObject
+
+_STRING_LIMITS = frozenset({"const", "enum", "format", "maxLength", "pattern"})
+_NUMBER_LIMITS = frozenset(
+    {"const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"}
+)
+_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+_TYPE_KEYWORDS = frozenset({"type", "enum", "const", *_COMPOSED})
+
+
+def object_shaped(subject: Subject) -> Iterator[Problem]:
+    """ORC020: the body, if any, is an object."""
+    for binding, schema in _whole_bodies(subject.tool):
+        if schema.get("type") != "object" and not _COMPOSED & schema.keys():
+            yield Problem(
+                subject.pointer_to("requestBody"),
+                f"the body of {subject.name} is not an object, so it appears as {binding.name!r}",
+                "wrap it: an object whose properties name what is sent",
+            )
+
+
+def constrained_inputs(subject: Subject) -> Iterator[Problem]:
+    """ORC021: each input states what it may be."""
+    pointers = _input_pointers(subject)
+    for name, schema in _inputs(subject):
+        missing = _missing_limit(schema)
+        if missing is not None:
+            yield Problem(
+                pointers[name],
+                f"the input {name!r} of {subject.name} states no limits",
+                f"add {missing}",
+            )
+
+
+def described_inputs(subject: Subject) -> Iterator[Problem]:
+    """ORC022: each input is described."""
+    pointers = _input_pointers(subject)
+    for name, schema in _inputs(subject):
+        if not schema.get("description") and "$ref" not in schema:
+            yield Problem(
+                pointers[name],
+                f"the input {name!r} of {subject.name} is not described",
+                "say in a few words what belongs there",
+            )
+
+
+def body_is_required(subject: Subject) -> Iterator[Problem]:
+    """ORC023: a body with required properties is required itself."""
+    tool = subject.tool
+    if tool is not None and "dependentRequired" in tool.input_schema:
+        body = subject.operation.node.at("requestBody")
+        if body is not None and body.at("required") is None:
+            yield Problem(
+                subject.pointer_to("requestBody"),
+                f"{subject.name} has required properties in a body that may be left out",
+                "add `required: true` to the requestBody, or `required: false` if that is meant",
+            )
+
+
+def structured_answer(subject: Subject) -> Iterator[Problem]:
+    """ORC024: a success is answered with structured JSON."""
+    tool = subject.tool
+    if tool is None:
+        return
+    if tool.output_schema is None:
+        # The answer to a cancel is read by nobody when its status says it all.
+        if tool.effect is not Effect.CANCEL:
+            yield _unstructured(subject, "declares no JSON answer")
+    elif not _is_structured(tool.output_schema):
+        yield _unstructured(subject, "answers JSON without a structure")
+
+
+def _unstructured(subject: Subject, what: str) -> Problem:
+    return Problem(
+        subject.pointer_to("responses"),
+        f"{subject.name} {what}",
+        "declare the properties of its 2xx answer: cards, receipts and later steps read them",
+    )
+
+
+def _is_structured(schema: JsonObject) -> bool:
+    if schema.get("type") == "array":
+        items = schema.get("items")
+        return isinstance(items, dict) and _is_structured(items)
+    return bool(schema.get("properties")) or bool(_COMPOSED & schema.keys())
+
+
+def _whole_bodies(tool: Tool | None) -> Iterator[tuple[InputBinding, JsonObject]]:
+    for binding in tool.bindings if tool is not None else ():
+        if binding.location == "body" and not binding.field and tool is not None:
+            yield binding, tool.properties[binding.name]
+
+
+def _inputs(subject: Subject) -> list[tuple[str, JsonObject]]:
+    return list(subject.tool.properties.items()) if subject.tool is not None else []
+
+
+def _missing_limit(schema: JsonObject) -> str | None:
+    """What an input should say of its values; None when it says enough."""
+    if not _TYPE_KEYWORDS & schema.keys():
+        return "a type"
+    kinds = schema.get("type")
+    kind = next((k for k in kinds if k != "null"), None) if isinstance(kinds, list) else kinds
+    if kind == "string" and not _STRING_LIMITS & schema.keys():
+        return "an enum, a format, a pattern or a maxLength"
+    if kind in ("integer", "number") and not _NUMBER_LIMITS & schema.keys():
+        return "a minimum and a maximum"
+    if kind == "array" and "maxItems" not in schema:
+        return "a maxItems"
+    return None
+
+
+def _input_pointers(subject: Subject) -> dict[str, str]:
+    """Where each input is declared: its parameter, else the body."""
+    tool = subject.tool
+    if tool is None:
+        return {}
+    declared = {
+        (parameter.require("in").value, parameter.require("name").value): parameter.pointer
+        for parameter in subject.operation.parameters()
+    }
+    body = subject.pointer_to("requestBody")
+    return {b.name: declared.get((b.location, b.field), body) for b in tool.bindings}

@@ -1,0 +1,177 @@
+"""A whole chaos run: a stack of its own, missions under trouble, and the verdict."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.chaos.approver import Approver
+from orchestrator.chaos.conductor import Conductor, OnEnd
+from orchestrator.chaos.fault_injector import Saboteur, worker_names
+from orchestrator.chaos.fault_names import Fault, format_faults
+from orchestrator.chaos.invariants import Account, HeldEffect, judge
+from orchestrator.chaos.plan import MissionScript, schedule_strikes
+from orchestrator.chaos.report import ChaosReport, FaultCount, compile_report
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.record import JsonObject
+from orchestrator.runtime.devserver import Stack
+from orchestrator.sandbox import SandboxClient
+from orchestrator.sandbox.faults import FaultRule
+
+WORKER_VARIABLES: Mapping[str, str] = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT5S"}
+"""What workers of a chaos run are told: the sweep comes often, for the run waits for it."""
+
+_LONGEST_S = 24 * 3600.0
+_LATE_S = 2.0
+"""After the last mission is settled: what still arrives at a provider has arrived by then."""
+
+_KINDS: Mapping[str, Fault] = {
+    "drop_before": Fault.DROP_BEFORE,
+    "drop_after": Fault.DROP_AFTER,
+    "rate_limit": Fault.BUSY,
+    "latency": Fault.LATENCY,
+    "duplicate": Fault.DUPLICATE,
+    "refuse_cancel": Fault.REFUSE_CANCEL,
+}
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run: nothing here changes what happens to a mission."""
+
+    seed: int
+    faults: frozenset[Fault]
+    at_once: int = 32
+    workers: int = 3
+    patience_s: float = 480.0
+
+
+class _Struck(FaultRule):
+    """A rule, with how often it struck."""
+
+    fired: int
+
+
+Reproduce = Callable[[int], str]
+
+
+class ChaosRun:
+    """Plays scripts on a started stack."""
+
+    def __init__(self, stack: Stack, options: RunOptions, *, on_end: OnEnd) -> None:
+        """Take whom to tell of each mission that is settled."""
+        self._stack = stack
+        self._options = options
+        self._on_end = on_end
+
+    async def run(self, scripts: Sequence[MissionScript], reproduce: Reproduce) -> ChaosReport:
+        """The verdict on the missions of these scripts."""
+        case = Case(self._stack, self._options, reproduce)
+        client = await self._stack.client()
+        async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as sandbox:
+            told, fired = await self._play(client, sandbox, scripts)
+            return await case.verdict(sandbox, scripts, told, fired=fired, planned=Counter())
+
+    async def _play(
+        self, client: MissionClient, sandbox: SandboxClient, scripts: Sequence[MissionScript]
+    ) -> tuple[list[Account], Counter[Fault]]:
+        options = self._options
+        await sandbox.set_faults([rule for script in scripts for rule in script.rules])
+        for name in worker_names(options.workers):
+            if not self._stack.runs(name):
+                await self._stack.start_worker(name)
+        conductor = Conductor(client, sandbox, patience_s=options.patience_s, on_end=self._on_end)
+        strikes = schedule_strikes(
+            options.seed, options.faults, workers=options.workers, lasts_s=_LONGEST_S
+        )
+        async with (
+            Approver(client, scripts) as approver,
+            Saboteur(self._stack, strikes) as saboteur,
+        ):
+            told = await conductor.play_all(scripts, at_once=options.at_once)
+        decided = Counter({Fault.REJECT: approver.rejected, Fault.EXPIRE: approver.ignored})
+        return told, conductor.fired + saboteur.fired + decided
+
+
+class Case:
+    """What a verdict is about; made when the run begins, for it says how long that took."""
+
+    def __init__(self, stack: Stack, options: RunOptions, reproduce: Reproduce) -> None:
+        """Take how a mission of this run is run again."""
+        self._stack = stack
+        self._options = options
+        self._reproduce = reproduce
+        self._began = asyncio.get_running_loop().time()
+
+    async def verdict(
+        self,
+        sandbox: SandboxClient,
+        scripts: Sequence[MissionScript],
+        told: Sequence[Account],
+        *,
+        fired: Counter[Fault],
+        planned: Counter[Fault],
+    ) -> ChaosReport:
+        """What the missions say, held against what the sandbox says.
+
+        `planned` and `fired` count what is not in the scripts and the sandbox's rules.
+        """
+        counted = fired + _fired((await sandbox.faults())["rules"])
+        await sandbox.clear_faults()
+        await asyncio.sleep(_LATE_S)
+        effects = [_effect(held) for held in await sandbox.ledger()]
+        breaches = judge(told, effects, keyed=keyed_operations(self._stack))
+        return compile_report(
+            told,
+            effects,
+            breaches,
+            seed=self._options.seed,
+            faults=format_faults(self._options.faults),
+            fault_counts=_counts(_planned(scripts) + planned, counted),
+            seconds=asyncio.get_running_loop().time() - self._began,
+            logs=str(self._stack.folder),
+            reproduce=self._reproduce(breaches[0].index) if breaches else None,
+        )
+
+
+def _planned(scripts: Sequence[MissionScript]) -> Counter[Fault]:
+    planned = Counter(fault_of(rule) for script in scripts for rule in script.rules)
+    planned.update(Fault(blow.kind) for script in scripts for blow in script.blows)
+    planned[Fault.REJECT] += sum(script.rejected_card is not None for script in scripts)
+    planned[Fault.EXPIRE] += sum(script.ignored_card is not None for script in scripts)
+    return planned
+
+
+def keyed_operations(stack: Stack) -> frozenset[str]:
+    """The tools of a stack's documents that take an idempotency key."""
+    catalog = Catalog.load(*stack.specs, overlays=stack.overlays)
+    return frozenset(name for name, tool in catalog.tools.items() if tool.idempotency_header)
+
+
+def fault_of(rule: FaultRule) -> Fault:
+    """The trouble that a rule of the sandbox makes."""
+    if rule.kind in ("status_before", "status_after"):
+        return Fault.REFUSE if rule.status < 500 else Fault.BREAK
+    return _KINDS[rule.kind]
+
+
+def _fired(rules: Iterable[JsonObject]) -> Counter[Fault]:
+    fired: Counter[Fault] = Counter()
+    for struck in TypeAdapter(list[_Struck]).validate_python(list(rules)):
+        fired[fault_of(struck)] += struck.fired
+    return fired
+
+
+def _counts(planned: Counter[Fault], fired: Counter[Fault]) -> dict[str, FaultCount]:
+    return {
+        fault.value: FaultCount(planned=planned[fault], fired=fired[fault])
+        for fault in Fault
+        if planned[fault] or fired[fault]
+    }
+
+
+def _effect(held: JsonObject) -> HeldEffect:
+    return HeldEffect.model_validate({name: held[name] for name in HeldEffect.model_fields})

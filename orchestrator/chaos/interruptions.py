@@ -1,0 +1,131 @@
+"""Cancel requests and terminations, at the moments that a mission's script names."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from temporalio.service import RPCError, RPCStatusCode
+
+from orchestrator.chaos.fault_names import Fault
+from orchestrator.chaos.plan import Blow, MissionScript
+from orchestrator.chaos.retries import steadily
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.errors import MissionNotFound, UsageError
+from orchestrator.messages import names
+from orchestrator.sandbox import SandboxClient
+
+_LOOKS_EVERY_S = 0.1
+
+
+class Blows:
+    """The blows of one mission, dealt while the body runs."""
+
+    def __init__(
+        self,
+        client: MissionClient,
+        sandbox: SandboxClient,
+        script: MissionScript,
+        fired: "Counter[Fault]",
+    ) -> None:
+        """Take the counter of blows that fell."""
+        self._client = client
+        self._sandbox = sandbox
+        self._script = script
+        self._fired = fired
+        self._closed = asyncio.Event()
+
+    async def __aenter__(self) -> "Blows":
+        """Begin to wait for the moments."""
+        blows = self._script.blows
+        self._rollback = [
+            asyncio.create_task(self._end_rollback(blow)) for blow in blows if _is_late(blow)
+        ]
+        self._others = [
+            asyncio.create_task(self._deal(blow)) for blow in blows if not _is_late(blow)
+        ]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """A moment that has not come by now never comes."""
+        tasks = [*self._rollback, *self._others]
+        for task in tasks:
+            task.cancel()
+        for ended in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(ended, Exception):
+                raise ended
+
+    async def on_rollback(self) -> None:
+        """The mission is closed: wait for the blows on its rollback, if it has one."""
+        self._closed.set()
+        await asyncio.gather(*self._rollback)
+
+    async def _deal(self, blow: Blow) -> None:
+        await self._await_moment(blow)
+        await self._strike(blow)
+
+    async def _strike(self, blow: Blow) -> None:
+        if blow.kind == "cancel":
+            await self._once(Fault.CANCEL, self._client.get(self._script.mission_id).cancel)
+        elif blow.part == "mission":
+            await self._terminate(self._script.mission_id)
+        else:
+            for leg_id in await steadily(self._running_legs):
+                await self._terminate(leg_id)
+
+    async def _await_moment(self, blow: Blow) -> None:
+        if blow.moment.request is None:
+            await asyncio.sleep(blow.moment.after_s)
+            return
+        while not await self._is_held(blow.moment.request):  # noqa: ASYNC110  # polled
+            await asyncio.sleep(_LOOKS_EVERY_S)
+
+    async def _is_held(self, request: int) -> bool:
+        """Whether the n-th request is on its way: the rule that holds it has struck."""
+        prefix = f"{self._script.mission_id}."
+        rules = (await self._sandbox.faults(prefix))["rules"]
+        return any(
+            rule["kind"] == "latency" and rule["after"] == request - 1 and rule["fired"]
+            for rule in rules
+        )
+
+    async def _end_rollback(self, blow: Blow) -> None:
+        """Terminate the rollback, so long after it was first seen."""
+        rollback_id = names.rollback_workflow_id(self._script.mission_id)
+        while not await steadily(lambda: self._runs(rollback_id)):
+            if self._closed.is_set():
+                return
+            await asyncio.sleep(_LOOKS_EVERY_S)
+        await asyncio.sleep(blow.moment.after_s)
+        await self._terminate(rollback_id)
+
+    async def _runs(self, workflow_id: str) -> bool:
+        return await self._client.connection.is_running(workflow_id, missing=False)
+
+    async def _running_legs(self) -> list[str]:
+        handle = self._client.temporal.get_workflow_handle(self._script.mission_id)
+        described = (await handle.describe()).raw_description
+        return [
+            child.workflow_id
+            for child in described.pending_children
+            if child.workflow_type_name == names.LEG_WORKFLOW
+        ]
+
+    async def _terminate(self, workflow_id: str) -> None:
+        handle = self._client.temporal.get_workflow_handle(workflow_id)
+        await self._once(Fault.TERMINATE, lambda: handle.terminate("a chaos run"))
+
+    async def _once(self, fault: Fault, strike: Callable[[], Awaitable[None]]) -> None:
+        """Strike, and count it when there was still something to hit."""
+        try:
+            await steadily(strike)
+        except (UsageError, MissionNotFound):
+            return
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return
+        self._fired[fault] += 1
+
+
+def _is_late(blow: Blow) -> bool:
+    return blow.part == "rollback"

@@ -1,0 +1,44 @@
+"""Asking a server that is being killed and restarted: what fails for a moment is asked again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from temporalio.service import RPCError, RPCStatusCode
+
+from orchestrator.core.errors import NoWorker, ServerUnreachable
+
+T = TypeVar("T")
+
+_PAUSE_S = 0.2
+_PASSING = frozenset(
+    {
+        RPCStatusCode.UNAVAILABLE,
+        RPCStatusCode.DEADLINE_EXCEEDED,
+        RPCStatusCode.CANCELLED,
+        RPCStatusCode.RESOURCE_EXHAUSTED,
+        RPCStatusCode.ABORTED,
+        RPCStatusCode.INTERNAL,
+        RPCStatusCode.UNKNOWN,
+        RPCStatusCode.FAILED_PRECONDITION,
+    }
+)
+"""What a server says while it stops or starts, or while no worker is there."""
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether the same question may well be answered a moment later."""
+    if isinstance(error, RPCError):
+        return error.status in _PASSING
+    return isinstance(error, NoWorker | ServerUnreachable)
+
+
+async def steadily(ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer, however often the server dies meanwhile; the caller sets the time limit."""
+    while True:
+        try:
+            return await ask()
+        except (RPCError, NoWorker, ServerUnreachable) as error:
+            if not is_passing(error):
+                raise
+        await asyncio.sleep(_PAUSE_S)

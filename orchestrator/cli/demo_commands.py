@@ -1,0 +1,42 @@
+"""`orchestrator demo`: three missions on real parts."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli import render
+from orchestrator.cli.output import AsJson, conclude, progress, run
+from orchestrator.runtime.demo import Demo, DemoReport
+from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.settings import bundled_specs
+
+app = typer.Typer()
+
+
+@app.command()
+def demo(
+    as_json: AsJson = False,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep server, ledger and logs in this folder.")
+    ] = None,
+) -> None:
+    """Three missions on real parts: success, rollback, killed worker; exit 1 if one is not so.
+
+    Example: orchestrator demo --json | jq .ok
+    """
+    report = run(_demo(keep))
+    conclude(report, render.demo, ok=report.ok, as_json=as_json)
+
+
+async def _demo(keep: Path | None) -> DemoReport:
+    with tempfile.TemporaryDirectory(prefix="orchestrator-demo-") as scratch:
+        stack = Stack(keep or Path(scratch), (bundled_specs(),), Ports.free())
+        with progress.status("starting Temporal, the sandbox and a worker"):
+            await stack.__aenter__()
+        try:
+            progress.print(f"Temporal UI while this runs: {stack.ui_url}")
+            return await Demo(stack, progress.print).run()
+        finally:
+            await stack.stop()

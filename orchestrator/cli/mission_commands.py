@@ -1,0 +1,220 @@
+"""`orchestrator mission ...`: start, list, show, watch, answer, cancel, roll back."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from orchestrator.cli import render
+from orchestrator.cli.options import read_money, read_pairs
+from orchestrator.cli.output import AsJson, console, print_json, progress, run, whoami
+from orchestrator.client.connection import patiently
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.core.errors import UsageError
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.settings import load_policy
+
+app = typer.Typer(help="Start missions and see what becomes of them.", no_args_is_help=True)
+
+MissionId = Annotated[str, typer.Argument(metavar="ID", help="The mission's id.")]
+Budget = Annotated[
+    tuple[str, str] | None,
+    typer.Option("--budget", metavar="AMOUNT CUR", help="The most it may spend: 900 EUR."),
+]
+
+
+@app.command()
+def start(
+    goal: Annotated[str, typer.Argument(help="What to do, in plain words.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="K=V", help="A value the mission may use; repeatable."),
+    ] = None,
+    budget: Budget = None,
+    mission_id: Annotated[
+        str | None, typer.Option("--id", help="Your own id: starting it twice starts it once.")
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="A YAML or JSON file: who confirms what, how long things may take."),
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start a mission.
+
+    Example: orchestrator mission start "What is the weather in Oslo tomorrow?" --wait
+    """
+    money = None if budget is None else read_money(*budget)
+    try:
+        request = MissionRequest(
+            goal=goal, inputs=read_pairs(inputs or []), budget=money, mission_id=mission_id
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{first['loc'][0]}: {first['msg']}") from None
+    given = load_policy(policy)
+    if given is not None:
+        request = request.model_copy(update={"policy": given})
+    run(_start(request, wait=wait, as_json=as_json))
+
+
+async def _start(request: MissionRequest, *, wait: bool, as_json: bool) -> None:
+    client = await MissionClient.connect()
+    mission = await client.start(request)
+    if not wait:
+        if as_json:
+            print_json({"mission_id": mission.mission_id})
+        else:
+            render.started(console, mission.mission_id)
+        return
+    progress.print(f"mission {mission.mission_id} started")
+    result = await _follow(mission)
+    _finish(result, as_json=as_json)
+
+
+async def _follow(mission: MissionHandle) -> MissionResult:
+    """Watch to the end, telling on standard error what changes and what waits for a person."""
+    told: set[str] = set()
+    result = await mission.snapshot()
+    async for result in mission.watch():
+        for line in render.news(result, told):
+            progress.print(line)
+        for card in await patiently(mission.confirmations):
+            _tell_once(told, f"waits for you: orchestrator confirm show {card.confirmation_id}")
+        for question in await patiently(mission.questions):
+            _tell_once(told, render.asked(question))
+    return await mission.result() if result.finished_at is None else result
+
+
+def _tell_once(told: set[str], line: str) -> None:
+    if line not in told:
+        told.add(line)
+        progress.print(line)
+
+
+def _finish(result: MissionResult, *, as_json: bool) -> None:
+    if as_json:
+        print_json(result)
+    else:
+        render.mission(console, result)
+    if result.status is not MissionStatus.SUCCEEDED:
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def list_missions(
+    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """The newest missions.
+
+    Example: orchestrator mission list --limit 5
+    """
+
+    async def show() -> None:
+        client = await MissionClient.connect()
+        found = await client.missions(limit=limit)
+        if as_json:
+            print_json(found)
+        else:
+            render.missions(console, found)
+
+    run(show())
+
+
+@app.command()
+def show(mission_id: MissionId, as_json: AsJson = False) -> None:
+    """One mission as it stands: legs, receipts, ledger, spend.
+
+    Example: orchestrator mission show book-a-flight-from-1a2b3c
+    """
+
+    async def load() -> MissionResult:
+        client = await MissionClient.connect()
+        return await client.get(mission_id).snapshot()
+
+    result = run(load())
+    if as_json:
+        print_json(result)
+    else:
+        render.mission(console, result)
+
+
+@app.command()
+def watch(mission_id: MissionId, as_json: AsJson = False) -> None:
+    """Follow a mission to its end; exit 1 if it does not succeed.
+
+    Example: orchestrator mission watch book-a-flight-from-1a2b3c
+    """
+
+    async def follow() -> MissionResult:
+        client = await MissionClient.connect()
+        return await _follow(client.get(mission_id))
+
+    _finish(run(follow()), as_json=as_json)
+
+
+@app.command()
+def answer(
+    question_id: Annotated[str, typer.Argument(help="The question's id.")],
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[K=V]...", help="The values asked for; none when something was to be stored."
+        ),
+    ] = None,
+) -> None:
+    """Answer a leg's question.
+
+    Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=2026-12-03
+    """
+
+    async def send() -> None:
+        client = await MissionClient.connect()
+        mission = client.get(question_id.partition(".")[0])
+        await mission.answer(question_id, read_pairs(values or []), answered_by=whoami())
+
+    run(send())
+    console.print("answered")
+
+
+@app.command()
+def cancel(mission_id: MissionId) -> None:
+    """Ask a mission to stop; it undoes what it did.
+
+    Example: orchestrator mission cancel book-a-flight-from-1a2b3c
+    """
+
+    async def send() -> None:
+        client = await MissionClient.connect()
+        await client.get(mission_id).cancel()
+
+    run(send())
+    console.print(f"asked to stop; see: orchestrator mission watch {mission_id}")
+
+
+@app.command()
+def rollback(
+    mission_id: MissionId,
+    reason: Annotated[str, typer.Option(help="Why, for the record.")] = "asked for",
+    as_json: AsJson = False,
+) -> None:
+    """Undo a mission that is over, finished or terminated; exit 1 if something is parked.
+
+    Example: orchestrator mission rollback book-a-flight-from-1a2b3c --reason "wrong week"
+    """
+
+    async def send() -> None:
+        client = await MissionClient.connect()
+        with progress.status(f"undoing {mission_id}"):
+            report = await client.rollback(mission_id, reason=reason)
+        if as_json:
+            print_json(report)
+        else:
+            render.rollback(console, report)
+        if report.parked:
+            raise typer.Exit(1)
+
+    run(send())

@@ -1,0 +1,177 @@
+"""`orchestrator route ...`: which tools a request would be given, and how well the router does."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.adapters.storage.files import replace_file
+from orchestrator.adapters.storage.route_traces import read_records
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.cli import render
+from orchestrator.cli.bar import counting_bar
+from orchestrator.cli.options import Overlays, Specs
+from orchestrator.cli.output import AsJson, console, print_json
+from orchestrator.cli.tools_commands import open_catalog
+from orchestrator.core.errors import UsageError
+from orchestrator.routing.learning.evaluation import evaluate
+from orchestrator.routing.learning.trace import RouteRecord
+from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import CardSimilarity
+from orchestrator.settings import load_routing_profile, load_settings
+
+_PATIENCE_S = 30.0
+"""How long a command waits for the vectors of a request, in seconds."""
+
+
+class _TextOrCommand(TyperGroup):
+    """`route TEXT` routes; `route eval` is a command: anything that is no command is a text."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        first = next((arg for arg in args if not arg.startswith("-")), None)
+        if first is not None and first not in self.commands:
+            args = ["text", *args]
+        return super().parse_args(ctx, args)
+
+
+app = typer.Typer(
+    cls=_TextOrCommand,
+    help="Route a request: `orchestrator route TEXT`; measure: `orchestrator route eval FOLDER`.",
+    no_args_is_help=True,
+)
+
+
+EmbedderName = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder", help="Use vectors too: local:MODEL, or an endpoint as https://HOST/v1#MODEL."
+    ),
+]
+
+
+@app.command("text")
+def route_text(
+    text: Annotated[str, typer.Argument(help="The request, in plain words.")],
+    specs: Specs = None,
+    overlays: Overlays = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show every feature of the best candidates.")
+    ] = False,
+    embedder: EmbedderName = None,
+    as_json: AsJson = False,
+) -> None:
+    """The tools that a request would be given; `text` may be left out.
+
+    Example: orchestrator route "weather in London" --explain
+    """
+    settings = load_settings()
+    catalog = open_catalog(specs, overlays)
+    similarity = _similarity(embedder or settings.embedder, settings.state_dir)
+    router = Router(
+        catalog,
+        profile=load_routing_profile(settings.routing_profile),
+        similarity=similarity(catalog) if similarity else None,
+    )
+    explanation = router.explain(text, now=datetime.now(UTC))
+    fits = router.fits(text)
+    if as_json:
+        selection = explanation.selection
+        told = {"fits": fits, "headers": selection.headers}
+        print_json({**selection.model_dump(mode="json"), **told})
+        return
+    render.selection(console, explanation.selection, fits=fits)
+    if explain:
+        render.explanation(console, explanation)
+
+
+@app.command("eval")
+def evaluate_folder(
+    folder: Annotated[Path, typer.Argument(help="A folder with tools.jsonl and queries.jsonl.")],
+    split: Annotated[str, typer.Option(help="Which queries: those of this split.")] = "eval",
+    profile: Annotated[
+        Path | None, typer.Option(help="A routing profile, as `route calibrate` writes it.")
+    ] = None,
+    traces: Annotated[
+        Path | None, typer.Option(help="Write a record of each query here, for `calibrate`.")
+    ] = None,
+    embedder: EmbedderName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recall, coverage, mean K, nDCG and latency on a dataset.
+
+    Example: orchestrator route eval datasets/toolalpaca
+    """
+    for name in ("tools.jsonl", "queries.jsonl"):
+        if not (folder / name).is_file():
+            raise UsageError(f"{folder} has no {name}; name a folder that holds both files")
+    records: list[RouteRecord] = []
+    with counting_bar() as bar:
+        task = bar.add_task("requests", total=None)
+        report = evaluate(
+            folder,
+            split=split,
+            profile=load_routing_profile(profile),
+            clock=time.perf_counter,
+            traces=records.append,
+            similarity=_similarity(embedder, load_settings().state_dir),
+            progress=lambda done, of: bar.update(task, completed=done, total=of),
+        )
+    if traces is not None:
+        traces.write_text("".join(f"{r.model_dump_json()}\n" for r in records), encoding="utf-8")
+    if as_json:
+        print_json(report)
+    else:
+        render.evaluation(console, report)
+
+
+@app.command("calibrate")
+def calibrate_profile(
+    traces: Annotated[
+        Path, typer.Argument(help="A worker's route-traces.db, or what `eval --traces` wrote.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write the profile.")],
+    base: Annotated[
+        Path | None, typer.Option(help="The profile that the records were routed with.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn thresholds and a signal for each tool from records of what was called.
+
+    The profile is used by workers that find it in ORCHESTRATOR_ROUTING_PROFILE.
+
+    Example: orchestrator route calibrate ~/.orchestrator/route-traces.db --out profile.json
+    """
+    from orchestrator.routing.learning.calibration import calibrate
+
+    report = calibrate(read_records(traces), profile=load_routing_profile(base))
+    if not report.records:
+        raise UsageError(f"{traces} holds no selection of which the called tool is known")
+    replace_file(out, f"{report.profile.model_dump_json(indent=2)}\n".encode(), mode=0o644)
+    if as_json:
+        print_json(report)
+    else:
+        render.calibration(console, report, out)
+
+
+def _similarity(named: str | None, state_dir: Path) -> Callable[[Catalog], CardSimilarity] | None:
+    """What embeds the cards, with all the time it needs; None without an embedder."""
+    if named is None:
+        return None
+    from orchestrator.adapters.embedding.similarity import similarity_by
+    from orchestrator.adapters.storage.vector_store import FILE_NAME
+
+    make = similarity_by(
+        named, vectors=state_dir / FILE_NAME, secrets=EnvironmentSecrets(), timeout_s=_PATIENCE_S
+    )
+
+    def embedded(catalog: Catalog) -> CardSimilarity:
+        similarity = make(catalog)
+        similarity.wait()
+        return similarity
+
+    return embedded

@@ -1,0 +1,47 @@
+"""`orchestrator sandbox`: OpenAPI documents served as real services."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator import sandbox as sandbox_server
+from orchestrator.cli.options import Specs
+from orchestrator.cli.output import progress
+from orchestrator.core.errors import UsageError
+from orchestrator.settings import load_settings
+
+app = typer.Typer()
+
+
+@app.command()
+def sandbox(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.")] = 8700,
+    db: Annotated[
+        Path | None, typer.Option(help="SQLite file of its ledger; default: in memory.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of everything it makes up.")] = 0,
+    specs: Specs = None,
+) -> None:
+    """Serve OpenAPI documents as real HTTP services that remember everything they did.
+
+    Example: orchestrator sandbox --port 8700 --specs specs/
+    """
+
+    def ready(running: sandbox_server.RunningSandbox) -> None:
+        progress.print(f"sandbox answers at {running.base_url}")
+
+    try:
+        sandbox_server.run(
+            specs or load_settings().specs,
+            host=host,
+            port=port,
+            db=db or ":memory:",
+            seed=seed,
+            on_ready=ready,
+        )
+    except sandbox_server.DocumentError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from error

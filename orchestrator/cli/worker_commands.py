@@ -1,0 +1,36 @@
+"""`orchestrator worker`: one worker process."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.output import progress, run
+from orchestrator.client.connection import connect_temporal
+from orchestrator.runtime.worker import run_worker
+from orchestrator.settings import load_settings
+
+app = typer.Typer()
+
+
+@app.command()
+def worker(
+    ready_file: Annotated[
+        Path | None, typer.Option(help="Made once the worker polls; for scripts that wait.")
+    ] = None,
+) -> None:
+    """One worker: runs missions, legs, rollbacks and their tool calls until SIGTERM.
+
+    Example: TEMPORAL_ADDRESS=temporal:7233 orchestrator worker
+    """
+
+    def ready() -> None:
+        progress.print(f"worker polls the task queue {settings.task_queue!r}")
+        if ready_file is not None:
+            ready_file.touch()
+
+    async def serve() -> None:
+        await run_worker(await connect_temporal(), settings, ready=ready)
+
+    settings = load_settings()
+    run(serve(), is_service=True)

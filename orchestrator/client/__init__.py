@@ -1,0 +1,1 @@
+"""Starting missions, watching them, deciding on their cards, rolling them back."""

@@ -1,0 +1,278 @@
+"""The connection to Temporal: asking, telling, finding out whether a worker is there.
+
+What the server refuses comes out as our own errors, each saying what to do about it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowExecutionStatus,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+    WorkflowUpdateStage,
+)
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.envconfig import ClientConfig
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from orchestrator.core import errors
+from orchestrator.core.record import Record
+from orchestrator.messages import names
+
+T = TypeVar("T")
+_POLLER_GONE = timedelta(seconds=75)
+"""A poll lasts a minute, so a poller not seen for longer than this is dead."""
+_POLLER_PATIENCE_S = 3.0
+PICK_UP = timedelta(seconds=6)
+"""How long a worker may take to begin with a workflow before we say that there is none."""
+_ABSENCE_S = 120.0
+_ANSWER = timedelta(seconds=20)
+"""How long a worker may take to answer: it may first have to replay a long history."""
+_UNANSWERED = (
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.CANCELLED,
+    RPCStatusCode.FAILED_PRECONDITION,
+)
+_CUT_OFF = ("transport error", "h2 protocol error", "error reading a body from connection")
+"""How the SDK's gRPC library begins the message of a call whose connection broke."""
+_REPLAYS = 5
+"""How often workers may send one query back, each while it replays the run."""
+
+
+class Connection:
+    """A Temporal client, and the task queue that missions are started on."""
+
+    def __init__(self, temporal: Client, task_queue: str) -> None:
+        """Take a connected client that uses the pydantic data converter."""
+        self.temporal = temporal
+        self._task_queue = task_queue
+
+    async def query(self, workflow_id: str, name: str, kind: type[T]) -> T:
+        """Ask a workflow, running or closed.
+
+        What came to nothing because the SDK's core dropped it, while it let go of a run, is asked
+        once more; what a worker sent back, as often as several workers may.
+        """
+        patience = [_ANSWER * 2 / 3, _ANSWER / 3]
+        replays = 0
+        while True:
+            try:
+                return await self._query_once(workflow_id, name, kind, patience=patience[-1])
+            except errors.NoWorker:
+                patience.pop()
+                if not patience:
+                    raise
+            except errors.RunReplayed:
+                replays += 1
+                if replays > _REPLAYS:
+                    raise
+
+    async def _query_once(
+        self, workflow_id: str, name: str, kind: type[T], *, patience: timedelta
+    ) -> T:
+        handle = self.temporal.get_workflow_handle(workflow_id)
+        with self.explaining(workflow_id):
+            answer: T = await handle.query(name, result_type=kind, rpc_timeout=patience)
+            return answer
+
+    async def update(
+        self, workflow_id: str, name: str, message: Record, kind: type[T], *, about: str
+    ) -> T:
+        """Send an update and wait for its result; a refusal is raised as our own error.
+
+        `about` is the id that the caller named, for an error to name it too.
+
+        Raises:
+            NoWorker: nobody answered in time; should a worker come back soon, it may still count.
+        """
+        handle = self.temporal.get_workflow_handle(workflow_id)
+        try:
+            answer: T = await handle.execute_update(
+                name, message, result_type=kind, rpc_timeout=_ANSWER
+            )
+            return answer
+        except WorkflowUpdateRPCTimeoutOrCancelledError as error:
+            raise errors.NoWorker(self._task_queue) from error
+        except WorkflowUpdateFailedError as error:
+            raise _refusal(error) from error
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                raise errors.CardUnknown(about, "it is closed, or never was") from error
+            raise self.explained(error, workflow_id) from error
+
+    async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
+        """Whether a workflow runs; `missing` is the answer for one that does not exist."""
+        try:
+            description = await self.temporal.get_workflow_handle(workflow_id).describe()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND and missing is not None:
+                return missing
+            raise self.explained(error, workflow_id) from error
+        return description.status is WorkflowExecutionStatus.RUNNING
+
+    @contextmanager
+    def explaining(self, workflow_id: str = "") -> Iterator[None]:
+        """Raise our own error for what the server says in here, where there is one."""
+        try:
+            yield
+        except (RPCError, WorkflowQueryFailedError) as error:
+            raise self.explained(error, workflow_id) from error
+
+    def explained(self, error: RPCError | WorkflowQueryFailedError, workflow_id: str) -> Exception:
+        """Our own error for what the server said, where there is one."""
+        if isinstance(error, WorkflowQueryFailedError):
+            again = names.RUN_REPLAYED in str(error)
+            failed = errors.RunReplayed if again else errors.QueryFailed
+            return failed(workflow_id, str(error))
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return errors.MissionNotFound(workflow_id)
+        if error.status is RPCStatusCode.UNAVAILABLE or _is_cut_off(error):
+            return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
+        if error.status in _UNANSWERED:
+            return errors.NoWorker(self._task_queue)
+        return error
+
+    async def await_poller(self) -> None:
+        """Wait a few seconds for a worker: one that has just started is not known at once."""
+        deadline = asyncio.get_running_loop().time() + _POLLER_PATIENCE_S
+        while not await self._has_poller():
+            if asyncio.get_running_loop().time() > deadline:
+                raise errors.NoWorker(self._task_queue)
+            await asyncio.sleep(0.1)
+
+    async def _has_poller(self) -> bool:
+        with self.explaining():
+            answer = await self.temporal.workflow_service.describe_task_queue(
+                DescribeTaskQueueRequest(
+                    namespace=self.temporal.namespace,
+                    task_queue=TaskQueue(name=self._task_queue),
+                    task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+                )
+            )
+        newest = [p.last_access_time.ToDatetime(tzinfo=UTC) for p in answer.pollers]
+        return any(datetime.now(UTC) - seen < _POLLER_GONE for seen in newest)
+
+    async def start_with(
+        self,
+        start: "WithStartWorkflowOperation[Any, Any]",
+        name: str,
+        message: Record,
+        kind: type[T],
+        *,
+        update_id: str,
+        within: timedelta | None = PICK_UP,
+    ) -> T:
+        """Start a workflow, unless it runs already, and send it an update in the same request.
+
+        The same update id again is the same update, whoever sends it. Its answer is the proof that
+        there is a worker: the server remembers dead pollers for minutes.
+
+        Raises:
+            OrchestratorError: the update was refused.
+            WorkflowAlreadyStartedError: it ran, and is over.
+            NoWorker: no answer came in time; the workflow stays queued.
+        """
+        heard = asyncio.create_task(start.workflow_handle())
+        try:
+            update = await self.temporal.start_update_with_start_workflow(
+                name,
+                message,
+                start_workflow_operation=start,
+                wait_for_stage=WorkflowUpdateStage.COMPLETED,
+                id=update_id,
+                result_type=kind,
+                rpc_timeout=within,
+            )
+            answer: T = await update.result()
+            return answer
+        except WorkflowUpdateFailedError as error:
+            raise _refusal(error) from error
+        except WorkflowUpdateRPCTimeoutOrCancelledError as error:
+            raise errors.NoWorker(self._task_queue) from error
+        except RPCError as error:
+            raise self.explained(error, "") from error
+        finally:
+            await _look_at(heard)
+
+
+async def _look_at(task: "asyncio.Task[Any]") -> None:
+    """Wait for a task whose error is known already: asyncio reports those nobody looked at."""
+    await asyncio.wait([task], timeout=1)
+    if not task.done():
+        task.cancel()
+    elif not task.cancelled():
+        task.exception()
+
+
+def _is_cut_off(error: RPCError) -> bool:
+    """Whether the connection broke during the call, for which gRPC has no status of its own."""
+    broken = error.status in (RPCStatusCode.UNKNOWN, RPCStatusCode.INTERNAL)
+    return broken and error.message.startswith(_CUT_OFF)
+
+
+async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """The answer, waited for while no worker or no server gives it: they are soon replaced.
+
+    Raises:
+        NoWorker, ServerUnreachable: there was none for minutes.
+    """
+    deadline = asyncio.get_running_loop().time() + _ABSENCE_S
+    while True:
+        try:
+            return await ask()
+        except (errors.NoWorker, errors.ServerUnreachable):
+            if asyncio.get_running_loop().time() > deadline:
+                raise
+            await asyncio.sleep(0.5)
+
+
+async def connect_temporal(address: str | None = None) -> Client:
+    """A Temporal client from the SDK's environment configuration, or for this address.
+
+    Raises:
+        ServerUnreachable: nothing answers at the address.
+    """
+    config = ClientConfig.load_client_connect_config()
+    config["target_host"] = address or config.get("target_host") or "localhost:7233"
+    try:
+        return await Client.connect(**config, data_converter=pydantic_data_converter)
+    except RuntimeError as error:
+        raise errors.ServerUnreachable(config["target_host"]) from error
+
+
+_REFUSALS: dict[str, Callable[[str, str], errors.OrchestratorError]] = {
+    "CardUnknown": errors.CardUnknown,
+    "CardDecided": errors.CardDecided,
+    "CardExpired": errors.CardExpired,
+    "DigestMismatch": errors.DigestMismatch,
+    "ApproverRefused": errors.ApproverRefused,
+    "AmendmentInvalid": errors.AmendmentInvalid,
+    "PersonalValueSent": errors.PersonalValueSent,
+    "QuestionUnknown": errors.QuestionUnknown,
+    "AnswerInvalid": errors.AnswerInvalid,
+}
+
+
+def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
+    """The refusal of an update as our own error, of the same kind as the workflow raised."""
+    cause = error.cause
+    if not isinstance(cause, ApplicationError):
+        return errors.UsageError(str(cause))
+    if cause.type == errors.MissionIdTaken.__name__:
+        return errors.MissionIdTaken(cause.message.split("'")[1])
+    made = _REFUSALS.get(cause.type or "")
+    if made is None:
+        return errors.UsageError(cause.message)
+    confirmation_id, _, message = cause.message.partition(": ")
+    return made(confirmation_id, message)

@@ -1,0 +1,418 @@
+"""MissionClient: start missions, watch them, decide on their confirmations, roll them back."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+from temporalio.client import (
+    Client,
+    WorkflowExecution,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+)
+from temporalio.common import SearchAttributeKey
+
+from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
+from orchestrator.client.connection import Connection, connect_temporal, patiently
+from orchestrator.client.snapshot import take_snapshot
+from orchestrator.client.start import Starter
+from orchestrator.confirmation.models import (
+    Amend,
+    Approve,
+    ConfirmationCard,
+    Decision,
+    DecisionEnvelope,
+    DecisionReceipt,
+    Reject,
+)
+from orchestrator.core import errors
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages import names
+from orchestrator.messages.leg import AnswerInput, LegWaiting
+from orchestrator.messages.mission import (
+    AcceptedMission,
+    LegStatus,
+    MissionRequest,
+    MissionResult,
+    Question,
+)
+from orchestrator.messages.rollback import ResolveInput, SweepInput, SweepReport
+from orchestrator.saga.ledger import Resolution, RollbackReport
+from orchestrator.settings import Settings, load_settings
+
+_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
+
+
+class MissionSummary(Record):
+    """One line of a list of missions."""
+
+    mission_id: str
+    status: str
+    goal: str
+    started_at: datetime
+
+
+class MissionHandle:
+    """One mission, known by its id alone: any process can take it up."""
+
+    def __init__(self, client: "MissionClient", mission_id: str) -> None:
+        """Take the client to speak through; nothing is asked of the server yet."""
+        self._client = client
+        self.mission_id = mission_id
+
+    async def result(self) -> MissionResult:
+        """Wait for the end and give the result document, whether it succeeded or not."""
+        workflow = self._client.temporal.get_workflow_handle(
+            self.mission_id, result_type=MissionResult
+        )
+        try:
+            with self._client.connection.explaining(self.mission_id):
+                result: MissionResult = await workflow.result()
+                return result
+        except WorkflowFailureError:
+            return await self.snapshot()
+
+    async def snapshot(self) -> MissionResult:
+        """The result document as it stands now, without waiting.
+
+        Running legs are asked themselves, what a rollback did shows in the ledger, and a mission
+        that was stopped from outside is told as terminated, which it could not say itself.
+        """
+        return await take_snapshot(self._client.connection, self.mission_id)
+
+    async def confirmations(self) -> list[ConfirmationCard]:
+        """The cards of this mission that wait for a decision."""
+        return [w.card for w in await self._waiting() if w.card is not None]
+
+    async def questions(self) -> list[Question]:
+        """The questions of this mission that wait for an answer."""
+        return [w.question for w in await self._waiting() if w.question is not None]
+
+    async def _waiting(self) -> list[LegWaiting]:
+        legs = await self._client.connection.query(self.mission_id, names.LEGS_QUERY, list[str])
+        ids = [names.leg_workflow_id(self.mission_id, leg) for leg in legs]
+        found = await asyncio.gather(*(self._client.waiting(leg) for leg in ids))
+        return [waiting for waiting in found if waiting is not None]
+
+    async def _is_running(self) -> bool:
+        return await self._client.connection.is_running(self.mission_id)
+
+    async def approve(self, card: ConfirmationCard, *, approver: str) -> DecisionReceipt:
+        """Yes, to exactly what the card shows."""
+        return await self._client.approve(card.confirmation_id, card.digest, approver=approver)
+
+    async def amend(
+        self, card: ConfirmationCard, changes: JsonObject, *, approver: str
+    ) -> DecisionReceipt:
+        """Change arguments; the receipt holds the new card, to be approved in its turn."""
+        return await self._client.amend(card.confirmation_id, changes, approver=approver)
+
+    async def reject(
+        self, card: ConfirmationCard, *, reason: str, approver: str
+    ) -> DecisionReceipt:
+        """No."""
+        return await self._client.reject(card.confirmation_id, reason=reason, approver=approver)
+
+    async def answer(
+        self, question_id: str, values: JsonObject | None = None, *, answered_by: str = ""
+    ) -> None:
+        """Answer a leg's question; without values one that asks to store personal fields."""
+        await self._client.connection.update(
+            leg_of(question_id),
+            names.ANSWER_UPDATE,
+            AnswerInput(question_id=question_id, values=values or {}, answered_by=answered_by),
+            str,
+            about=question_id,
+        )
+
+    async def cancel(self) -> None:
+        """Ask the mission to stop and undo what it did.
+
+        Raises:
+            UsageError: it is over.
+        """
+        if not await self._is_running():
+            raise errors.UsageError(
+                f"mission {self.mission_id} is over; undo what it did with: "
+                f"orchestrator mission rollback {self.mission_id}"
+            )
+        with self._client.connection.explaining(self.mission_id):
+            await self._client.temporal.get_workflow_handle(self.mission_id).cancel()
+
+    async def rollback(self, *, reason: str = "asked for") -> RollbackReport:
+        """Undo a mission that is over; waits until everything was tried."""
+        return await self._client.rollback(self.mission_id, reason=reason)
+
+    async def watch(self, *, every_s: float = 0.5) -> AsyncIterator[MissionResult]:
+        """The result document each time it changed, until the mission is over."""
+        before: MissionResult | None = None
+        while True:
+            now = await patiently(self.snapshot)
+            if now != before:
+                yield now
+                before = now
+            if now.finished_at is not None or not await patiently(self._is_running):
+                return
+            await asyncio.sleep(every_s)
+
+
+class MissionClient:
+    """The door for users: thin over a Temporal client, stateless, safe to make anywhere."""
+
+    def __init__(self, client: Client, settings: Settings) -> None:
+        """Take a connected Temporal client that uses the pydantic data converter."""
+        self.temporal = client
+        self.connection = Connection(client, settings.task_queue)
+        self._settings = settings
+        self._starter = Starter(self.connection, settings)
+
+    @classmethod
+    async def connect(cls, settings: Settings | None = None) -> "MissionClient":
+        """Connect as TEMPORAL_ADDRESS and the SDK's other variables and files say.
+
+        Raises:
+            ServerUnreachable: nothing answers there.
+        """
+        return cls(await connect_temporal(), settings or load_settings())
+
+    async def start(self, request: MissionRequest) -> MissionHandle:
+        """Start a mission, and return once a worker has taken it up.
+
+        The same mission id with the same request is the same mission, however often it is sent.
+
+        Raises:
+            MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
+            NoWorker: nobody would run it. It is not started, or stays queued when the last worker
+                has just died.
+        """
+        return MissionHandle(self, await self._starter.start(request))
+
+    async def submit(self, request: MissionRequest) -> AcceptedMission:
+        """Start a mission and hear in the same round trip what it will do, or why it will not.
+
+        For a process that keeps nothing: give a mission id, and after a crash, or for a caller who
+        asks twice, send the same request again; it gets the same answer, and one mission runs.
+
+        Raises:
+            MissionRefused: it cannot be planned; nothing was done.
+            MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
+            NoWorker: as for `start`.
+        """
+        return await self._starter.submit(request)
+
+    def get(self, mission_id: str) -> MissionHandle:
+        """A mission that was started before, maybe by another process."""
+        return MissionHandle(self, mission_id)
+
+    async def missions(self, *, limit: int = 50) -> list[MissionSummary]:
+        """The newest missions, newest first."""
+        query = f"WorkflowType = '{names.MISSION_WORKFLOW}'"
+        with self.connection.explaining():
+            return [
+                await _summary(e) async for e in self.temporal.list_workflows(query, limit=limit)
+            ]
+
+    async def confirmations(self) -> list[ConfirmationCard]:
+        """Every card of every mission that waits for a decision."""
+        waiting = [w async for w in self._waiting(LegStatus.AWAITING_CONFIRMATION)]
+        return [w.card for w in waiting if w.card is not None]
+
+    async def questions(self) -> list[Question]:
+        """Every question of every mission that waits for an answer."""
+        waiting = [w async for w in self._waiting(LegStatus.AWAITING_ANSWER)]
+        return [w.question for w in waiting if w.question is not None]
+
+    async def confirmation(self, confirmation_id: str) -> ConfirmationCard:
+        """One open card by its id.
+
+        Raises:
+            CardUnknown: it is not open, or never was.
+        """
+        waiting = await self.waiting(leg_of(confirmation_id))
+        if waiting is None or waiting.card is None:
+            raise errors.CardUnknown(confirmation_id, "no such confirmation is open")
+        if waiting.card.confirmation_id != confirmation_id:
+            raise errors.CardUnknown(
+                confirmation_id, f"not open; this leg now asks {waiting.card.confirmation_id}"
+            )
+        return waiting.card
+
+    async def approve(self, confirmation_id: str, digest: str, *, approver: str) -> DecisionReceipt:
+        """Yes, to the card with this digest."""
+        return await self.decide(
+            Approve(confirmation_id=confirmation_id, digest=digest, approver=approver)
+        )
+
+    async def amend(
+        self, confirmation_id: str, changes: JsonObject, *, approver: str
+    ) -> DecisionReceipt:
+        """Change arguments of an open card."""
+        return await self.decide(
+            Amend(confirmation_id=confirmation_id, changes=changes, approver=approver)
+        )
+
+    async def reject(self, confirmation_id: str, *, reason: str, approver: str) -> DecisionReceipt:
+        """No, and why."""
+        return await self.decide(
+            Reject(confirmation_id=confirmation_id, reason=reason, approver=approver)
+        )
+
+    async def decide(self, decision: Decision) -> DecisionReceipt:
+        """Send a decision.
+
+        Raises:
+            ConfirmationError: of the kind that says why it was refused; nothing changed.
+            NoWorker: nobody would take it.
+        """
+        await self.connection.await_poller()
+        return await self.connection.update(
+            leg_of(decision.confirmation_id),
+            names.DECIDE_UPDATE,
+            DecisionEnvelope(decision=decision),
+            DecisionReceipt,
+            about=decision.confirmation_id,
+        )
+
+    async def rollback(self, mission_id: str, *, reason: str) -> RollbackReport:
+        """Undo a mission that is over, finished or terminated; waits until everything was tried.
+
+        A rollback that runs is joined; one that was broken off is taken up where it stopped, even
+        when the mission still runs, for then it waits for it.
+
+        Raises:
+            UsageError: the mission still runs: cancel it, and it undoes itself.
+        """
+        with self.connection.explaining(mission_id):
+            before = await describe_rollback(self.temporal, mission_id)
+        broken_off = before is not None and before.status in BROKEN_OFF
+        if not broken_off and await self.connection.is_running(mission_id):
+            raise errors.UsageError(
+                f"mission {mission_id} still runs; cancel it and it undoes itself: "
+                f"orchestrator mission cancel {mission_id}"
+            )
+        with self.connection.explaining(mission_id):
+            begun = await start_rollback(
+                self.temporal, mission_id, reason=reason, task_queue=self._settings.task_queue
+            )
+        if begun == "completed":
+            return await self.rollback_report(mission_id)
+        return await self._settled(mission_id)
+
+    async def rollback_report(self, mission_id: str) -> RollbackReport:
+        """Where the rollback of a mission stands.
+
+        Raises:
+            UsageError: nothing of it was rolled back, or there is no such mission.
+        """
+        rollback_id = names.rollback_workflow_id(mission_id)
+        try:
+            return await self.connection.query(rollback_id, names.REPORT_QUERY, RollbackReport)
+        except errors.MissionNotFound:
+            raise errors.UsageError(
+                f"no rollback of {mission_id!r}; start one with: "
+                f"orchestrator mission rollback {mission_id}"
+            ) from None
+
+    async def resolve(
+        self, obligation_id: str, resolution: Resolution, *, operator: str, note: str = ""
+    ) -> RollbackReport:
+        """Decide on a parked obligation: retry it, note it as cancelled, or accept it."""
+        mission_id = obligation_id.partition(".")[0]
+        return await self.connection.update(
+            names.rollback_workflow_id(mission_id),
+            names.RESOLVE_UPDATE,
+            ResolveInput(
+                obligation_id=obligation_id, resolution=resolution, operator=operator, note=note
+            ),
+            RollbackReport,
+            about=obligation_id,
+        )
+
+    async def parked(self) -> list[RollbackReport]:
+        """Every rollback that waits for an operator."""
+        query = (
+            f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND ExecutionStatus = 'Running' "
+            f"AND {names.STATUS_ATTRIBUTE} = 'parked'"
+        )
+        with self.connection.explaining():
+            return [
+                await self.connection.query(execution.id, names.REPORT_QUERY, RollbackReport)
+                async for execution in self.temporal.list_workflows(query)
+            ]
+
+    async def sweep(self) -> SweepReport:
+        """Start the rollback of every mission that was stopped from outside and left something.
+
+        Workers do the same by themselves every few minutes. What was stopped in the last second may
+        not show in the server's search yet.
+
+        Raises:
+            NoWorker: nobody would run it.
+        """
+        await self.connection.await_poller()
+        queue = self._settings.task_queue
+        with self.connection.explaining():
+            report: SweepReport = await self.temporal.execute_workflow(
+                names.SWEEP_WORKFLOW,
+                SweepInput(),
+                id=f"{names.sweep_schedule_id(queue)}-{secrets.token_hex(3)}",
+                task_queue=queue,
+                result_type=SweepReport,
+                static_summary="a sweep that somebody asked for",
+            )
+            return report
+
+    # -- what the parts above are made of ---------------------------------------------------------
+
+    async def waiting(self, leg_workflow: str) -> LegWaiting | None:
+        """What a leg waits for; None when there is no such leg, or it is over."""
+        if not await self.connection.is_running(leg_workflow, missing=False):
+            return None
+        return await self.connection.query(leg_workflow, names.WAITING_QUERY, LegWaiting)
+
+    async def _waiting(self, status: LegStatus) -> AsyncIterator[LegWaiting]:
+        query = (
+            f"WorkflowType = '{names.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' "
+            f"AND {names.STATUS_ATTRIBUTE} = '{status.value}'"
+        )
+        with self.connection.explaining():
+            async for execution in self.temporal.list_workflows(query):
+                waiting = await self.waiting(execution.id)
+                if waiting is not None:
+                    yield waiting
+
+    async def _settled(self, mission_id: str) -> RollbackReport:
+        """The report once everything was tried; polled, for a parked rollback stays open."""
+        rollback_id = names.rollback_workflow_id(mission_id)
+        while True:
+            # Asked first: what is over by now has said its last word when its report is read.
+            running = await patiently(lambda: self.connection.is_running(rollback_id))
+            report = await patiently(lambda: self.rollback_report(mission_id))
+            if report.settled or not running:
+                return report
+            await asyncio.sleep(0.3)
+
+
+async def _summary(execution: WorkflowExecution) -> MissionSummary:
+    memo = await execution.memo()
+    status = execution.typed_search_attributes.get(_STATUS) or ""
+    is_terminated = execution.status is WorkflowExecutionStatus.TERMINATED
+    return MissionSummary(
+        mission_id=execution.id,
+        status="terminated" if is_terminated else status,
+        goal=str(memo.get("goal", "")),
+        started_at=execution.start_time,
+    )
+
+
+def leg_of(confirmation_id: str) -> str:
+    """The workflow id of the leg that a confirmation or a question belongs to.
+
+    Raises:
+        CardUnknown: the id is not made like one.
+    """
+    leg = names.leg_of_confirmation(confirmation_id)
+    if not leg:
+        raise errors.CardUnknown(confirmation_id, "this is no id of a confirmation or a question")
+    return leg

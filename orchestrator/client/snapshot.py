@@ -1,0 +1,67 @@
+"""How a mission stands: its own word, put together with its running legs' and its rollback's."""
+
+import asyncio
+
+from orchestrator.client.connection import Connection
+from orchestrator.core.errors import MissionNotFound
+from orchestrator.messages import names
+from orchestrator.messages.mission import (
+    LegResult,
+    LegStatus,
+    MissionResult,
+    MissionStatus,
+    receipts_of,
+    spend_of,
+)
+from orchestrator.saga.ledger import Ledger, RollbackReport
+
+
+async def take_snapshot(connection: Connection, mission_id: str) -> MissionResult:
+    """The result document as it stands now.
+
+    Raises:
+        MissionNotFound: there is no such mission.
+    """
+    # Asked first: one that is over by now has said its last word when that is read.
+    running = await connection.is_running(mission_id)
+    result = await connection.query(mission_id, names.RESULT_QUERY, MissionResult)
+    if result.finished_at is not None:
+        return _with_ledger(result, await _undone_since(connection, mission_id, result.ledger))
+    legs = await asyncio.gather(
+        *(_as_it_stands(connection, mission_id, leg) for leg in result.legs)
+    )
+    asked = result.model_copy(update={"legs": tuple(legs)})
+    ledger = await _undone_since(connection, mission_id, Ledger.merged(leg.ledger for leg in legs))
+    return _with_ledger(asked if running else _terminated(asked), ledger)
+
+
+async def _as_it_stands(connection: Connection, mission_id: str, leg: LegResult) -> LegResult:
+    """A leg as it says itself while it runs; its mission hears of it only at its end."""
+    if leg.status is not LegStatus.RUNNING:
+        return leg
+    workflow_id = names.leg_workflow_id(mission_id, leg.leg_id)
+    try:
+        return await connection.query(workflow_id, names.RESULT_QUERY, LegResult)
+    except MissionNotFound:
+        return leg  # it is just being started
+
+
+async def _undone_since(connection: Connection, mission_id: str, ledger: Ledger) -> Ledger:
+    """The ledger with what a rollback has made of it."""
+    rollback = names.rollback_workflow_id(mission_id)
+    try:
+        report = await connection.query(rollback, names.REPORT_QUERY, RollbackReport)
+    except MissionNotFound:
+        return ledger
+    return ledger.overlaid(report.ledger)
+
+
+def _terminated(result: MissionResult) -> MissionResult:
+    error = result.error or "it was stopped from outside"
+    return result.model_copy(update={"status": MissionStatus.TERMINATED, "error": error})
+
+
+def _with_ledger(result: MissionResult, ledger: Ledger) -> MissionResult:
+    return result.model_copy(
+        update={"ledger": ledger, "receipts": receipts_of(ledger), "spend": spend_of(ledger)}
+    )

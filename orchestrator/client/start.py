@@ -1,0 +1,160 @@
+"""Starting a mission: once per id, whoever repeats it, and with an answer in one round trip."""
+
+import re
+import secrets
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import WithStartWorkflowOperation
+from temporalio.common import (
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.client.connection import PICK_UP, Connection
+from orchestrator.core import errors
+from orchestrator.core.pii import handle_for, is_handle
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.mission import (
+    AcceptedMission,
+    MissionInput,
+    MissionRequest,
+    MissionStatus,
+    request_digest,
+)
+from orchestrator.settings import Settings, load_policy
+
+_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
+_MISSION_ID = SearchAttributeKey.for_keyword(names.MISSION_ID_ATTRIBUTE)
+
+
+class Starter:
+    """Starts missions by an update with start; keeps nothing between two calls."""
+
+    def __init__(self, connection: Connection, settings: Settings) -> None:
+        """Take the connection to speak through, and the settings of new missions."""
+        self._connection = connection
+        self._settings = settings
+
+    async def start(self, request: MissionRequest) -> str:
+        """Start a mission; its id, once a worker has taken it up.
+
+        Raises:
+            MissionIdTaken, NoWorker: as `MissionClient.start` says.
+        """
+        request = await self._completed(request)
+        await self._take_on(request)
+        return _id_of(request)
+
+    async def submit(self, request: MissionRequest) -> AcceptedMission:
+        """Start a mission; what it will do.
+
+        Raises:
+            MissionRefused, MissionIdTaken, NoWorker: as `MissionClient.submit` says.
+        """
+        request = await self._completed(request)
+        try:
+            accepted = await self._update_with_start(request, names.PLAN_UPDATE)
+        except errors.NoWorker:
+            # A planner that thinks for long looks the same, until a worker answers something else.
+            await self._take_on(request)
+            accepted = await self._update_with_start(request, names.PLAN_UPDATE, within=None)
+        if accepted.refusal is not None:
+            raise errors.MissionRefused(accepted.mission_id, accepted.refusal)
+        return accepted
+
+    async def _take_on(self, request: MissionRequest) -> None:
+        await self._update_with_start(request, names.TAKE_ON_UPDATE)
+
+    async def _completed(self, request: MissionRequest) -> MissionRequest:
+        """The request as it may enter history, with an id; a worker is there to run it."""
+        await self._connection.await_poller()
+        is_own = "policy" in request.model_fields_set
+        policy = None if is_own else load_policy(self._settings.mission_policy)
+        return request.model_copy(
+            update={
+                "policy": policy or request.policy,
+                "inputs": self._without_personal(request.inputs),
+                "mission_id": request.mission_id or new_mission_id(request.goal),
+            }
+        )
+
+    async def _update_with_start(
+        self, request: MissionRequest, update: str, *, within: timedelta | None = PICK_UP
+    ) -> AcceptedMission:
+        try:
+            return await self._connection.start_with(
+                self._operation(request),
+                update,
+                request,
+                AcceptedMission,
+                # Of the request: repeated it is one update, and another request is refused.
+                update_id=f"{update}-{request_digest(request)}",
+                within=within,
+            )
+        except WorkflowAlreadyStartedError:
+            return await self._accepted_before(request)  # it ran, and is over
+
+    def _operation(self, request: MissionRequest) -> "WithStartWorkflowOperation[Any, Any]":
+        mission_id = _id_of(request)
+        return WithStartWorkflowOperation(
+            names.MISSION_WORKFLOW,
+            MissionInput(request=request),
+            id=mission_id,
+            task_queue=self._settings.task_queue,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            search_attributes=TypedSearchAttributes(
+                [
+                    SearchAttributePair(_MISSION_ID, mission_id),
+                    SearchAttributePair(_STATUS, MissionStatus.PLANNING.value),
+                ]
+            ),
+            memo={"goal": request.goal},
+            static_summary=request.goal[:200],
+        )
+
+    async def _accepted_before(self, request: MissionRequest) -> AcceptedMission:
+        """What a mission that is over answered when it was started.
+
+        Raises:
+            MissionIdTaken: as for `start`.
+        """
+        mission_id = _id_of(request)
+        accepted = await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
+        if accepted.request_digest != request_digest(request):
+            raise errors.MissionIdTaken(mission_id)
+        return accepted
+
+    def _without_personal(self, inputs: JsonObject) -> JsonObject:
+        """The inputs with personal fields moved to the vault: only their handles enter history."""
+        if not inputs:
+            return inputs
+        catalog = Catalog.load(*self._settings.specs, overlays=self._settings.overlays)
+        personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
+        vault = FilePiiVault(self._settings.state_dir / "pii")
+        kept = dict(inputs)
+        for name in personal & set(inputs):
+            if not is_handle(inputs[name]):
+                vault.put(name, str(inputs[name]))
+                kept[name] = handle_for(name)
+        return kept
+
+
+def _id_of(request: MissionRequest) -> str:
+    """The id that a completed request has."""
+    assert request.mission_id is not None
+    return request.mission_id
+
+
+def new_mission_id(goal: str) -> str:
+    """A readable id: the goal's first words and something random."""
+    words = re.findall(r"[a-z0-9]+", goal.lower())[:4]
+    return "-".join([*words, secrets.token_hex(3)])[:80]

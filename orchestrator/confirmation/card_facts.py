@@ -1,0 +1,166 @@
+"""The facts that go on a card: each argument and each property of an answer, told what it is.
+
+What a value is shows in its name and its shape alone; no provider is known here.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.prices import price_of
+from orchestrator.confirmation.card_content import CardLine, LineItem
+from orchestrator.core.budget import Money
+from orchestrator.core.pii import field_of, is_handle
+from orchestrator.core.record import JsonObject
+
+Kind = Literal["money", "moment", "items", "flag", "text"]
+
+LONGEST_VALUE = 240
+_LONGEST_PROSE = 4_000
+"""A text that somebody will read is shown whole: its sender answers for every word."""
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d\S*)?|\d\d:\d\d(:\d\d)?")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_CURRENCIES = frozenset({"currency", "currency_code"})
+_NAMES = ("name", "title", "label", "description", "summary", "product", "category")
+_QUANTITIES = ("quantity", "count", "units", "number")
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One value on a card."""
+
+    name: str
+    label: str
+    words: tuple[str, ...]
+    """Of its name, in lower case; of an inner one, its holder's first."""
+    value: JsonValue
+    kind: Kind
+    money: Money | None = None
+    """Of the kind money."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says that there is nothing; sent, that is something to read too."""
+        return self.value in (None, [], {})
+
+    @property
+    def is_id(self) -> bool:
+        """Whether it names a thing by a code that says nothing to a person."""
+        return self.words[-1:] in (("id",), ("ids",))
+
+    def line(self, *, prose: bool = False, label: str = "") -> CardLine:
+        """As a person reads it, under its own label when no other is given."""
+        value = str(self.money) if self.money is not None else readable(self.value, prose=prose)
+        return CardLine(label=label or self.label, value=value)
+
+
+def facts(holder: JsonObject, labels: dict[str, str] | None = None) -> Iterator[Fact]:
+    """The facts of an object, those of objects inside of it after their own names."""
+    for name, value in holder.items():
+        if name in _CURRENCIES and _is_beside_amount(holder):
+            continue
+        yield from _facts_of(name, value, holder, (labels or {}).get(name) or label_of(name))
+
+
+def _facts_of(name: str, value: JsonValue, holder: JsonObject, label: str) -> Iterator[Fact]:
+    words = words_of(name)
+    money = _money(name, value, holder)
+    if money is not None:
+        yield Fact(name, label, words, value, "money", money)
+    elif isinstance(value, dict) and value:
+        for inner in facts(value):
+            yield Fact(
+                f"{name}.{inner.name}",
+                f"{label}: {inner.label.lower()}",
+                (*words, *inner.words),
+                inner.value,
+                inner.kind,
+                inner.money,
+            )
+    else:
+        yield Fact(name, label, words, value, _kind(value))
+
+
+def _kind(value: JsonValue) -> Kind:
+    if isinstance(value, bool):
+        return "flag"
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        return "moment"
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return "items"
+    return "text"
+
+
+def _money(name: str, value: JsonValue, holder: JsonObject) -> Money | None:
+    """The money that a value is: an object of amount and currency, or a number beside one."""
+    if isinstance(value, dict):
+        # Whatever it is called: that is for a person to read, and not what the call costs.
+        return price_of({"price": value}) if set(value) & _CURRENCIES else None
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    currency = next((holder[c] for c in _CURRENCIES if c in holder), None)
+    is_amount = set(words_of(name)) & {"amount", "price", "total", "cost", "fee", "charge"}
+    return price_of({"amount": value, "currency": currency}) if is_amount and currency else None
+
+
+def _is_beside_amount(holder: JsonObject) -> bool:
+    return any(_money(name, value, holder) is not None for name, value in holder.items())
+
+
+def line_items(value: JsonValue) -> Iterator[LineItem]:
+    """The things of a list, each with its name, quantity and price."""
+    for number, item in enumerate(value if isinstance(value, list) else [], start=1):
+        if not isinstance(item, dict):
+            continue
+        name = next((item[n] for n in _NAMES if isinstance(item.get(n), str)), None)
+        quantity = next((item[q] for q in _QUANTITIES if q in item), "")
+        price = price_of(item)
+        rest = [
+            fact.line()
+            for fact in facts(item)
+            if fact.value not in (name, quantity) and (fact.money is None or fact.money != price)
+        ]
+        yield LineItem(
+            name=str(name) if name is not None else f"no. {number}",
+            quantity=readable(quantity),
+            price=price,
+            details=tuple(rest),
+        )
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """`departureDate`, `departure-date` and `departure_date` as (departure, date)."""
+    return tuple(word.lower() for word in _WORD.findall(name)) or (name.lower(),)
+
+
+def label_of(name: str) -> str:
+    """A name as a person would write it."""
+    return name.replace("_", " ").replace("-", " ").strip().capitalize()
+
+
+def readable(value: JsonValue, *, prose: bool = False) -> str:
+    """A value as a person reads it; personal ones are masked."""
+    longest = _LONGEST_PROSE if prose else LONGEST_VALUE
+    text = _text(value)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _text(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        money = price_of({"price": value}) if "amount" in value else None
+        if money is not None:
+            return str(money)
+        inner = (f"{label_of(n).lower()} {readable(v)}" for n, v in value.items())
+        return ", ".join(inner) or "none"
+    if isinstance(value, list):
+        return "; ".join(readable(v) for v in value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "none"
+    if is_handle(value):
+        return f"•••••• ({field_of(value)} from the vault)"
+    return str(value)

@@ -1,0 +1,100 @@
+"""Money, tokens, budgets and what has been spent of them: pure arithmetic."""
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import Field
+
+from orchestrator.core.record import Record
+
+Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code")]
+
+
+class Money(Record):
+    """An amount in one currency: `Money(amount="181.40", currency="EUR")`."""
+
+    amount: Decimal = Field(ge=0, allow_inf_nan=False)
+    currency: Currency
+
+    def __str__(self) -> str:
+        """As a person reads it: `181.40 EUR`."""
+        return f"{self.amount:,.2f} {self.currency}"
+
+
+class Spend(Record):
+    """What was spent, by currency; amounts in different currencies are never added."""
+
+    by_currency: dict[Currency, Decimal] = Field(default_factory=dict)
+
+    def plus(self, money: Money | None) -> "Spend":
+        """This and one more amount; None adds nothing."""
+        if money is None:
+            return self
+        total = self.by_currency.get(money.currency, Decimal(0)) + money.amount
+        return Spend(by_currency={**self.by_currency, money.currency: total})
+
+    def minus(self, money: Money | None) -> "Spend":
+        """This less an amount that came back, never below zero."""
+        if money is None:
+            return self
+        total = max(Decimal(0), self.by_currency.get(money.currency, Decimal(0)) - money.amount)
+        return Spend(by_currency={**self.by_currency, money.currency: total})
+
+    def amounts(self) -> list[Money]:
+        """One amount per currency, by currency code."""
+        return [Money(amount=a, currency=c) for c, a in sorted(self.by_currency.items())]
+
+    @staticmethod
+    def total(spends: "Iterable[Spend]") -> "Spend":
+        """The sum of several."""
+        result = Spend()
+        for spend in spends:
+            for money in spend.amounts():
+                result = result.plus(money)
+        return result
+
+
+class Usage(Record):
+    """What models were asked and answered, in tokens."""
+
+    requests: int = Field(default=0, ge=0)
+    input_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cost_usd: Decimal = Field(default=Decimal(0), ge=0, description="0 where no price is known")
+
+    def plus(self, other: "Usage | None") -> "Usage":
+        """This and another; None adds nothing."""
+        if other is None:
+            return self
+        return Usage(
+            requests=self.requests + other.requests,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+        )
+
+    @staticmethod
+    def total(usages: "Iterable[Usage]") -> "Usage":
+        """The sum of several."""
+        result = Usage()
+        for usage in usages:
+            result = result.plus(usage)
+        return result
+
+
+def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str | None:
+    """Why `price` on top of `spend` does not fit `budget`; None when it does.
+
+    A price in another currency than the budget's does not fit: we hold no exchange rates, and a
+    guess would be a guess with somebody's money.
+    """
+    if budget is None or price is None:
+        return None
+    if price.currency != budget.currency:
+        return f"the price {price} is not in the budget's currency, {budget.currency}"
+    spent = spend.by_currency.get(budget.currency, Decimal(0))
+    if spent + price.amount <= budget.amount:
+        return None
+    left = max(Decimal(0), budget.amount - spent)
+    return f"{price} is more than the {left:,.2f} {budget.currency} left of the budget of {budget}"

@@ -1,0 +1,1 @@
+"""JSON and its schemas: pointers, canonical form, references, validation."""

@@ -1,0 +1,134 @@
+"""A place in a document: the value there and the JSON pointer that error messages name."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from pydantic import JsonValue
+
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import follow, format_pointer, parse_pointer
+
+_MAX_HOPS = 32
+"""A reference to a reference to ... deeper than any real document goes; a circle is cut here."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One value of a document, and the way to it.
+
+    `Node.of("flights", parsed)` is the root; `.at(key)` and `.items()` walk, following references.
+    """
+
+    document: str
+    root: JsonObject
+    value: JsonValue
+    path: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, document: str, root: JsonObject) -> "Node":
+        """The root of a parsed document."""
+        return cls(document=document, root=root, value=root)
+
+    @property
+    def pointer(self) -> str:
+        """Where this is, as an RFC 6901 pointer."""
+        return format_pointer(self.path)
+
+    def invalid(self, reason: str) -> DocumentInvalid:
+        """The error that names this place."""
+        return DocumentInvalid(self.document, self.pointer, reason)
+
+    def at(self, key: str) -> "Node | None":
+        """What this object has under `key`, references followed; None when it has nothing."""
+        if not isinstance(self.value, dict) or key not in self.value:
+            return None
+        return self._child(key, self.value[key]).resolved()
+
+    def raw(self, key: str) -> "Node | None":
+        """What this object has under `key`, as written: a reference is not followed."""
+        if not isinstance(self.value, dict) or key not in self.value:
+            return None
+        return self._child(key, self.value[key])
+
+    def require(self, key: str) -> "Node":
+        """What this object has under `key`.
+
+        Raises:
+            DocumentInvalid: it has nothing there.
+        """
+        found = self.at(key)
+        if found is None:
+            raise self.invalid(f"{key!r} is missing")
+        return found
+
+    def items(self) -> Iterator[tuple[str, "Node"]]:
+        """Key and place of each value of this object, in its order, references followed."""
+        for key, value in self.mapping().items():
+            yield key, self._child(key, value).resolved()
+
+    def raw_items(self) -> Iterator[tuple[str, "Node"]]:
+        """Key and place of each value of this object, as written."""
+        for key, value in self.mapping().items():
+            yield key, self._child(key, value)
+
+    def raw_elements(self) -> Iterator["Node"]:
+        """The place of each element of this list, as written."""
+        if not isinstance(self.value, list):
+            raise self.invalid("a list is wanted here")
+        for index, value in enumerate(self.value):
+            yield self._child(str(index), value)
+
+    def elements(self) -> Iterator["Node"]:
+        """The place of each element of this list, references followed."""
+        for element in self.raw_elements():
+            yield element.resolved()
+
+    def mapping(self) -> JsonObject:
+        """This value, which must be an object."""
+        if not isinstance(self.value, dict):
+            raise self.invalid("an object is wanted here")
+        return self.value
+
+    def text(self) -> str:
+        """This value, which must be a string."""
+        if not isinstance(self.value, str):
+            raise self.invalid("a string is wanted here")
+        return self.value
+
+    def texts(self) -> tuple[str, ...]:
+        """This value, which must be a list of strings."""
+        return tuple(element.text() for element in self.elements())
+
+    def resolved(self) -> "Node":
+        """What this refers to when it is a reference object; else itself.
+
+        Raises:
+            DocumentInvalid: the reference leads nowhere, in a circle, or out of the document.
+        """
+        node = self
+        for _ in range(_MAX_HOPS):
+            reference = node.value.get("$ref") if isinstance(node.value, dict) else None
+            if not isinstance(reference, str):
+                return node
+            node = node.target(reference)
+        raise self.invalid("this reference leads in a circle")
+
+    def target(self, reference: str) -> "Node":
+        """The place that a reference string written here names.
+
+        Raises:
+            DocumentInvalid: it leads nowhere or out of the document.
+        """
+        address, _, fragment = reference.partition("#")
+        if address:
+            raise self.invalid(f"{reference!r} is in another file, which is not at hand")
+        try:
+            path = parse_pointer(unquote(fragment))
+            return Node(self.document, self.root, follow(self.root, path), path)
+        except (LookupError, ValueError) as error:
+            raise self.invalid(f"{reference!r} leads nowhere") from error
+
+    def _child(self, key: str, value: JsonValue) -> "Node":
+        return Node(self.document, self.root, value, (*self.path, key))

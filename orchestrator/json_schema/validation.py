@@ -1,0 +1,46 @@
+"""Whether values answer a question: each is what its field's schema says, and nothing else came."""
+
+from collections.abc import Iterator
+
+from jsonschema import Draft202012Validator
+
+from orchestrator.core.pii import is_handle
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.validator import SchemaValidator
+from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
+
+
+def answer_problems(fields: dict[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
+    """What is wrong with an answer; no part of it quotes a value.
+
+    Args:
+        fields: JSON Schemas by the names that were asked for.
+        values: what was answered. A handle of a personal field is checked when its value is known.
+    """
+    names = ", ".join(sorted(fields))
+    strange = sorted(set(values) - set(fields))
+    missing = sorted(set(fields) - set(values))
+    problems = [
+        *([f"not asked for: {', '.join(strange)}"] if strange else []),
+        *([f"missing: {', '.join(missing)}"] if missing else []),
+    ]
+    if problems:
+        return (f"answer with {names}", *problems)
+    return tuple(_breaches(fields, values))
+
+
+def _breaches(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[str]:
+    for name, schema in fields.items():
+        if is_handle(values[name]):
+            continue
+        validator = SchemaValidator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        try:
+            texts = describe_violations(validator.iter_errors(values[name]))
+        except SCHEMA_FAULTS:
+            continue  # a schema that cannot be evaluated is met again when the call is prepared
+        yield from (_named(name, text) for text in texts)
+
+
+def _named(name: str, text: str) -> str:
+    """`the value must be ...` with the field's name for it."""
+    return text.replace("the value", name, 1) if text.startswith("the value") else f"{name}: {text}"

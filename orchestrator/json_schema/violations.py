@@ -1,0 +1,161 @@
+"""Breaches of a JSON Schema in words that a planner can act on, and that never quote a value."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from jsonschema.exceptions import UnknownType, ValidationError
+from rapidfuzz import fuzz, process
+from referencing.exceptions import Unresolvable
+
+from orchestrator.json_schema.patterns import matches_pattern
+
+SCHEMA_FAULTS: Final = (
+    Unresolvable,
+    UnknownType,
+    RecursionError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+)
+"""What evaluating a schema that is itself at fault raises: a pattern that is none, a reference that
+leads nowhere, an unknown type, a format checker that meets text it did not expect."""
+
+_SHOWN = 12
+"""Alternatives that are listed before the rest is only counted."""
+
+_FORMATS = {
+    "date": "a date like 2026-12-03",
+    "date-time": "a date and time with its offset like 2026-12-03T09:30:00Z",
+    "time": "a time with its offset like 09:30:00Z",
+    "email": "an e-mail address",
+    "uuid": "a UUID",
+    "ipv4": "an IPv4 address",
+    "ipv6": "an IPv6 address",
+    "uri": "an absolute URI",
+}
+_ARTICLES = {"integer": "an integer", "array": "a list", "object": "an object", "null": "null"}
+
+
+def describe_violations(errors: Iterable[ValidationError]) -> tuple[str, ...]:
+    """Each breach once, in the order of the fields they are about."""
+    ordered = sorted(errors, key=lambda error: [str(step) for step in error.absolute_path])
+    return tuple(dict.fromkeys(text for error in ordered for text in _describe(error)))
+
+
+def unknown_name(name: str, known: Iterable[str]) -> str:
+    """That an input is not there, and which one may have been meant."""
+    near = process.extractOne(name, list(known), scorer=fuzz.WRatio, score_cutoff=70)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"{name} is no input here{hint}"
+
+
+def _describe(error: ValidationError) -> Iterator[str]:
+    if error.validator == "required":
+        yield from (f"{name} is missing" for name in _missing(error))
+    elif error.validator in ("additionalProperties", "unevaluatedProperties"):
+        yield from _extra(error)
+    elif error.validator in ("anyOf", "oneOf"):
+        yield _alternatives(error)
+    else:
+        words = _WORDS.get(str(error.validator), _other)
+        yield f"{_subject(error)} {words(error)}"
+
+
+def _subject(error: ValidationError) -> str:
+    return _path(error.absolute_path) or "the value"
+
+
+def _path(steps: Iterable[str | int]) -> str:
+    """`guests[0].name`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    return text.removeprefix(".")
+
+
+def _missing(error: ValidationError) -> list[str]:
+    given = error.instance if isinstance(error.instance, dict) else {}
+    wanted = error.validator_value if isinstance(error.validator_value, list) else []
+    return [_path([*error.absolute_path, str(name)]) for name in wanted if name not in given]
+
+
+def _extra(error: ValidationError) -> Iterator[str]:
+    schema = error.schema if isinstance(error.schema, dict) else {}
+    known = list(schema.get("properties", {}))
+    patterns = list(schema.get("patternProperties", {}))
+    if not isinstance(error.instance, dict) or error.validator_value is not False:
+        yield f"{_subject(error)} has a property that does not fit"
+        return
+    for name in error.instance:
+        if name not in known and not any(matches_pattern(p, name) for p in patterns):
+            yield unknown_name(_path([*error.absolute_path, name]), known)
+
+
+def _alternatives(error: ValidationError) -> str:
+    """Which alternatives there are, each by what it misses."""
+    branches: dict[object, list[ValidationError]] = {}
+    for nested in error.context or ():
+        branches.setdefault(nested.schema_path[0], []).append(nested)
+    if not branches:
+        return f"{_subject(error)} fits more than one alternative where exactly one must fit"
+    missing = [_only_missing(nested) for nested in branches.values()]
+    if all(missing):
+        return f"{' or '.join(missing)} is missing"
+    texts = [" and ".join(describe_violations(nested)) for nested in branches.values()]
+    named = " or ".join(f"({text})" for text in dict.fromkeys(texts[:_SHOWN]))
+    return f"{_subject(error)} fits none of its alternatives: {named}"
+
+
+def _only_missing(errors: list[ValidationError]) -> str:
+    """The names that one alternative lacks; '' when something else is wrong with it too."""
+    if any(error.validator != "required" for error in errors):
+        return ""
+    return " and ".join(dict.fromkeys(name for error in errors for name in _missing(error)))
+
+
+def _type(error: ValidationError) -> str:
+    wanted = error.validator_value
+    names = wanted if isinstance(wanted, list) else [wanted]
+    return "must be " + " or ".join(_ARTICLES.get(str(name), f"a {name}") for name in names)
+
+
+def _enum(error: ValidationError) -> str:
+    values = error.validator_value if isinstance(error.validator_value, list) else []
+    rest = f" or {len(values) - _SHOWN} others" if len(values) > _SHOWN else ""
+    return f"must be one of {', '.join(str(value) for value in values[:_SHOWN])}{rest}"
+
+
+def _format(error: ValidationError) -> str:
+    wanted = str(error.validator_value)
+    return f"must be {_FORMATS.get(wanted, f'of the format {wanted}')}"
+
+
+def _other(error: ValidationError) -> str:
+    return f"breaks the rule {error.validator}"
+
+
+def _says(template: str) -> Callable[[ValidationError], str]:
+    return lambda error: template.format(error.validator_value)
+
+
+_WORDS: dict[str, Callable[[ValidationError], str]] = {
+    "type": _type,
+    "enum": _enum,
+    "format": _format,
+    "const": _says("must be {}"),
+    "minimum": _says("must be at least {}"),
+    "maximum": _says("must be at most {}"),
+    "exclusiveMinimum": _says("must be more than {}"),
+    "exclusiveMaximum": _says("must be less than {}"),
+    "multipleOf": _says("must be a multiple of {}"),
+    "minLength": _says("must have at least {} characters"),
+    "maxLength": _says("must have at most {} characters"),
+    "pattern": _says("must match the pattern {}"),
+    "minItems": _says("must have at least {} elements"),
+    "maxItems": _says("must have at most {} elements"),
+    "uniqueItems": _says("must not repeat an element"),
+    "minProperties": _says("must have at least {} properties"),
+    "maxProperties": _says("must have at most {} properties"),
+    "contains": _says("lacks an element that it must contain"),
+    "dependentRequired": _says("lacks a property that another one requires"),
+    "not": _says("is of a form that is excluded"),
+}

@@ -1,0 +1,150 @@
+"""The single requests in a goal: where one ends and the next begins."""
+
+import re
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from orchestrator.language.words import NOUN_LIKE_VERBS, STOP_WORDS, is_verb
+
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<![^\s(])'[^']{1,200}'(?![^\s.,;:!?)])|`[^`]*`")
+_QUOTES: Final = frozenset("\"“'`")
+_BETWEEN = re.compile(r"\bbetween\b[^.;!?]*?\band\b", re.IGNORECASE)
+
+_BOUNDARY: Final = re.compile(
+    r"(?P<strong>[.!?]+[\"”')]*\s+|;\s*|\n+\s*)(?:(?:and|then|also)\s+)*"
+    r"|(?P<weak>,\s*(?:and\s+|but\s+)?(?:(?:then|also|afterwards|finally|just)\s+)?"
+    r"|\s+(?:and\s+|but\s+|then\s+)(?:(?:then|also|afterwards|finally|just)\s+)?)",
+    re.IGNORECASE,
+)
+
+# Words before the verb that carry no meaning of their own; what follows is a request.
+_ORDINALS = (
+    r"first|second|third|fourth|fifth|firstly|secondly|thirdly|lastly|finally|next|then|last"
+)
+_LEAD: Final = re.compile(
+    rf"""(?:(?:(?:{_ORDINALS}|afterwards|after\s+that|also|now|so|ok|okay|hey|hi|hello|and|but|just
+        |please|kindly|additionally|furthermore|moreover|in\s+addition|besides|once\s+done
+        |if\s+possible|meanwhile|only)\b|[,:\-"“])[\s,]*)+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_POLITE: Final = re.compile(
+    r"""(?:(?:can|could|would|will)\s+you(?:\s+(?:please|kindly|also|help\s+me(?:\s+to)?))*
+        |(?:i|we)(?:\s+(?:also|really|just|then))*\s+(?:want|need|wish|have|would\s+like|would\s+love)
+            (?:\s+you)?\s+to
+        |(?:i|we)['\u2019]d(?:\s+(?:also|really|just|then))*\s+(?:like|love)(?:\s+you)?\s+to
+        |help\s+me(?:\s+to)?|let['\u2019]?s|let\s+us|(?:don['\u2019]?t|do\s+not|never)(?:\s+\w+){0,2}?
+        |be\s+sure\s+to|make\s+sure\s+to|remember\s+to|go\s+ahead\s+and)\b[\s,]*(?:please\s+)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ASKING: Final = re.compile(
+    r"""(?:what|when|where|who|which|why|how)\b(?:['\u2019]s|\s+(?:is|are|was|were|will|do|does|did|can
+        |could|should|would|much|many|long|far|about|time|kind|type|\w+\s+(?:is|are|does|do|can)))\b
+        |(?:is|are|was|were|does|did|do|can|could|should|will)\s+(?:there|it|i|we|you|my|the|this)\b
+        |(?:i|we)(?:['\u2019]d|\s+would)?(?:\s+also)?\s+(?:want|need|like|wonder|am\s+\w+ing)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FORBIDDING: Final = re.compile(r"(?:without|instead\s+of|rather\s+than)\s+\w+ing\b", re.I)
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_TERM = re.compile(r"\w+")
+_ARTICLE = re.compile(r"\s+(?:a|an|the|my|our|me|all)\b")
+# "and paint my house": what is done to something of one's own is done, even by an unknown verb.
+_POSSESSIVE = re.compile(r"\s+(?:my|our)\s+\w")
+_FOLLOWS_A_VERB: Final = re.compile(
+    r"""\s+(?:(?:a|an|the|my|our|your|his|her|its|their|this|that|these|those|some|any|all|every|each
+        |me|us|him|them|it|everyone|everybody|someone|both|to|for|on|in|at|with|about|up|what|how
+        |when|where|who|which|whether|if|from|one|two|three|\d)\b|[A-Z"“'#@$€£\d])""",
+    re.VERBOSE,
+)
+
+
+def split_clauses(text: str, *, verbs: Collection[str] = ()) -> tuple[str, ...]:
+    """The single requests in a goal, in order, as they are written there.
+
+    Args:
+        text: the goal; quoted parts and "between X and Y" are never cut.
+        verbs: further words, lower case, that begin an imperative (first words of tool summaries).
+
+    Returns:
+        At least one clause unless the text is blank: a text is cut only where a new imperative or
+        question begins, so "returning 2026-12-06" stays with the flight it belongs to.
+    """
+    return tuple(text[start:end] for start, end in clause_spans(text, verbs=verbs))
+
+
+def clause_spans(text: str, *, verbs: Collection[str] = ()) -> tuple[tuple[int, int], ...]:
+    """Where each clause of `split_clauses` starts and ends in the text."""
+    starts, ends = [0], []
+    asked = _begins_request(text, verbs, firm=True)
+    for match in _open_boundaries(text):
+        strong = match["strong"] is not None
+        if not _begins_request(text[match.end() :], verbs, firm=strong or "then" in match.group()):
+            continue
+        if asked and _has_object(text[starts[-1] : match.start()]):
+            ends.append(match.start())
+            starts.append(match.end())
+        asked = True
+    ends.append(len(text))
+    spans = (_trimmed(text, start, end) for start, end in zip(starts, ends, strict=True))
+    return tuple((start, end) for start, end in spans if start < end)
+
+
+def without_lead(clause: str) -> str:
+    """The clause from its verb on: without "please", "then", "could you", "I want to"."""
+    rest = clause.lstrip()
+    while True:
+        match = _LEAD.match(rest) or _POLITE.match(rest)
+        if match is None or match.end() == len(rest) or match.end() == 0:
+            return rest
+        rest = rest[match.end() :].lstrip()
+
+
+def _open_boundaries(text: str) -> Iterator[re.Match[str]]:
+    """The boundaries that no quotation and no "between X and Y" covers."""
+    covered = [m.span() for m in _QUOTED.finditer(text)] if _QUOTES & {*text} else []
+    if "between" in text.lower():
+        covered += [m.span() for m in _BETWEEN.finditer(text)]
+    for match in _BOUNDARY.finditer(text):
+        if not any(start < match.end() and match.start() < end for start, end in covered):
+            yield match
+
+
+def _begins_request(rest: str, verbs: Collection[str], *, firm: bool) -> bool:
+    """Whether an imperative or a question begins here.
+
+    Args:
+        rest: the text from the boundary on.
+        verbs: further verbs.
+        firm: the boundary leaves no doubt that a sentence starts: here, what may be a noun is a
+            verb, and what no lexicon holds is one before an article.
+    """
+    rest = rest.lstrip()
+    led = rest[_lead_length(rest) :]
+    if _ASKING.match(led) or _POLITE.match(led) or _FORBIDDING.match(led):
+        return True
+    word = _WORD.match(led)
+    if word is None:
+        return False
+    verb = word.group().lower()
+    if verb in verbs or is_verb(verb):
+        sure = firm or led != rest or verb not in NOUN_LIKE_VERBS
+        return sure or bool(_FOLLOWS_A_VERB.match(led, word.end()))
+    if verb in STOP_WORDS or not word.group().islower():
+        return firm and verb not in STOP_WORDS and bool(_ARTICLE.match(led, word.end()))
+    return bool((_ARTICLE if firm else _POSSESSIVE).match(led, word.end()))
+
+
+def _has_object(piece: str) -> bool:
+    """Whether the piece has more than its verb: "find" of "find and book a flight" has not."""
+    led = piece.lstrip()
+    return len(_TERM.findall(without_lead(led[_lead_length(led) :]))) > 1
+
+
+def _lead_length(text: str) -> int:
+    match = _LEAD.match(text)
+    return match.end() if match else 0
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip(" \t\n,;"))
+    return start, start + len(text[start:end].rstrip(" \t\n,;."))

@@ -1,0 +1,257 @@
+"""Date phrases: where one stands in a text, and the day it means."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+from dateparser.date import DateDataParser
+
+from orchestrator.language.words import lowered
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_DAY = r"(?:0?[1-9]|[12]\d|3[01])"
+_NTH = rf"{_DAY}(?:st|nd|rd|th)"
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_SHORT_WEEKDAY = r"(?:mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b\.?"
+_COUNT = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_TO = r"\s*(?:-|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
+
+_MONTH_WORDS = """
+    jan january feb february mar march apr april may jun june jul july aug august sep sept september
+    oct october nov november dec december
+"""
+_DAY_WORDS = """
+    mon monday tue tues tuesday wed wednesday thu thur thurs thursday fri friday sat saturday
+    sun sunday today tonight tomorrow yesterday day days week weeks month months year years
+"""
+_FIRST_WORDS = """
+    the day in a an one two three four five six seven eight nine ten eleven next this coming last on
+"""
+_NAMED_MONTHS: Final = frozenset(_MONTH_WORDS.split())
+_DATE_WORDS: Final = _NAMED_MONTHS | {*_DAY_WORDS.split()}
+_STARTS: Final = _DATE_WORDS | {*_FIRST_WORDS.split()}
+_WORDS = re.compile(r"\w+")
+_DATE_DIGITS = re.compile(r"\d[-/.]\d{1,2}[-/.]\d|\d(?:st|nd|rd|th)\b")
+_ISO = re.compile(r"(?<![\w-])(?P<iso>\d{4}-\d{2}-\d{2})(?:[t ](?=\d{2}:\d{2}))?(?![\d-])")
+_RANGE = re.compile(
+    rf"\b(?P<day1>{_NTH}|{_DAY}){_TO}(?P<day2>{_NTH}|{_DAY})\s+(?:of\s+)?(?P<month>{_MONTH})"
+    rf"(?:,?\s*(?P<year>\d{{4}})\b)?"
+    rf"|\b(?P<month_b>{_MONTH})\s+(?P<day1_b>{_NTH}|{_DAY}){_TO}(?P<day2_b>{_NTH}|{_DAY})\b"
+    rf"(?:,?\s*(?P<year_b>\d{{4}})\b)?"
+)
+_PHRASE = re.compile(
+    rf"""\b(?P<dated>(?:{_NTH}|{_DAY})\s+(?:of\s+)?{_MONTH}(?:,?\s*\d{{4}}\b)?
+            |{_MONTH}\s+(?:the\s+)?(?:{_NTH}|{_DAY})\b(?:,?\s*\d{{4}}\b)?
+            |\d{{4}}/\d{{1,2}}/\d{{1,2}}\b|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}\b)
+        |\b(?P<relative>(?:the\s+)?day\s+(?:after\s+tomorrow|before\s+yesterday)
+            |today|tonight|tomorrow|yesterday
+            |in\s+{_COUNT}\s+(?:day|week|month)s?(?:['\u2019]?\s+time)?
+            |{_COUNT}\s+(?:day|week|month)s?\s+(?:ago|from\s+(?:now|today)))\b
+        |\b(?P<which>next|this|coming|last|on)\s+(?P<short>{_WEEKDAY}|{_SHORT_WEEKDAY})(?!\w)
+        |\b(?P<weekday>{_WEEKDAY})(?!\w)
+        |\b(?:the\s+)?(?P<nth>{_NTH})(?=\s*(?:[,.;!?]|$|to\b|until\b|till\b|through\b|and\b|-|at\b))
+    """,
+    re.VERBOSE,
+)
+_DAY_AND_MONTH: Final = re.compile(
+    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})"
+    rf"|(?P<month_b>{_MONTH})\s+(?:the\s+)?(?P<day_b>\d{{1,2}})(?:st|nd|rd|th)?)"
+    r"(?:,?\s*(?P<year>\d{4}))?"
+)
+_MONTHS: Final = (
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"
+)  # fmt: skip
+_RELATIVE_DAYS: Final = {
+    "today": 0,
+    "tonight": 0,
+    "tomorrow": 1,
+    "yesterday": -1,
+    "day after tomorrow": 2,
+    "day before yesterday": -2,
+}
+_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+
+
+@dataclass(frozen=True, slots=True)
+class DatePhrase:
+    """Words that name a day; `day` is None when it depends on a `now` that nobody gave."""
+
+    start: int
+    end: int
+    day: date | None
+
+
+def find_date_phrases(text: str, *, now: datetime | None) -> list[DatePhrase]:
+    """The date phrases of a text, in order; one without date words costs next to nothing.
+
+    A range ("from the 3rd to the 6th of December") is two phrases. Days without a month are the
+    next such day from `now` on, weekdays the next such weekday after `now`; the second end of a
+    range is never before the first.
+    """
+    text = lowered(text)
+    words = [(match.group(), match.start()) for match in _WORDS.finditer(text)]
+    said = {word for word, _ in words}
+    if _DATE_WORDS.isdisjoint(said) and _DATE_DIGITS.search(text) is None:
+        return []
+    # Only there can a phrase start: to try every place takes three times as long.
+    starts = [start for word, start in words if word in _STARTS or word[0].isdigit()]
+    phrases = [*_iso_phrases(text)]
+    if not _NAMED_MONTHS.isdisjoint(said):
+        for match in _matches(_RANGE, text, starts):
+            phrases += _range_phrases(match, now)
+    phrases += [_phrase(match, now) for match in _matches(_PHRASE, text, starts)]
+    found: list[DatePhrase] = []
+    for phrase in sorted(phrases, key=lambda p: (p.start, -p.end)):
+        if not found or phrase.start >= found[-1].end:
+            found.append(phrase)
+    return _ranges_in_order(text, found)
+
+
+def _matches(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
+    """The matches that start at one of these places, none within another."""
+    end = 0
+    for start in starts:
+        match = pattern.match(text, start) if start >= end else None
+        if match:
+            yield match
+            end = match.end()
+
+
+def _iso_phrases(text: str) -> Iterator[DatePhrase]:
+    for match in _ISO.finditer(text) if "-" in text else ():
+        day = _iso_day(match["iso"])
+        if day is not None:
+            yield DatePhrase(match.start("iso"), match.end("iso"), day)
+
+
+def _phrase(match: re.Match[str], now: datetime | None) -> DatePhrase:
+    if match["dated"]:
+        return DatePhrase(*match.span("dated"), _parsed(match["dated"], now))
+    if match["relative"]:
+        day = _parsed(_without_article(match["relative"]), now) if now else None
+        return DatePhrase(*match.span("relative"), day)
+    if match["weekday"] or match["short"]:
+        which = match["which"] or "on"
+        day = _weekday(match["weekday"] or match["short"], which, now) if now else None
+        start = match.start() if which != "on" or match["weekday"] else match.start("short")
+        return DatePhrase(start, match.end(), day)
+    return DatePhrase(
+        match.start(), match.end("nth"), _next_nth(match["nth"], now) if now else None
+    )
+
+
+def _range_phrases(match: re.Match[str], now: datetime | None) -> Iterator[DatePhrase]:
+    """The two ends of "3 to 6 December" or "December 3 to 6", the month read for both."""
+    month_first = match["month"] is None
+    month, year = match["month"] or match["month_b"], match["year"] or match["year_b"] or ""
+    first, second = ("day1_b", "day2_b") if month_first else ("day1", "day2")
+    yield DatePhrase(
+        match.start() if month_first else match.start(first),
+        match.end(first),
+        _parsed(f"{match[first]} {month} {year}".strip(), now),
+    )
+    yield DatePhrase(
+        match.start(second), match.end(), _parsed(f"{match[second]} {month} {year}".strip(), now)
+    )
+
+
+def _ranges_in_order(text: str, phrases: list[DatePhrase]) -> list[DatePhrase]:
+    """The phrases; a bare "the 2nd" before the day of its predecessor is in the month after."""
+    for i in range(1, len(phrases)):
+        first, second = phrases[i - 1], phrases[i]
+        if first.day is None or second.day is None or second.day >= first.day:
+            continue
+        if _BARE_NTH.fullmatch(text[second.start : second.end]):
+            day = _next_nth(text[second.start : second.end], first.day)
+            phrases[i] = DatePhrase(second.start, second.end, day)
+    return phrases
+
+
+_BARE_NTH = re.compile(rf"(?:the\s+)?{_NTH}")
+
+
+def _iso_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _weekday(name: str, which: str, now: datetime) -> date:
+    """The next such weekday after today; "last" is the one before, "this" may be today."""
+    ahead = (_WEEKDAYS.index(name[:3]) - now.weekday()) % 7
+    if which == "last":
+        return now.date() + timedelta(days=ahead - 7)
+    return now.date() + timedelta(days=ahead if which == "this" else ahead or 7)
+
+
+def _next_nth(phrase: str, now: date) -> date | None:
+    """The next day with that number in its month, today included."""
+    number = int(re.sub(r"\D", "", phrase))
+    day = now.date() if isinstance(now, datetime) else now
+    for _ in range(62):
+        if day.day == number:
+            return day
+        day += timedelta(days=1)
+    return None
+
+
+def warm_up() -> None:
+    """Load what the library loads on first use (a fifth of a second), so that no request pays."""
+    _library_day("tomorrow", date(2000, 1, 1))
+
+
+def _parsed(phrase: str, now: datetime | None) -> date | None:
+    """What the library reads; without `now`, only phrases that name their year."""
+    if now is None and not re.search(r"\d{4}", phrase):
+        return None
+    base = now.date() if now else date(2000, 1, 1)
+    return _parse_cached(" ".join(phrase.split()), base)
+
+
+@lru_cache(maxsize=4096)
+def _parse_cached(phrase: str, base: date) -> date | None:
+    return _plain_day(phrase, base) or _library_day(phrase, base)
+
+
+def _plain_day(phrase: str, base: date) -> date | None:
+    """The commonest forms by plain arithmetic: the library takes a millisecond or two for each."""
+    if phrase in _RELATIVE_DAYS:
+        return base + timedelta(days=_RELATIVE_DAYS[phrase])
+    match = _DAY_AND_MONTH.fullmatch(phrase)
+    if match is None:
+        return None
+    day = int(match["day"] or match["day_b"])
+    month = _MONTHS.index((match["month"] or match["month_b"])[:3]) + 1
+    years = (int(match["year"]),) if match["year"] else (base.year, base.year + 1)
+    days = (_day_or_none(year, month, day) for year in years)
+    return next((day for day in days if day and (match["year"] or day >= base)), None)
+
+
+def _day_or_none(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def _library_day(phrase: str, base: date) -> date | None:
+    parsed = _parser(base).get_date_data(phrase).date_obj
+    return parsed.date() if parsed else None
+
+
+@lru_cache(maxsize=8)
+def _parser(base: date) -> DateDataParser:
+    noon = datetime(base.year, base.month, base.day, 12)
+    settings = {"RELATIVE_BASE": noon, "PREFER_DATES_FROM": "future"}
+    return DateDataParser(languages=["en"], settings=settings)
+
+
+def _without_article(phrase: str) -> str:
+    return re.sub(r"^the\s+|['\u2019]?\s+time$", "", phrase)

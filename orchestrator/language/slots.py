@@ -1,0 +1,361 @@
+"""The values in a request: dates, times, places, money, quantities, ids, names."""
+
+import re
+from collections.abc import Callable, Collection, Iterator
+from datetime import datetime
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from babel.core import get_global
+from pydantic import JsonValue
+
+from orchestrator.language import dates
+from orchestrator.language.dates import find_date_phrases
+from orchestrator.language.intent import Slot, SlotKind
+from orchestrator.language.words import STOP_WORDS, is_verb, lowered
+
+_COUNTED = """
+    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+    sixteen seventeen eighteen nineteen twenty
+"""
+_NUMBER_WORDS: Final = {
+    **{word: value for value, word in enumerate(_COUNTED.split())},
+    **{"thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "dozen": 12},
+}
+_SYMBOLS: Final = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR"}
+_CURRENCY_WORDS: Final = {
+    "euro": "EUR",
+    "euros": "EUR",
+    "dollar": "USD",
+    "dollars": "USD",
+    "bucks": "USD",
+    "yen": "JPY",
+    "francs": "CHF",
+    "rupees": "INR",
+    "yuan": "CNY",
+}
+_PEOPLE: Final = (
+    "team|group|boss|manager|assistant|wife|husband|partner|family|friends?|colleagues?|coworkers?"
+    "|mom|mother|dad|father|brother|sister|landlord|doctor|accountant|client|customer|everyone"
+    "|everybody|staff|crew|department|office"
+)
+_NUM = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
+
+_QUOTED = re.compile(
+    r"\"([^\"]+)\"|“([^”]+)”|(?<![^\s(:,])'([^']{1,200})'(?![^\s.,;:!?)])|`([^`]+)`"
+)
+_QUOTES: Final = frozenset("\"“'`")
+_EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_URL = re.compile(
+    r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>)]+[^\s\"'<>).,;:!?]|(?<![\w.])/(?:[\w.-]+/)+[\w.-]*"
+)
+_UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
+# What each of these cannot do without: most requests hold no such mark.
+_ADDRESSES: Final[tuple[tuple[SlotKind, re.Pattern[str], str], ...]] = (
+    ("email", _EMAIL, "@"),
+    ("identifier", _URL, "/"),
+    ("identifier", _UUID, "-"),
+)
+_DIGIT = re.compile(r"\d")
+_TIME = re.compile(
+    r"(?<![\d:.-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?(?:\s*(?P<ap>[ap])\.?m\b\.?)?"
+    r"|(?P<h12>1[0-2]|0?[1-9])\s*(?P<ap12>[ap])\.?m\b\.?|\b(?P<named>noon|midnight)\b)(?![\d:])"
+)
+_TIME_MARK: Final = re.compile(r":|\d\s*[ap]\.?m|noon|midnight")
+_MONEY = re.compile(
+    rf"(?P<symbol>[€$£¥₹])\s?(?P<a>{_NUM})(?P<ka>\s?[kK]\b)?(?:\s?(?P<codea>[A-Z]{{3}})\b)?"
+    rf"|(?<![\w.,-])(?P<b>{_NUM})(?P<kb>[kK])?\s?(?:(?P<symbolb>[€$£¥₹])|(?P<codeb>[A-Za-z]{{3,7}})\b)"
+    rf"|\b(?P<codec>[A-Z]{{3}})\s?(?P<c>{_NUM})(?P<kc>[kK]\b)?(?![\w-])"
+)
+_IDENTIFIER = re.compile(
+    r"(?<![\w@#/.-])#?(?=[\w./-]*\d)(?=[\w./-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/.][A-Za-z0-9]+)*(?![\w@-])"
+    r"|(?<![\w.])#\d+\b|(?<![\w.])\d+(?:\.\d+){2,}(?!\w)"
+)
+_NUMBERED = re.compile(
+    r"\b(?:id|number|no\.?|code|reference|ref|order|booking|reservation|invoice|ticket|account|case"
+    r"|flight|trip|report|payment|transaction)\s+(?:is\s+|with\s+)?(?:id\s+|number\s+|no\.?\s+)?"
+    r"(?P<n>\d{3,})\b(?![.,:/-]\d)"
+)
+_NOT_IDENTIFIER = re.compile(
+    r"\d+(?:\.\d+)?[a-zA-Z]{1,3}\d?|\d+(?:st|nd|rd|th)|\d+-[a-z]+(?:-[a-z]+)*"
+)
+_FILE_NAME = re.compile(r"\b[\w-]+\.[A-Za-z][A-Za-z0-9]{1,4}\b")
+_QUANTITY = re.compile(
+    rf"(?<![\w.,:/-])(?P<n>{_NUM}|(?:{_NUMBER_WORD})\b)(?P<pct>\s?%|°\s?[cf]?\b)?"
+    rf"(?:(?P<glued>[a-z]{{1,3}}\d?)\b|(?:\s+|-)(?P<noun>[a-z]{{2,}})\b)?(?![\d:])"
+)
+_CAP = r"[A-ZÀ-ÖØ-Þ][\w'\u2019À-ÿ]*(?:[.&-][A-ZÀ-ÖØ-Þ][\w'\u2019]*)*\.?"
+_LINK = r"(?:de|del|della|da|do|dos|du|der|den|di|la|le|las|los|el|of|the|van|von|am|an|sur)"
+_PROPER = re.compile(rf"(?<![\w'\u2019]){_CAP}(?:(?:\s+{_LINK}){{0,2}}\s+{_CAP}|,\s+[A-Z]{{2}}\b)*")
+_LOWER_PLACE = re.compile(
+    r"\b(?P<prep>from|in|near|to)\s+"
+    r"(?P<place>(?:(?:new|san|los|las|saint|santa|el|la|rio de|hong|tel|abu|cape)\s)?[a-z]{3,})\b"
+)
+_PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b")
+_HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
+_LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)$")
+
+_PLACE_WORDS = """
+    from to in at near for around into via towards toward through visit visiting leaving
+"""
+_PLACE_HINTS: Final = frozenset(_PLACE_WORDS.split())
+_SENDING: Final = {"send", "message", "write", "forward", "reply", "pay", "email", "give"}
+_NO_PLACE_WORDS = """
+    total advance general particular fact case order time addition detail details touch home work
+    school english french spanish german town
+"""
+_NO_PLACES: Final = frozenset(_NO_PLACE_WORDS.split())
+_NO_UNIT: Final = STOP_WORDS | {"and", "or", "at", "on", "to", "in", "for", "pm", "am"}
+
+
+class _Found(NamedTuple):
+    """A slot without its hint; `hint` set only where the pattern itself knows it."""
+
+    kind: SlotKind
+    value: JsonValue
+    start: int
+    end: int
+    hint: str | None = None
+
+
+def find_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
+    """The values in a request, by position; no character belongs to two of them.
+
+    Args:
+        text: the request.
+        now: what "tomorrow" is relative to, in the requester's own time; None leaves out every date
+            that needs it ("tomorrow", "3 December").
+    """
+    return tuple(slot for slot in read_slots(text, now=now) if slot.value is not None)
+
+
+def read_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
+    """Like `find_slots`, and with value None the dates that cannot be told without `now`.
+
+    Where a date stands, which is all that scoring needs, does not depend on the day.
+    """
+    taken = bytearray(len(text))
+    found: list[_Found] = []
+    for finder in _finders(now):
+        for slot in finder(text):
+            if slot.start < slot.end and 1 not in taken[slot.start : slot.end]:
+                taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
+                found.append(slot)
+    found.sort(key=lambda slot: slot.start)
+    ends = {slot.end for slot in found}
+    return tuple(_as_slot(slot, text, ends) for slot in found)
+
+
+def _finders(now: datetime | None) -> tuple[Callable[[str], Iterator[_Found]], ...]:
+    """The kinds in order of certainty: what an earlier one took, a later one leaves alone."""
+    return (
+        _quoted,
+        _addresses,
+        lambda text: _dates(text, now),
+        _times,
+        _money,
+        _identifiers,
+        _quantities,
+        _people,
+        _proper,
+        _lower_places,
+    )
+
+
+def _quoted(text: str) -> Iterator[_Found]:
+    for match in _QUOTED.finditer(text) if _QUOTES & {*text} else ():
+        inner = next(g for g in match.groups() if g)
+        kind: SlotKind = "identifier" if is_identifier(inner) else "quoted"
+        yield _Found(kind, inner, *match.span())
+
+
+def _addresses(text: str) -> Iterator[_Found]:
+    for kind, pattern, mark in _ADDRESSES:
+        if mark in text:
+            for match in pattern.finditer(text):
+                yield _Found(kind, match.group(), *match.span())
+
+
+def _dates(text: str, now: datetime | None) -> Iterator[_Found]:
+    for phrase in find_date_phrases(text, now=now):
+        value = phrase.day.isoformat() if phrase.day else None
+        yield _Found("date", value, phrase.start, phrase.end)
+
+
+def _times(text: str) -> Iterator[_Found]:
+    low = lowered(text)
+    if _TIME_MARK.search(low) is None:
+        return
+    for match in _TIME.finditer(low):
+        if match["named"]:
+            value = "12:00" if match["named"] == "noon" else "00:00"
+        else:
+            value = _clock(match["h"] or match["h12"], match["m"], match["ap"] or match["ap12"])
+        yield _Found("time", value, *match.span())
+
+
+def _clock(hour: str, minute: str | None, half: str | None) -> str:
+    """HH:MM of the 24 hour clock; `half` is a or p."""
+    h = int(hour)
+    if half and h <= 12:
+        h = h % 12 + (12 if half == "p" else 0)
+    return f"{h:02d}:{minute or '00'}"
+
+
+def _money(text: str) -> Iterator[_Found]:
+    for match in _MONEY.finditer(text):
+        currency = _currency(match)
+        if currency is None:
+            continue
+        number = float((match["a"] or match["b"] or match["c"]).replace(",", ""))
+        amount = number * 1000 if match["ka"] or match["kb"] or match["kc"] else number
+        value: JsonValue = {"amount": _plain(amount), "currency": currency}
+        yield _Found("amount", value, *match.span())
+
+
+def warm_up() -> None:
+    """Load what libraries load on first use, so that no request pays for it."""
+    dates.warm_up()
+    _currency_codes()
+
+
+def _currency(match: re.Match[str]) -> str | None:
+    named = match["codea"] or match["codeb"] or match["codec"]
+    if named:
+        if named.lower() in _CURRENCY_WORDS:
+            return _CURRENCY_WORDS[named.lower()]
+        if named.isupper() and named in _currency_codes():
+            return named
+    symbol = match["symbol"] or match["symbolb"]
+    return _SYMBOLS[symbol] if symbol else None
+
+
+@lru_cache(maxsize=1)
+def _currency_codes() -> frozenset[str]:
+    return frozenset(get_global("all_currencies"))
+
+
+def _identifiers(text: str) -> Iterator[_Found]:
+    if _DIGIT.search(text):
+        for match in _IDENTIFIER.finditer(text):
+            if is_identifier(match.group()):
+                yield _Found("identifier", match.group(), *match.span())
+        for match in _NUMBERED.finditer(lowered(text)):
+            yield _Found("identifier", match["n"], *match.span("n"))
+    if "." in text:
+        for match in _FILE_NAME.finditer(text):
+            yield _Found("identifier", match.group(), *match.span())
+
+
+def is_identifier(token: str) -> bool:
+    """Whether a word is an id rather than a word, a number or a measure."""
+    return bool(_IDENTIFIER.fullmatch(token)) and not _NOT_IDENTIFIER.fullmatch(token)
+
+
+def _quantities(text: str) -> Iterator[_Found]:
+    for match in _QUANTITY.finditer(lowered(text)):
+        unit = match["glued"] or match["noun"]
+        if match["n"] == "one" and (unit is None or unit in _NO_UNIT):
+            continue
+        value = _NUMBER_WORDS.get(match["n"])
+        number = value if value is not None else _plain(float(match["n"].replace(",", "")))
+        if match["pct"]:
+            sign = text[slice(*match.span("pct"))].strip()
+            yield _Found("quantity", number, match.start(), match.end("pct"), sign)
+        elif unit is None or unit in _NO_UNIT:
+            yield _Found("quantity", number, match.start(), match.end("n"))
+        else:
+            yield _Found("quantity", number, match.start(), match.end(), unit)
+
+
+def _people(text: str) -> Iterator[_Found]:
+    for match in _PERSON.finditer(lowered(text)):
+        yield _Found("name", text[slice(*match.span("who"))], *match.span())
+    if "#" in text or "@" in text:
+        for match in _HANDLE.finditer(text):
+            yield _Found("name", match.group(), *match.span())
+
+
+def _proper(text: str) -> Iterator[_Found]:
+    """Capitalised words: places after a preposition of place, else names."""
+    for match in _PROPER.finditer(text):
+        start, words = _without_sentence_start(text, match)
+        if not words or words.lower() in STOP_WORDS or words in {"I", "I'm", "I'd", "I'll", "I've"}:
+            continue
+        if words in _currency_codes():
+            continue
+        hint = _word_before(text, start)
+        if hint == "from":
+            yield _Found("origin", words, start, start + len(words), hint)
+        elif hint in _PLACE_HINTS and not (hint == "to" and _is_addressed(text, start)):
+            yield _Found("place", words, start, start + len(words), hint)
+        elif hint or not _at_sentence_start(text, start):
+            yield _Found("name", words, start, start + len(words), hint)
+
+
+def _without_sentence_start(text: str, match: re.Match[str]) -> tuple[int, str]:
+    """The run without a first word that is upper case only because a sentence starts there."""
+    start, words = match.start(), match.group().rstrip(".")
+    if words.endswith(("'s", "\u2019s")):
+        words = words[:-2]
+    first, _, rest = words.partition(" ")
+    if _at_sentence_start(text, start) and (first.lower() in STOP_WORDS or is_verb(first.lower())):
+        return start + len(first) + 1, rest
+    return start, words
+
+
+def _at_sentence_start(text: str, start: int) -> bool:
+    before = text[:start].rstrip(" \"'“(")
+    return not before or before[-1] in ".!?:;\n"
+
+
+def _is_addressed(text: str, start: int) -> bool:
+    """Whether the "to" before this position names a receiver: "send it to Alice"."""
+    words = re.findall(r"[a-z]+", text[max(0, start - 60) : start].lower())
+    return not _SENDING.isdisjoint(words[-5:])
+
+
+def _word_before(text: str, start: int) -> str:
+    """The last word before a position, lower case; "the" and "a" are looked through."""
+    before = text[max(0, start - 40) : start].lower()
+    cut = before.rstrip(" \t\n:")
+    for article in ("the", "a"):
+        shorter = cut[: -len(article)].rstrip(" \t\n:")
+        if len(cut) < len(before) and cut.endswith(" " + article) and shorter:
+            cut = shorter
+            break
+    match = _LAST_WORD.search(cut[cut.rfind(" ") + 1 :])
+    return match.group(1) if match else ""
+
+
+def _lower_places(text: str) -> Iterator[_Found]:
+    """Places typed in lower case, looked for only where nothing in the text is upper case."""
+    if text != text.lower():
+        return
+    for match in _LOWER_PLACE.finditer(text):
+        word = match["place"]
+        if word in STOP_WORDS or is_verb(word) or word in _NUMBER_WORDS or word in _NO_PLACES:
+            continue
+        kind: SlotKind = "origin" if match["prep"] == "from" else "place"
+        yield _Found(kind, word, *match.span("place"), match["prep"])
+
+
+def _as_slot(found: _Found, text: str, ends: Collection[int]) -> Slot:
+    """The slot with its hint; a word that belongs to another slot introduces nothing."""
+    hint = found.hint
+    if hint is None:
+        before = text[: found.start].rstrip(" :,")
+        hint = "" if len(before) in ends else _word_before(text, found.start)
+    return Slot(
+        kind=found.kind,
+        value=found.value,
+        text=text[found.start : found.end],
+        position=found.start,
+        hint=hint,
+    )
+
+
+def _plain(number: float) -> int | float:
+    """An int where nothing is lost."""
+    return int(number) if number == int(number) else number

@@ -1,0 +1,1 @@
+"""Every name and message that crosses the Temporal boundary."""

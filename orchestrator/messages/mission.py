@@ -1,0 +1,238 @@
+"""A mission: what is asked for, what becomes of it, and its legs' results."""
+
+import hashlib
+import json
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from pydantic import Field
+
+from orchestrator.confirmation.models import DecisionRecord
+from orchestrator.confirmation.policy import ConfirmationPolicy
+from orchestrator.core.budget import Money, Spend, Usage
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.planning.models import Fact, MissionPlan
+from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+
+MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"
+
+
+class MissionPolicy(Record):
+    """Limits and waits of a mission."""
+
+    confirmation_expiry: timedelta = timedelta(hours=24)
+    answer_expiry: timedelta = timedelta(hours=24)
+    deadline: timedelta = timedelta(days=7)
+    call_timeout: timedelta = Field(
+        default=timedelta(seconds=20), description="hard limit of one attempt of one tool call"
+    )
+    call_attempts: int = Field(default=6, ge=1)
+    confirmation: ConfirmationPolicy = Field(default_factory=ConfirmationPolicy)
+
+
+class MissionRequest(Record):
+    """What a user asks for."""
+
+    goal: str = Field(min_length=1, max_length=4000)
+    inputs: JsonObject = Field(default_factory=dict)
+    budget: Money | None = None
+    mission_id: str | None = Field(default=None, pattern=MISSION_ID_PATTERN)
+    policy: MissionPolicy = Field(default_factory=MissionPolicy)
+
+
+def request_digest(request: MissionRequest) -> str:
+    """SHA-256 of what is asked for: goal, inputs and budget; not how long to wait for whom."""
+    asked = request.model_dump(mode="json", include={"goal", "inputs", "budget"})
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+class MissionStatus(StrEnum):
+    """Where a mission stands."""
+
+    PLANNING = "planning"
+    RUNNING = "running"
+    ROLLING_BACK = "rolling_back"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    """It failed with nothing to undo."""
+    ROLLED_BACK = "rolled_back"
+    """It failed, and everything it had done was undone."""
+    PARKED = "parked"
+    """It failed, and an operator must look at what could not be undone."""
+    CANCELLED = "cancelled"
+    """A person cancelled it, and everything it had done was undone."""
+    TERMINATED = "terminated"
+    """It was stopped from outside and could not conclude; the sweep has it undone."""
+
+
+class LegStatus(StrEnum):
+    """Where a leg stands."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    AWAITING_CONFIRMATION = "awaiting_confirmation"
+    AWAITING_ANSWER = "awaiting_answer"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class StepRecord(Record):
+    """One step of a leg, as it is shown: how many tools it saw, what it did, what came of it."""
+
+    step: int
+    tools_forwarded: tuple[str, ...]
+    catalog_size: int
+    band: str
+    did: str
+    outcome: str
+    error: str | None = None
+    at: datetime | None = None
+
+
+class Receipt(Record):
+    """Proof of one side effect that stands."""
+
+    call_id: str
+    leg_id: str
+    tool: str
+    title: str
+    price: Money | None = None
+    confirmed_by: str | None = None
+    reference: JsonObject = Field(default_factory=dict, description="the answer's identifiers")
+
+
+class LegResult(Record):
+    """What became of one leg."""
+
+    leg_id: str
+    agent: str
+    goal: str
+    status: LegStatus
+    summary: str = ""
+    error: str | None = None
+    steps: tuple[StepRecord, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    ledger: Ledger = Field(default_factory=Ledger)
+    spend: Spend = Field(default_factory=Spend)
+    usage: Usage = Field(default_factory=Usage)
+    decisions: tuple[DecisionRecord, ...] = ()
+
+
+class MissionResult(Record):
+    """The result document: the same whether the mission succeeded, failed or was cancelled."""
+
+    mission_id: str
+    goal: str
+    status: MissionStatus
+    error: str | None = Field(default=None, description="the first error; never a later one")
+    summary: str = ""
+    legs: tuple[LegResult, ...] = ()
+    receipts: tuple[Receipt, ...] = ()
+    ledger: Ledger = Field(default_factory=Ledger)
+    spend: Spend = Field(default_factory=Spend)
+    usage: Usage = Field(default_factory=Usage, description="of the models that planned it")
+    catalog_digest: str = ""
+    catalog_size: int = 0
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class Question(Record):
+    """What a leg asks the person who started the mission."""
+
+    question_id: str
+    mission_id: str
+    leg_id: str
+    question: str
+    fields: dict[str, JsonObject]
+    """What to answer with; empty when the answer is only that something was done."""
+    personal: tuple[str, ...] = ()
+    """Personal fields to store in the vault before answering; no answer carries their values."""
+    expires_at: datetime | None = None
+
+
+def receipts_of(ledger: Ledger) -> tuple[Receipt, ...]:
+    """A receipt for each obligation that stands, in the order they were written."""
+    return tuple(_receipt(o) for o in ledger.obligations if o.state is ObligationState.COMMITTED)
+
+
+def spend_of(ledger: Ledger) -> Spend:
+    """What the obligations that still stand cost."""
+    standing = {ObligationState.COMMITTED, ObligationState.PARKED, ObligationState.ACCEPTED}
+    spend = Spend()
+    for obligation in ledger.obligations:
+        if obligation.state in standing and obligation.spends:
+            spend = spend.plus(obligation.price)
+    return spend
+
+
+def _receipt(obligation: Obligation) -> Receipt:
+    body = obligation.response if isinstance(obligation.response, dict) else {}
+    reference: JsonObject = {
+        name: value
+        for name, value in body.items()
+        if name.endswith(("_id", "reference", "number")) and isinstance(value, str)
+    }
+    return Receipt(
+        call_id=obligation.obligation_id,
+        leg_id=obligation.leg_id,
+        tool=obligation.tool,
+        title=obligation.title,
+        price=obligation.price,
+        confirmed_by=obligation.confirmed_by,
+        reference=reference,
+    )
+
+
+def final_status(*, failed: bool, cancelled: bool, ledger: Ledger) -> MissionStatus:
+    """The status of a mission that is over, from what became of its ledger."""
+    states = {o.state for o in ledger.obligations}
+    if not failed and not cancelled:
+        return MissionStatus.SUCCEEDED
+    if any(o.is_live for o in ledger.obligations):
+        return MissionStatus.PARKED
+    if cancelled:
+        return MissionStatus.CANCELLED
+    if states & {ObligationState.CANCELLED, ObligationState.ACCEPTED}:
+        return MissionStatus.ROLLED_BACK
+    return MissionStatus.FAILED
+
+
+class CatalogPin(Record):
+    """The catalog that a mission began with and keeps."""
+
+    digest: str
+    size: int
+
+
+class MissionInput(Record):
+    """What starts a mission."""
+
+    request: MissionRequest
+
+
+class AcceptedMission(Record):
+    """A mission that was taken on, and what it is going to do."""
+
+    mission_id: str
+    plan: MissionPlan = Field(description="its legs; none when it was refused")
+    catalog: CatalogPin
+    request_digest: str = Field(description="tells another request under the same id apart")
+    refusal: str | None = Field(default=None, description="why it could not be planned")
+
+
+class ReserveInput(Record):
+    """A leg asks its mission to set money aside for one call, beside what it has spent so far."""
+
+    leg_id: str
+    call_id: str
+    spent: Spend = Field(default_factory=Spend)
+    price: Money
+
+
+class ReserveOutput(Record):
+    """Whether the money was set aside; `refusal` says why not."""
+
+    call_id: str
+    refusal: str | None = None

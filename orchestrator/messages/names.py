@@ -1,0 +1,109 @@
+"""Every name and message that crosses the Temporal boundary; no other module spells one."""
+
+from datetime import timedelta
+from typing import Final
+
+MISSION_WORKFLOW: Final = "MissionWorkflow"
+LEG_WORKFLOW: Final = "LegWorkflow"
+ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
+SWEEP_WORKFLOW: Final = "SweepWorkflow"
+
+PIN_CATALOG: Final = "pin_catalog"
+SPLIT_GOAL: Final = "split_goal"
+SELECT_TOOLS: Final = "select_tools"
+PLAN_STEP: Final = "plan_step"
+DISCOVER_TOOLS: Final = "discover_tools"
+PREPARE_CALL: Final = "prepare_call"
+INVOKE_TOOL: Final = "invoke_tool"
+COLLECT_LEGS: Final = "collect_legs"
+UNDO_OBLIGATION: Final = "undo_obligation"
+FIND_STRANDED: Final = "find_stranded"
+RECOVER_MISSION: Final = "recover_mission"
+
+ACTIVITIES: Final = (
+    PIN_CATALOG,
+    SPLIT_GOAL,
+    SELECT_TOOLS,
+    PLAN_STEP,
+    DISCOVER_TOOLS,
+    PREPARE_CALL,
+    INVOKE_TOOL,
+    COLLECT_LEGS,
+    UNDO_OBLIGATION,
+    FIND_STRANDED,
+    RECOVER_MISSION,
+)
+
+DECIDE_UPDATE: Final = "decide"
+ANSWER_UPDATE: Final = "answer"
+TAKE_ON_UPDATE: Final = "take_on"
+PLAN_UPDATE: Final = "plan"
+RESOLVE_UPDATE: Final = "resolve"
+RESULT_QUERY: Final = "result"
+LEGS_QUERY: Final = "legs"
+ACCEPTED_QUERY: Final = "accepted"
+WAITING_QUERY: Final = "waiting"
+REPORT_QUERY: Final = "report"
+RUN_REPLAYED: Final = (
+    "a query had moved this run past its last workflow task; it is replayed from its history"
+)
+"""Why a worker fails a workflow task, and a query that came with it: either is done again."""
+ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
+RESERVE_SIGNAL: Final = "reserve_budget"
+RESERVED_SIGNAL: Final = "budget_reserved"
+
+MISSION_ID_ATTRIBUTE: Final = "OrchetMissionId"
+STATUS_ATTRIBUTE: Final = "OrchetStatus"
+SEARCH_ATTRIBUTES: Final = (MISSION_ID_ATTRIBUTE, STATUS_ATTRIBUTE)
+"""Keyword search attributes. They are not encrypted: ids and statuses only."""
+
+REMINDERS_METRIC: Final = "orchestrator_confirmation_reminders"
+
+MISSION_FAILED: Final = "MissionFailed"
+LEG_FAILED: Final = "LegFailed"
+PROVIDER_BUSY: Final = "ProviderBusy"
+LEGS_RUNNING: Final = "LegsRunning"
+
+
+def leg_workflow_id(mission_id: str, leg_id: str) -> str:
+    """The workflow id of a leg; a mission id has no dot, so the parts can be told apart."""
+    return f"{mission_id}.{leg_id}"
+
+
+def rollback_workflow_id(mission_id: str) -> str:
+    """The workflow id of a mission's rollback: derived, so that it can't run twice at once."""
+    return f"{mission_id}.rollback"
+
+
+def mission_of(workflow_id: str) -> str:
+    """The mission that a workflow belongs to: itself, or that of a leg or a rollback."""
+    return workflow_id.partition(".")[0]
+
+
+def sweep_schedule_id(task_queue: str) -> str:
+    """The id of the schedule that sweeps; each task queue has its own, run by its own workers."""
+    return f"orchestrator-sweep-{task_queue}"
+
+
+def call_id(mission_id: str, leg_id: str, step: int) -> str:
+    """The id of one tool call: its idempotency key, and the id of its card and its obligation."""
+    return f"{leg_workflow_id(mission_id, leg_id)}.{step}"
+
+
+def confirmation_id(call_id: str, asked: int) -> str:
+    """The id of the card on which a call is asked about for the nth time."""
+    return call_id if asked == 1 else f"{call_id}-{asked}"
+
+
+def leg_of_confirmation(confirmation_id: str) -> str:
+    """The workflow id of the leg that a confirmation belongs to."""
+    return confirmation_id.rpartition(".")[0]
+
+
+def cancel_key(idempotency_key: str) -> str:
+    """The idempotency key of the call that undoes the one with this key: never the same."""
+    return f"{idempotency_key}.cancel"
+
+
+INVOKE_MARGIN: Final = timedelta(seconds=5)
+"""Added to a call's own timeout for everything around the wire."""

@@ -1,0 +1,110 @@
+"""Rollbacks and sweeps: what starts them, what they collect, what they did."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.core.record import Record
+from orchestrator.messages.mission import (
+    LegResult,
+)
+from orchestrator.saga.ledger import Ledger, Obligation, Resolution
+
+
+class CollectLegsInput(Record):
+    """Whose legs to collect, and which broken-off rollback to take over from."""
+
+    mission_id: str
+    take_over: str | None = Field(
+        default=None, description="run id of an earlier rollback of the mission that was broken off"
+    )
+
+
+class CollectLegsOutput(Record):
+    """Every leg that was started, as it ended, and what an earlier rollback made of it."""
+
+    legs: tuple[LegResult, ...]
+    taken_over: Ledger = Field(
+        default_factory=Ledger, description="the earlier rollback's ledger: newer than the legs'"
+    )
+    last_rollback: str | None = Field(
+        default=None, description="run id of the mission's newest rollback, if there is one"
+    )
+
+
+class UndoInput(Record):
+    """One obligation to undo."""
+
+    obligation: Obligation
+
+
+class RollbackInput(Record):
+    """What starts a rollback."""
+
+    mission_id: str
+    reason: str = ""
+    take_over: str | None = Field(
+        default=None, description="run id of an earlier rollback of the mission that was broken off"
+    )
+
+
+class FindStrandedInput(Record):
+    """Which page of the workflows that were stopped from outside to look up."""
+
+    closed_after: datetime | None = Field(default=None, description="None: as long as is kept")
+    page_token: str = Field(default="", description="of the page before; empty for the first")
+
+
+class FindStrandedOutput(Record):
+    """Missions of one page: they, a leg or a rollback of theirs was stopped from outside."""
+
+    mission_ids: tuple[str, ...]
+    page_token: str = Field(default="", description="of the next page; empty after the last")
+
+
+class RecoverInput(Record):
+    """A mission that may have been left with live obligations."""
+
+    mission_id: str
+
+
+class Recovery(Record):
+    """What a sweep did about one mission."""
+
+    mission_id: str
+    done: Literal["started", "restarted", "nothing to do", "unreadable"]
+    why: str = ""
+
+
+class SweepReport(Record):
+    """What a sweep found and did."""
+
+    looked_at: int = Field(default=0, description="missions that were examined")
+    started: tuple[str, ...] = Field(
+        default=(), description="missions whose rollback it started, or started again"
+    )
+    unreadable: tuple[Recovery, ...] = Field(
+        default=(), description="missions that it could not examine; the next sweep tries again"
+    )
+    swept_until: datetime | None = Field(
+        default=None, description="what was stopped before this was dealt with"
+    )
+
+
+class SweepInput(Record):
+    """What starts a sweep, or continues it in a new run."""
+
+    closed_after: datetime | None = None
+    began_at: datetime | None = Field(default=None, description="None: it begins with this run")
+    page_token: str = ""
+    report: SweepReport = Field(default_factory=SweepReport)
+
+
+class ResolveInput(Record):
+    """An operator's decision on a parked obligation."""
+
+    obligation_id: str
+    resolution: Resolution
+    operator: str
+    note: str = ""

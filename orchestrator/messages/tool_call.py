@@ -1,0 +1,76 @@
+"""One tool call: as it is wanted, as it was prepared, as it is sent."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from orchestrator.confirmation.models import ConfirmationCard, Grant
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.mission import (
+    MissionPolicy,
+)
+from orchestrator.planning.models import (
+    Observation,
+)
+from orchestrator.saga.ledger import CancelCall, Obligation
+
+
+class ToolCall(Record):
+    """One call, with its final arguments; personal fields are handles."""
+
+    call_id: str
+    mission_id: str
+    leg_id: str
+    tool: str
+    catalog_digest: str
+    arguments: JsonObject
+    card_type: str | None = None
+    grant: Grant | None = None
+    timeout_s: float = 20.0
+    deadline: datetime | None = Field(
+        default=None, description="nothing is sent after this: set just before a side effect"
+    )
+
+
+class PrepareInput(Record):
+    """A call that a planner or a person wants, before anything is checked."""
+
+    call_id: str
+    mission_id: str
+    leg_id: str
+    tool: str
+    arguments: JsonObject
+    catalog_digest: str
+    observations: tuple[Observation, ...] = ()
+    policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    now: datetime
+    round: int = Field(default=1, description="how often it is asked about, this time included")
+
+
+class PreparedCall(Record):
+    """The same call checked and completed, with its card and its entry in the ledger."""
+
+    problems: tuple[str, ...] = Field(
+        default=(), description="why it cannot be made; the rest is empty then"
+    )
+    missing_personal: tuple[str, ...] = Field(
+        default=(),
+        description="personal fields that the vault must hold first; the rest is empty then",
+    )
+    call: ToolCall | None = None
+    title: str = ""
+    side_effect: bool = False
+    spends: bool = False
+    repeatable: bool = Field(
+        default=True, description="whether the same call may be sent again after an unclear attempt"
+    )
+    price: Money | None = None
+    card: ConfirmationCard | None = None
+    standing_approver: str | None = Field(
+        default=None, description="the standing approval that makes asking unnecessary"
+    )
+    obligation: Obligation | None = None
+    cancel: CancelCall | None = Field(
+        default=None, description="set for a tool that undoes: what it may undo of this mission"
+    )

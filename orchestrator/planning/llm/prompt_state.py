@@ -1,0 +1,109 @@
+"""Prompt refresh: sections are rendered again only when what they are made from has changed."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.planning.llm.prompt import (
+    ToolBlock,
+    catalog_row,
+    catalog_section,
+    core_section,
+    discovered_section,
+    meta_schemas,
+    step_section,
+    tool_schema,
+)
+
+
+@dataclass(frozen=True)
+class SectionSource:
+    """How a section comes about; `build` is called only when the fingerprint is a new one."""
+
+    name: str
+    fingerprint: str
+    build: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A rendered section; `digest` is the hex SHA-256 of its text."""
+
+    name: str
+    fingerprint: str
+    text: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class PromptState:
+    """The sections as they were last sent, by name."""
+
+    sections: Mapping[str, Section] = field(default_factory=lambda: MappingProxyType({}))
+
+    def refreshed(
+        self, sources: Iterable[SectionSource]
+    ) -> tuple["PromptState", tuple[Section, ...]]:
+        """The state after this step, and the sections whose text changed: those to send again.
+
+        A section that is no longer asked for is forgotten. With nothing changed, the state is this
+        very one.
+        """
+        now = {source.name: self._section(source) for source in sources}
+        changed = tuple(s for name, s in now.items() if s.digest != self._digest(name))
+        same = all(now.get(name) is section for name, section in self.sections.items())
+        if same and len(now) == len(self.sections):
+            return self, ()
+        return PromptState(MappingProxyType(now)), changed
+
+    def text(self, *names: str) -> str:
+        """The sections of these names, in this order, those without text left out."""
+        texts = (self.sections[name].text for name in names if name in self.sections)
+        return "\n\n".join(text for text in texts if text)
+
+    def _section(self, source: SectionSource) -> Section:
+        known = self.sections.get(source.name)
+        if known is not None and known.fingerprint == source.fingerprint:
+            return known
+        text = source.build()
+        digest = hashlib.sha256(text.encode("utf-8", errors="replace")).hexdigest()
+        return Section(source.name, source.fingerprint, text, digest)
+
+    def _digest(self, name: str) -> str:
+        known = self.sections.get(name)
+        return known.digest if known else ""
+
+
+def tool_sources(block: ToolBlock, catalog_digest: str) -> tuple[SectionSource, ...]:
+    """The sections of a step's tools: core, catalog, discovered, step.
+
+    The most stable come first: a provider that caches prompts by their beginning reuses them.
+    """
+
+    def source(name: str, tools: tuple[Tool, ...], build: Callable[[], str]) -> SectionSource:
+        made_from = [catalog_digest, str(block.catalog_tokens), *(tool.name for tool in tools)]
+        names = "\n".join(made_from)
+        return SectionSource(name, hashlib.sha256(names.encode()).hexdigest(), build)
+
+    return (
+        source(
+            "core",
+            block.core,
+            lambda: core_section([*meta_schemas(), *map(tool_schema, block.core)]),
+        ),
+        source(
+            "catalog",
+            block.deferred,
+            lambda: catalog_section(
+                map(catalog_row, block.deferred), most_tokens=block.catalog_tokens
+            ),
+        ),
+        source(
+            "discovered",
+            block.discovered,
+            lambda: discovered_section(map(tool_schema, block.discovered)),
+        ),
+        source("step", block.step, lambda: step_section(map(tool_schema, block.step))),
+    )

@@ -1,0 +1,151 @@
+"""What planners are told and what they answer: plans, step contexts and decisions."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.saga.outcome import OutcomeKind
+
+
+class AgentProfile(Record):
+    """Who handles a leg: its name, instructions, domains, model and task queue."""
+
+    name: str
+    instructions: str = ""
+    domains: tuple[str, ...] = Field(default=(), description="empty: every domain of the catalog")
+    model: str | None = Field(
+        default=None, description="provider:model; None: the worker's default, if any"
+    )
+    task_queue: str | None = Field(default=None, description="None: the mission's own")
+    max_steps: int = Field(default=16, ge=1, description="planner decisions per leg")
+    max_tool_calls: int = Field(
+        default=12, ge=1, description="calls of tools per leg; discovery and questions are free"
+    )
+    context_tokens: int = Field(
+        default=32_000, ge=1_000, description="what the prompt of one step may take"
+    )
+
+
+class LegPlan(Record):
+    """One part of a mission, for one agent."""
+
+    leg_id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
+    goal: str
+    agent: AgentProfile
+    depends_on: tuple[str, ...] = ()
+
+
+class MissionPlan(Record):
+    """The legs of a mission; `depends_on` orders them, the rest may run side by side."""
+
+    legs: tuple[LegPlan, ...]
+
+
+class GoalBrief(Record):
+    """What a planner is told of a mission before it splits it into legs."""
+
+    mission_id: str
+    goal: str
+    inputs: JsonObject = Field(default_factory=dict)
+    now: datetime
+    catalog_digest: str
+
+
+class Fact(Record):
+    """What one successful call taught: the arguments it was made with, and its answer."""
+
+    source: str = Field(description="leg and step, e.g. 1-flights.2")
+    tool: str
+    side_effect: bool = False
+    title: str = ""
+    arguments: JsonObject = Field(default_factory=dict)
+    body: JsonValue = None
+    price: Money | None = None
+
+
+class Observation(Record):
+    """What one step of this leg did, and what came of it."""
+
+    step: int
+    tool: str
+    arguments: JsonObject = Field(default_factory=dict)
+    outcome: OutcomeKind | Literal["refused", "invalid", "discovered"]
+    side_effect: bool = False
+    body: JsonValue = None
+    error: str | None = None
+    contract_breach: str | None = None
+    """What of a good answer is not as its document says: the body may lack what is looked for."""
+    price: Money | None = None
+
+
+class StepContext(Record):
+    """All that a planner may use to decide one step of one leg."""
+
+    mission_id: str
+    leg_id: str
+    step: int
+    mission_goal: str
+    leg_goal: str
+    agent: AgentProfile
+    inputs: JsonObject = Field(
+        default_factory=dict, description="values given by the user, answers to questions included"
+    )
+    facts: tuple[Fact, ...] = Field(default=(), description="from the legs this one depends on")
+    observations: tuple[Observation, ...] = ()
+    discovered: tuple[str, ...] = ()
+    budget_left: Money | None = None
+    now: datetime
+    catalog_digest: str
+
+    @property
+    def last_error(self) -> str | None:
+        """What the last step failed with; None after a success or at the start."""
+        return self.observations[-1].error if self.observations else None
+
+
+class CallTool(Record):
+    """Call this tool with these arguments."""
+
+    kind: Literal["call_tool"] = "call_tool"
+    tool: str
+    arguments: JsonObject = Field(default_factory=dict)
+    reason: str = ""
+
+
+class DiscoverTools(Record):
+    """Look for tools that were not forwarded; not counted as a tool call."""
+
+    kind: Literal["discover_tools"] = "discover_tools"
+    query: str
+
+
+class AskUser(Record):
+    """Ask the person who started the mission for values that nothing else can supply."""
+
+    kind: Literal["ask_user"] = "ask_user"
+    question: str
+    fields: dict[str, JsonObject] = Field(
+        description="name to JSON Schema of each value that is asked for"
+    )
+
+
+class Finish(Record):
+    """The leg has reached its goal."""
+
+    kind: Literal["finish"] = "finish"
+    summary: str
+
+
+class GiveUp(Record):
+    """The leg cannot reach its goal: a terminal failure of the mission."""
+
+    kind: Literal["give_up"] = "give_up"
+    reason: str
+
+
+StepDecision = Annotated[
+    CallTool | DiscoverTools | AskUser | Finish | GiveUp, Field(discriminator="kind")
+]

@@ -1,0 +1,71 @@
+"""Which planner handles which leg: the deterministic one, or a model where one is set."""
+
+from collections.abc import Callable, Sequence
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.budget import Usage
+from orchestrator.core.errors import NothingFits, RequestUnread
+from orchestrator.planning.models import (
+    AgentProfile,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.planner import MeteredPlanner, Planner
+from orchestrator.routing.selection import Selection
+
+
+class ChoosingPlanner:
+    """Asks a model for the legs whose agent has one, or all when a default is set.
+
+    A goal that the deterministic planner cannot split is one leg then: a model may find what the
+    words of the goal do not name.
+    """
+
+    def __init__(
+        self,
+        chaining: Planner,
+        modelled: Callable[[], MeteredPlanner],
+        *,
+        default_model: str | None = None,
+    ) -> None:
+        """Take both planners; the one over models is made when the first leg needs it."""
+        self._chaining = chaining
+        self._modelled = modelled
+        self._default = default_model
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """The legs of a mission."""
+        try:
+            return await self._chaining.split_goal(brief, catalog, agents)
+        except (NothingFits, RequestUnread):
+            agent = self._generalist(agents)
+            if agent is None:
+                raise
+            return MissionPlan(legs=(LegPlan(leg_id="1-whole", goal=brief.goal, agent=agent),))
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        """The next step of one leg."""
+        decision, _ = await self.plan_metered(context, selection, catalog)
+        return decision
+
+    async def plan_metered(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        """The next step of one leg, and what deciding it took."""
+        if context.agent.model or self._default:
+            return await self._modelled().plan_metered(context, selection, catalog)
+        return await self._chaining.plan_step(context, selection, catalog), None
+
+    def _generalist(self, agents: Sequence[AgentProfile]) -> AgentProfile | None:
+        """An agent for every domain that has a model; None when no model is set."""
+        general = [agent for agent in agents if not agent.domains]
+        if self._default is not None:
+            return general[0] if general else AgentProfile(name="generalist")
+        return next((agent for agent in general if agent.model), None)

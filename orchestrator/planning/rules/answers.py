@@ -1,0 +1,204 @@
+"""What a tool's answer holds: the things found in it, their prices, what its schema promises."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.words import tokens
+from orchestrator.planning.rules.parameters import resolve, singular
+
+MAX_ITEMS: Final = 200
+"""Things read from one answer; a longer list is cut, the best matches are expected first."""
+
+_MAX_DEPTH: Final = 3
+_CURRENCY = re.compile(r"[A-Z]{3}")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing an answer holds: its own fields over those of the answer that lists it."""
+
+    fields: JsonObject
+    own: frozenset[str] = field(default_factory=frozenset)
+    label: str = ""
+    """The name of the list it is from, singular; '' for the answer itself."""
+    source: str = ""
+    """Which call it is from; things of one source are alternatives to each other."""
+
+    def value(self, name: str) -> JsonValue:
+        """The field of that name; `hotel_id` is also the `id` of a thing listed in `hotels`."""
+        if name in self.fields:
+            return self.fields[name]
+        if self.label and name == f"{self.label}_id":
+            return self.fields.get("id")
+        return None
+
+    @property
+    def price(self) -> Money | None:
+        """What it costs; None when it does not say."""
+        return read_price(self.fields)
+
+
+def read_items(body: JsonValue, *, asked: JsonObject | None = None, source: str = "") -> list[Item]:
+    """The things that an answer holds, in its order.
+
+    Args:
+        body: the answer.
+        asked: the arguments it is the answer to; a thing that was found by them has them too.
+        source: which call this is.
+
+    Returns:
+        The members of its lists, each with what the objects around it say of all of them, then the
+        answer itself unless its lists are empty.
+    """
+    found: list[Item] = []
+    for item in _walk(body, asked or {}, "", source, 0):
+        found.append(item)
+        if len(found) >= MAX_ITEMS:
+            break
+    return found
+
+
+def is_empty(body: JsonValue) -> bool:
+    """Whether an answer lists nothing: every list in it is empty, and there is one."""
+    if isinstance(body, list):
+        return not body
+    if not isinstance(body, dict):
+        return body is None
+    lists = [v for v in body.values() if isinstance(v, list)]
+    return bool(lists) and not any(lists)
+
+
+def read_price(fields: JsonObject) -> Money | None:
+    """The money in an object, by the most telling name: a total before a price before a fee."""
+    ranked = sorted(fields, key=_price_rank)
+    for name in ranked:
+        if _price_rank(name) >= len(lexicon.PRICE):
+            return None
+        if (money := _money(fields[name], fields)) is not None:
+            return money
+    return None
+
+
+def answer_fields(tool: Tool) -> frozenset[str]:
+    """Names of the values that the tool's answer holds, list members' fields included.
+
+    A list of `hotels` whose members have an `id` also answers `hotel_id`.
+    """
+    if tool.output_schema is None:
+        return frozenset()
+    return frozenset(_promised(tool.output_schema, tool.output_schema, "", 0))
+
+
+def answers_price(tool: Tool) -> bool:
+    """Whether the tool's answer is promised to say what the call cost."""
+    if tool.output_schema is None:
+        return False
+    properties = resolve(tool.output_schema, tool.output_schema).get("properties")
+    names = properties if isinstance(properties, dict) else {}
+    return any(_price_rank(name) < len(lexicon.PRICE) for name in names)
+
+
+def is_listing(tool: Tool) -> bool:
+    """Whether the answer is a list of things rather than one thing."""
+    if tool.output_schema is None:
+        return False
+    resolved = resolve(tool.output_schema, tool.output_schema)
+    if resolved.get("type") == "array":
+        return True
+    properties = resolved.get("properties")
+    parts = properties.values() if isinstance(properties, dict) else ()
+    schemas = (resolve(p, tool.output_schema) for p in parts if isinstance(p, dict))
+    return any("items" in s and _is_object(s["items"], tool.output_schema) for s in schemas)
+
+
+def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonValue]]:
+    """Name and value of every scalar and money in an object, outermost first, lists left out."""
+    if not isinstance(body, dict) or depth > _MAX_DEPTH:
+        return
+    for name, value in body.items():
+        if not isinstance(value, dict | list):
+            yield name, value
+    for name, value in body.items():
+        if isinstance(value, dict):
+            if "amount" in value:
+                yield name, value
+            else:
+                yield from flat_fields(value, depth=depth + 1)
+
+
+def _walk(
+    node: JsonValue, around: JsonObject, label: str, source: str, depth: int
+) -> Iterator[Item]:
+    if isinstance(node, list) and depth < _MAX_DEPTH:
+        for member in node:
+            yield from _walk(member, around, label, source, depth + 1)
+    elif isinstance(node, dict):
+        fields = {**around, **node}
+        lists = {k: v for k, v in node.items() if isinstance(v, list) and _holds_objects(v)}
+        empty = any(v == [] for v in node.values())
+        if not lists and not (empty and depth == 0 and is_empty(node)):
+            yield Item(fields=fields, own=frozenset(node), label=singular(label), source=source)
+        if depth < _MAX_DEPTH:
+            outer: JsonObject = {k: v for k, v in fields.items() if not isinstance(v, list)}
+            for name, members in lists.items():
+                yield from _walk(members, outer, name, source, depth)
+            if lists and depth == 0:
+                yield Item(fields=outer, own=frozenset(node) - set(lists), source=source)
+
+
+def _holds_objects(members: list[JsonValue]) -> bool:
+    return any(isinstance(m, dict) for m in members)
+
+
+def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> Iterator[str]:
+    resolved = resolve(schema, root)
+    items = resolved.get("items")
+    if isinstance(items, dict) and depth <= _MAX_DEPTH:
+        yield from _promised(items, root, label, depth + 1)
+    properties = resolved.get("properties")
+    for name, part in properties.items() if isinstance(properties, dict) else ():
+        yield name
+        if name == "id" and label:
+            yield f"{singular(label)}_id"
+        if isinstance(part, dict) and depth <= _MAX_DEPTH:
+            yield from _promised(part, root, name, depth + 1)
+
+
+def _is_object(schema: JsonValue, root: JsonObject) -> bool:
+    return isinstance(schema, dict) and "properties" in resolve(schema, root)
+
+
+def _price_rank(name: str) -> int:
+    """Position of the most telling price word in a name; past the end when it names no price."""
+    words = tokens(name)
+    ranks = [lexicon.PRICE.index(w) for w in words if w in lexicon.PRICE]
+    if not ranks or set(words) & (lexicon.MAXIMUM | lexicon.MINIMUM | {"per", "refund"}):
+        return len(lexicon.PRICE)
+    return min(ranks)
+
+
+def _money(value: JsonValue, around: JsonObject) -> Money | None:
+    if isinstance(value, dict):
+        return _amount(value.get("amount", value.get("value")), value.get("currency"))
+    return _amount(value, around.get("currency"))
+
+
+def _amount(amount: JsonValue, currency: JsonValue) -> Money | None:
+    if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
+        return None
+    if isinstance(amount, bool) or not isinstance(amount, int | float | str):
+        return None
+    try:
+        number = Decimal(str(amount))
+    except InvalidOperation:
+        return None
+    return Money(amount=number, currency=currency) if number.is_finite() and number >= 0 else None

@@ -1,0 +1,178 @@
+"""The planner that needs no model: from clauses to tools to inputs to what produces them."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.errors import RequestUnread
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.models import (
+    AgentProfile,
+    AskUser,
+    CallTool,
+    DiscoverTools,
+    Fact,
+    Finish,
+    GiveUp,
+    GoalBrief,
+    MissionPlan,
+    Observation,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.rules.answers import is_empty
+from orchestrator.planning.rules.parameters import Parameter
+from orchestrator.planning.rules.reading import read, route_context
+from orchestrator.planning.rules.search import Lack, next_call, relaxed
+from orchestrator.planning.rules.situation import Situation, situation_of
+from orchestrator.planning.rules.split import split
+from orchestrator.planning.rules.target import find_target
+from orchestrator.planning.rules.wording import answer_sentence, question_for, report
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Selection
+
+_MAX_ATTEMPTS: Final = 5
+"""Calls of the target that may be refused before the leg gives up."""
+
+
+class ChainingPlanner:
+    """Plans by chaining the outputs of tools to the inputs of others, matched by schema.
+
+    Deterministic, without a network, and without memory: every step is decided from its context,
+    its selection and the catalog.
+    """
+
+    def __init__(self, routers: Callable[[Catalog], Router]) -> None:
+        """Take what gives the router of a catalog; it is asked at every split, so let it cache."""
+        self._routers = routers
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """One leg per request in the goal.
+
+        Raises:
+            NothingFits: one of the requests is beyond every tool.
+            RequestUnread: the router failed.
+        """
+        return split(brief, catalog, agents, self._router(catalog))
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        """The next step of one leg.
+
+        Raises:
+            RequestUnread: the router failed, and fails again.
+        """
+        if selection.band == "fail_open":
+            router = self._router(catalog)
+            selection = read(router, context.leg_goal, route_context(context), now=context.now)
+        return decide(context, selection, catalog)
+
+    def _router(self, catalog: Catalog) -> Router:
+        try:
+            return self._routers(catalog).unhurried()
+        except Exception as error:  # whatever it is, a request cannot be read without a router
+            raise RequestUnread(f"{type(error).__name__} while indexing the catalog") from error
+
+
+def decide(context: StepContext, selection: Selection, catalog: Catalog) -> StepDecision:
+    """The next step of one leg, from nothing but the arguments."""
+    if (stopped := _stopped(context.observations)) is not None:
+        return stopped
+    situation = situation_of(context, selection.tools, catalog)
+    target = find_target(selection, catalog, context.observations)
+    if target is None:
+        return _without_target(situation)
+    if (ended := _ended(target, situation)) is not None:
+        return ended
+    return _onward(target, situation)
+
+
+def _stopped(observations: Sequence[Observation]) -> GiveUp | None:
+    """The end that no further step may go around: a refusal, or a side effect left unclear."""
+    for seen in observations:
+        if seen.outcome == "refused":
+            return GiveUp(reason=f"{seen.tool} was refused: {seen.error or 'no reason given'}")
+        if seen.side_effect and seen.outcome == "unknown":
+            return GiveUp(
+                reason=f"it is unclear whether {seen.tool} took effect: {seen.error or 'no answer'}"
+            )
+    return None
+
+
+def _ended(target: Tool, situation: Situation) -> Finish | GiveUp | CallTool | None:
+    """How the leg ends once its target was called: with its answer, or refused too often."""
+    tried = list(situation.tried(target))
+    done = next((seen for seen in tried if seen.outcome == "succeeded"), None)
+    if done is not None:
+        return _again_wider(target, done, situation) or Finish(summary=_summary(target, done))
+    if len(tried) >= _MAX_ATTEMPTS:
+        return GiveUp(reason=f"{target.name} failed {len(tried)} times; the last: {tried[0].error}")
+    return None
+
+
+def _again_wider(target: Tool, done: Observation, situation: Situation) -> CallTool | None:
+    """One more search with fewer filters, when a search found nothing."""
+    wider = relaxed(target, done.arguments)
+    if target.is_side_effect or not is_empty(done.body) or situation.tried_with(target, wider):
+        return None
+    if target.name not in situation.shown:
+        return None
+    return CallTool(tool=target.name, arguments=wider, reason="the last attempt found nothing")
+
+
+def _summary(target: Tool, done: Observation) -> str:
+    if not target.is_side_effect:
+        return answer_sentence(target, done.body)
+    fact = Fact(
+        source="", tool=target.name, arguments=done.arguments, body=done.body, price=done.price
+    )
+    return f"{report(fact, target)}."
+
+
+def _without_target(situation: Situation) -> StepDecision:
+    """Nothing that was forwarded does it: look for a tool once, then give up."""
+    query = situation.context.leg_goal
+    if not situation.searched_for(query):
+        return DiscoverTools(query=query)
+    return GiveUp(reason=f"no tool that was found does {query!r}")
+
+
+def _onward(target: Tool, situation: Situation) -> StepDecision:
+    """The next call towards the target, or the question, or the reason why there is none."""
+    way = next_call(target, situation)
+    if not isinstance(way, Lack):
+        return way
+    if way.reason:
+        return GiveUp(reason=way.reason)
+    return _ask(way.parameters, situation)
+
+
+def _ask(parameters: Sequence[Parameter], situation: Situation) -> AskUser | GiveUp:
+    """A question for what is missing.
+
+    What was answered and does not fit is not asked again, and references are ours to fill.
+    """
+    ours = [p.name for p in parameters if p.name in situation.own_references]
+    if ours:
+        return GiveUp(
+            reason=f"{', '.join(ours)} is the caller's own reference, which no person has"
+        )
+    answered = [p for p in parameters if p.name in situation.context.inputs]
+    if answered:
+        names = ", ".join(p.name for p in answered)
+        return GiveUp(reason=f"the value given for {names} is not one that the tool takes")
+    return AskUser(
+        question=question_for(parameters, situation.context.leg_goal),
+        fields={p.name: _self_contained(p) for p in parameters},
+    )
+
+
+def _self_contained(parameter: Parameter) -> JsonObject:
+    """The parameter's schema, with the definitions that it refers to."""
+    if "$defs" not in parameter.root or "$ref" not in str(parameter.schema):
+        return parameter.schema
+    return {**parameter.schema, "$defs": parameter.root["$defs"]}

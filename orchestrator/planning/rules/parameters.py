@@ -1,0 +1,333 @@
+"""What an input of a tool means, read from its name, schema and description."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum, auto
+from functools import cached_property
+from itertools import pairwise
+from typing import Final, Literal, cast
+
+from jsonschema import Draft202012Validator
+from jsonschema.protocols import Validator
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.validator import SchemaValidator
+from orchestrator.json_schema.violations import SCHEMA_FAULTS
+from orchestrator.language import lexicon
+from orchestrator.language.words import tokens
+
+Side = Literal["start", "end"]
+Bound = Literal["max", "min"]
+
+_MAX_REFERENCES: Final = 16
+
+
+class Kind(StrEnum):
+    """The sort of value an input takes."""
+
+    CONSTANT = auto()
+    CHOICE = auto()
+    FLAG = auto()
+    DATE = auto()
+    TIME = auto()
+    DATETIME = auto()
+    TIME_ZONE = auto()
+    PLACE = auto()
+    MONEY = auto()
+    """An object with an amount and a currency."""
+    AMOUNT = auto()
+    CURRENCY = auto()
+    COUNT = auto()
+    NIGHTS = auto()
+    EMAIL = auto()
+    IDENTIFIER = auto()
+    QUERY = auto()
+    TEXT = auto()
+    TITLE = auto()
+    LIST = auto()
+    OBJECT = auto()
+    PAGING = auto()
+    OTHER = auto()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One input: `words` are those of its name, after those of the object it is in."""
+
+    name: str
+    schema: JsonObject
+    root: JsonObject
+    required: bool
+    words: tuple[str, ...]
+    kind: Kind
+    side: Side | None = None
+    bound: Bound | None = None
+
+    def accepts(self, value: JsonValue) -> bool:
+        """Whether the schema allows the value."""
+        try:
+            return self._validator.is_valid(value)
+        except SCHEMA_FAULTS:
+            # The call itself is refused with the reason; a plan must not fail on the way to it.
+            return True
+
+    def first_accepted(self, *values: JsonValue) -> JsonValue:
+        """The first of the values that the schema allows, None left aside; None when none is."""
+        return next((v for v in values if v is not None and self.accepts(v)), None)
+
+    @property
+    def element(self) -> "Parameter | None":
+        """The elements of a list, as a parameter named in the singular; None for anything else."""
+        items = self.schema.get("items")
+        if self.kind is not Kind.LIST or not isinstance(items, dict):
+            return None
+        return read_parameter(singular(self.name), items, self.root, required=True)
+
+    @property
+    def fields(self) -> tuple["Parameter", ...]:
+        """The properties of an object, as parameters; empty for anything else."""
+        return read_parameters(self.schema, self.root, parent=self.words)
+
+    @cached_property
+    def _validator(self) -> Validator:
+        schema: JsonObject = dict(self.schema)
+        if "$defs" in self.root:
+            schema["$defs"] = self.root["$defs"]
+        return SchemaValidator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+
+def tool_parameters(tool: Tool) -> tuple[Parameter, ...]:
+    """The inputs of a tool that a planner fills: references are filled in for it."""
+    found = read_parameters(tool.input_schema, tool.input_schema)
+    return tuple(p for p in found if p.name not in tool.reference_inputs)
+
+
+def read_parameters(
+    schema: JsonObject, root: JsonObject, *, parent: tuple[str, ...] = ()
+) -> tuple[Parameter, ...]:
+    """The properties of an object schema, required ones first, otherwise in the schema's order."""
+    resolved = resolve(schema, root)
+    properties = resolved.get("properties")
+    required = resolved.get("required")
+    if not isinstance(properties, dict):
+        return ()
+    needed = set(map(str, required)) if isinstance(required, list) else set()
+    found = [
+        read_parameter(
+            name,
+            part if isinstance(part, dict) else {},
+            root,
+            required=name in needed,
+            parent=parent,
+        )
+        for name, part in properties.items()
+    ]
+    return tuple(sorted(found, key=lambda p: not p.required))
+
+
+def read_parameter(
+    name: str,
+    schema: JsonObject,
+    root: JsonObject,
+    *,
+    required: bool,
+    parent: tuple[str, ...] = (),
+) -> Parameter:
+    """One property, with its meaning."""
+    resolved = resolve(schema, root)
+    words = (*parent, *tokens(name))
+    kind = _kind(words, resolved, root)
+    return Parameter(
+        name=name,
+        schema=resolved,
+        root=root,
+        required=required,
+        words=words,
+        kind=kind,
+        side=_side(words, kind),
+        bound=_bound(words),
+    )
+
+
+def resolve(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """The schema, its reference followed, its allOf merged and a null alternative dropped."""
+    for _ in range(_MAX_REFERENCES):
+        if "$ref" in schema:
+            rest = {k: v for k, v in schema.items() if k != "$ref"}
+            schema = {**_pointed_at(str(schema["$ref"]), root), **rest}
+        elif isinstance(schema.get("allOf"), list):
+            schema = _merged(schema, root)
+        elif (only := _only_alternative(schema)) is not None:
+            rest = {k: v for k, v in schema.items() if k not in ("anyOf", "oneOf")}
+            schema = {**only, **rest}
+        else:
+            break
+    return schema
+
+
+def alternatives(tool: Tool) -> tuple[tuple[str, ...], ...]:
+    """Sets of inputs of which one must be given, beyond the required ones; often none."""
+    for key in ("anyOf", "oneOf"):
+        parts = tool.input_schema.get(key)
+        if isinstance(parts, list):
+            sets = [p.get("required") for p in parts if isinstance(p, dict)]
+            return tuple(tuple(map(str, s)) for s in sets if isinstance(s, list))
+    return ()
+
+
+def singular(word: str) -> str:
+    """The singular of an English plural, near enough to name one element of a list."""
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def _pointed_at(reference: str, root: JsonObject) -> JsonObject:
+    node: JsonValue = cast(JsonValue, root)
+    for part in reference.removeprefix("#").strip("/").split("/"):
+        key = part.replace("~1", "/").replace("~0", "~")
+        node = node.get(key) if isinstance(node, dict) else None
+    return node if isinstance(node, dict) else {}
+
+
+def _merged(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """A schema and its allOf parts as one: properties and required together, the rest overlaid."""
+    result: JsonObject = {k: v for k, v in schema.items() if k != "allOf"}
+    parts = schema["allOf"] if isinstance(schema["allOf"], list) else []
+    for part in parts:
+        for key, value in resolve(part, root).items() if isinstance(part, dict) else ():
+            present = result.get(key)
+            if isinstance(present, dict) and isinstance(value, dict):
+                result[key] = {**value, **present}
+            elif isinstance(present, list) and isinstance(value, list) and key == "required":
+                result[key] = [*present, *value]
+            else:
+                result.setdefault(key, value)
+    return result
+
+
+def _only_alternative(schema: JsonObject) -> JsonObject | None:
+    """The one alternative that is not null."""
+    for key in ("anyOf", "oneOf"):
+        parts = schema.get(key)
+        if isinstance(parts, list):
+            real = [p for p in parts if isinstance(p, dict) and p.get("type") != "null"]
+            return real[0] if len(real) == 1 else None
+    return None
+
+
+def _kind(words: tuple[str, ...], schema: JsonObject, root: JsonObject) -> Kind:
+    choices = schema.get("enum")
+    if "const" in schema or (isinstance(choices, list) and len(choices) == 1):
+        return Kind.CONSTANT
+    if isinstance(choices, list) and not lexicon.CURRENCY & set(words):
+        return Kind.CHOICE
+    match _type(schema):
+        case "boolean":
+            return Kind.FLAG
+        case "array":
+            return Kind.LIST
+        case "object":
+            return _object_kind(schema, root)
+        case "integer" | "number" as number:
+            return _number_kind(words, whole=number == "integer")
+        case _:
+            return _text_kind(words, schema)
+
+
+def _type(schema: JsonObject) -> str:
+    found = schema.get("type")
+    if isinstance(found, list):
+        return next((str(t) for t in found if t != "null"), "string")
+    if isinstance(found, str):
+        return found
+    return "object" if "properties" in schema else "array" if "items" in schema else "string"
+
+
+def _object_kind(schema: JsonObject, root: JsonObject) -> Kind:
+    properties = schema.get("properties")
+    names = set(properties) if isinstance(properties, dict) else set()
+    return Kind.MONEY if names == {"amount", "currency"} else Kind.OBJECT
+
+
+def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
+    said = set(words)
+    if said & lexicon.NOT_COUNTED:
+        return Kind.OTHER
+    if whole and said & lexicon.NIGHTS:
+        return Kind.NIGHTS
+    if whole and said & lexicon.COUNTED and not {"per", "page"} <= said:
+        return Kind.COUNT
+    if said & lexicon.PAGING and not said & lexicon.MONEY - lexicon.PAGING:
+        return Kind.PAGING
+    if said & (lexicon.MONEY | lexicon.MINOR_UNITS):
+        return Kind.AMOUNT
+    return Kind.COUNT if whole else Kind.OTHER
+
+
+_FORMATS: Final[Mapping[str, Kind]] = {
+    "date": Kind.DATE,
+    "date-time": Kind.DATETIME,
+    "time": Kind.TIME,
+    "email": Kind.EMAIL,
+    "idn-email": Kind.EMAIL,
+    "uuid": Kind.IDENTIFIER,
+}
+
+
+def _text_kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
+    if (known := _FORMATS.get(str(schema.get("format")))) is not None:
+        return known
+    said, last = set(words), words[-1] if words else ""
+    told = set(tokens(str(schema.get("description", ""))))
+    return next((kind for kind in _named_kinds(said, last, told)), Kind.OTHER)
+
+
+def _named_kinds(said: set[str], last: str, told: set[str]) -> Iterator[Kind]:
+    """The kinds that the words of a string's name allow, surest first."""
+    if last == "id":
+        yield Kind.IDENTIFIER
+    if said & lexicon.EMAIL:
+        yield Kind.EMAIL
+    if said & lexicon.CURRENCY:
+        yield Kind.CURRENCY
+    if said & lexicon.TIME_ZONE or {"time", "zone"} <= said:
+        yield Kind.TIME_ZONE
+    if last in lexicon.IDENTIFIER:
+        yield Kind.IDENTIFIER
+    if last in lexicon.DATE or (last in lexicon.START | lexicon.END and "date" in told):
+        yield Kind.DATE
+    if last in lexicon.TIME:
+        yield Kind.TIME
+    if last in lexicon.TEXT:
+        yield Kind.TEXT
+    if last in lexicon.QUERY:
+        yield Kind.QUERY
+    if last in lexicon.TITLE:
+        yield Kind.TITLE
+    if said & lexicon.PLACE or (
+        last in lexicon.ORIGIN | lexicon.DESTINATION and told & lexicon.PLACE_TOLD
+    ):
+        yield Kind.PLACE
+
+
+def _side(words: tuple[str, ...], kind: Kind) -> Side | None:
+    said = set(words)
+    if kind is Kind.PLACE:
+        return "start" if said & lexicon.ORIGIN else "end" if said & lexicon.DESTINATION else None
+    if kind in (Kind.DATE, Kind.TIME, Kind.DATETIME):
+        pairs = set(pairwise(words))
+        if said & lexicon.END or pairs & set(lexicon.END_PAIRS):
+            return "end"
+        if said & lexicon.START or pairs & set(lexicon.START_PAIRS):
+            return "start"
+    return None
+
+
+def _bound(words: tuple[str, ...]) -> Bound | None:
+    said = set(words)
+    return "max" if said & lexicon.MAXIMUM else "min" if said & lexicon.MINIMUM else None

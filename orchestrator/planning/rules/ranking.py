@@ -1,0 +1,191 @@
+"""Which of the things that were found is taken: what fits the request, then what costs least."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.core.budget import Money, Spend, over_budget
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
+from orchestrator.planning.rules.answers import Item
+from orchestrator.planning.rules.utterance import MEASURES, Said
+
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]|$)")
+_THE_FIRST = re.compile(r"\bthe first\b(?!\s+class)", re.IGNORECASE)
+_UNPRICED: Final = Decimal("Infinity")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is asked of the thing to be taken."""
+
+    said: Said
+    stated: JsonObject
+    """Input values that the user gave; a thing whose field of that name differs comes last."""
+    strict: frozenset[str]
+    """Names of stated values for which nothing else will do: a cuisine, a class of car."""
+    named: tuple[str, ...]
+    """Names and ids that the user called the thing by; one that bears none of them is not meant."""
+    dull: frozenset[str]
+    """Stems of words that tell nothing about one thing against another."""
+    kind: str = ""
+    """Stem of the noun that must be said of a thing before it is taken unasked; '' for any."""
+    buying: bool = False
+    """Whether taking it costs its price."""
+    budget_left: Money | None = None
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The things that may be taken, best first; `refusal` says why there are none.
+
+    `tied` of them are equally good, their prices aside; `is_meant` is False when none is of the
+    kind that was asked for.
+    """
+
+    items: tuple[Item, ...]
+    refusal: str = ""
+    tied: int = 0
+    is_meant: bool = True
+
+
+def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
+    """The things that may be taken, best first.
+
+    A name that it does not bear, a strict value that differs, a limit and the budget drop a thing.
+    Another mismatch with what was said, then fewer of the request's own words, then the preference
+    ("the latest"), then the price, put it behind.
+    """
+    usable = [item for item in items if not _is_gone(item)] or list(items)
+    called = [item for item in usable if all(_bears(item, name) for name in wish.named)]
+    if usable and not called:
+        return Ranking((), f"nothing that was found is called {' '.join(map(repr, wish.named))}")
+    fitting = [item for item in called if not _differs(item, wish)]
+    if called and not fitting:
+        return Ranking((), f"nothing that was found is {_strictly(wish)}")
+    kept = [item for item in fitting if _over_limit(item, wish) is None]
+    if fitting and not kept:
+        return Ranking((), _over_limit(fitting[0], wish) or "")
+    merit = _merit(wish)
+    meant = not wish.kind or any(wish.kind in _mentioned(item) for item in kept)
+    if _THE_FIRST.search(wish.said.text):
+        return Ranking(tuple(kept), tied=1, is_meant=meant)
+    order = sorted(kept, key=lambda item: (merit(item), _cost(item) if wish.buying else Decimal(0)))
+    tied = sum(merit(item) == merit(order[0]) for item in order)
+    return Ranking(tuple(order), tied=tied, is_meant=meant)
+
+
+def _merit(wish: Wish) -> Callable[[Item], tuple[int, int, float | Decimal]]:
+    relevant = _content(wish)
+    prefer = _preference(wish)
+    return lambda item: (_mismatches(item, wish.stated), -_overlap(item, relevant), prefer(item))
+
+
+def stated_limit(said: Said) -> Money | None:
+    """The most that the clause allows to be paid: "under 900 EUR"."""
+    for slot in said.of("amount"):
+        if slot.hint in lexicon.MOST_SAID - {"to"} and isinstance(slot.value, dict):
+            return Money.model_validate(slot.value)
+    return None
+
+
+def _is_gone(item: Item) -> bool:
+    status = item.fields.get("status")
+    return (isinstance(status, str) and status.lower() in lexicon.GONE) or (
+        item.fields.get("available") is False
+    )
+
+
+def _over_limit(item: Item, wish: Wish) -> str | None:
+    """Why the thing costs too much; None when it does not."""
+    price = item.price
+    if not wish.buying or price is None:
+        return None
+    limit = stated_limit(wish.said)
+    if limit is not None and limit.currency == price.currency and price.amount > limit.amount:
+        return f"nothing that was found costs at most {limit}"
+    if over_budget(wish.budget_left, Spend(), price):
+        return f"nothing that was found fits the {wish.budget_left} left of the budget"
+    return None
+
+
+def _bears(item: Item, name: str) -> bool:
+    return {stem(token) for token in tokens(name)} <= _mentioned(item)
+
+
+def _mentioned(item: Item) -> set[str]:
+    """Stems of the words in the thing's texts."""
+    texts = (v for v in item.fields.values() if isinstance(v, str))
+    return {stem(token) for text in texts for token in tokens(text)}
+
+
+def _differs(item: Item, wish: Wish) -> bool:
+    return _mismatches(item, {k: v for k, v in wish.stated.items() if k in wish.strict}) > 0
+
+
+def _strictly(wish: Wish) -> str:
+    return ", ".join(f"{k} {v}" for k, v in wish.stated.items() if k in wish.strict)
+
+
+def _mismatches(item: Item, stated: JsonObject) -> int:
+    return sum(
+        1
+        for name, value in stated.items()
+        if name in item.own and _plain(item.fields[name]) != _plain(value)
+    )
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    return value.casefold() if isinstance(value, str) else value
+
+
+def _content(wish: Wish) -> frozenset[str]:
+    """Stems of the clause's words that may single out one thing."""
+    valued = {stem(t) for s in wish.said.slots if s.kind in MEASURES for t in tokens(s.text)}
+    words = (t for t in tokens(wish.said.text) if t not in STOP_WORDS and not is_verb(t))
+    return frozenset(stem(t) for t in words) - valued - wish.dull
+
+
+def _overlap(item: Item, relevant: frozenset[str]) -> int:
+    return len(_mentioned(item) & relevant)
+
+
+def _cost(item: Item) -> Decimal:
+    return item.price.amount if item.price is not None else _UNPRICED
+
+
+def _preference(wish: Wish) -> Callable[[Item], float | Decimal]:
+    """A key that puts first what the clause prefers; 0 for all when it states no preference."""
+    words = wish.said.words
+    if words & lexicon.CHEAPEST:
+        return _cost
+    if words & lexicon.NEWEST:
+        return lambda item: -_moment(item)
+    if words & lexicon.OLDEST:
+        return _moment
+    if words & lexicon.BEST_RATED:
+        return lambda item: -_rating(item)
+    return lambda item: 0
+
+
+def _moment(item: Item) -> float:
+    """A number that grows with the thing's date; 0 when it has none."""
+    dated = [v for k, v in item.fields.items() if k in item.own and _is_date(v)]
+    digits = re.sub(r"\D", "", str(dated[0]))[:14] if dated else ""
+    return float(digits.ljust(14, "0")) if digits else 0.0
+
+
+def _is_date(value: JsonValue) -> bool:
+    return isinstance(value, str) and bool(_ISO_DATE.match(value))
+
+
+def _rating(item: Item) -> float:
+    for name, value in item.fields.items():
+        if set(tokens(name)) & lexicon.RATING and isinstance(value, int | float):
+            return float(value)
+    return 0.0

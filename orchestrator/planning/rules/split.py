@@ -1,0 +1,223 @@
+"""From a goal to legs: one per request in it, each waiting for the legs whose answers it needs."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.errors import NothingFits
+from orchestrator.language import lexicon
+from orchestrator.language.clauses import split_clauses, without_lead
+from orchestrator.language.words import tokens
+from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan, StepContext
+from orchestrator.planning.rules.answers import answer_fields, answers_price
+from orchestrator.planning.rules.arguments_of_call import fill
+from orchestrator.planning.rules.clause_match import speaks_of
+from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.reading import read
+from orchestrator.planning.rules.situation import Situation
+from orchestrator.planning.rules.target import find_target
+from orchestrator.routing.reading.frame import read_clause
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext
+
+_PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
+_POINTERS: Final = frozenset({"this", "that", "these", "those"})
+_AFTER_A_POINTER: Final = lexicon.words_of("with to for by in on at and from via too as")
+_SECOND_OBJECT = re.compile(
+    r",?\s+and\s+(?=(?:also\s+)?(?:a|an|the|some|my|our|\d+)\s)", re.IGNORECASE
+)
+_COMPANION = re.compile(r"\b(?:with|between|of|that)\b", re.IGNORECASE)
+"""After one of these, "and" goes on about the same thing: "a hotel with a pool and a gym"."""
+_SLUG = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One clause of the goal with the tool that reaches it."""
+
+    clause: str
+    target: Tool
+    leg_id: str
+
+
+def split(
+    brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], router: Router
+) -> MissionPlan:
+    """The legs of a mission, one per request in its goal, in the goal's order.
+
+    Raises:
+        NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
+        RequestUnread: the router failed.
+    """
+    parts = _parts(brief, catalog, router)
+    legs: list[LegPlan] = []
+    for position, part in enumerate(parts):
+        legs.append(
+            LegPlan(
+                leg_id=part.leg_id,
+                goal=part.clause,
+                agent=agent_for(part.target.domain, agents),
+                depends_on=_dependencies(part, parts[:position], legs, brief, catalog),
+            )
+        )
+    return MissionPlan(legs=tuple(legs))
+
+
+def agent_for(domain: str, agents: Sequence[AgentProfile]) -> AgentProfile:
+    """The profile that names the domain, else one for every domain, else one made for it."""
+    named = next((a for a in agents if domain in a.domains), None)
+    general = next((a for a in agents if not a.domains), None)
+    return named or general or AgentProfile(name=domain, domains=(domain,))
+
+
+def refers_back(clause: str) -> bool:
+    """Whether a clause points at what came before: "it", "them", "the receipts", "the latest"."""
+    words = tokens(clause)
+    for word, following, after in zip(words, [*words[1:], ""], [*words[2:], "", ""], strict=False):
+        if word in _PRONOUNS:
+            return True
+        if word in _POINTERS and (not following or following in _AFTER_A_POINTER):
+            return True
+        if word == "the" and _is_bare(following, after):
+            return True
+    return False
+
+
+def _is_bare(noun: str, after: str) -> bool:
+    """Whether, after "the", nothing tells which one: "the receipts", "the latest with Anna"."""
+    if noun in lexicon.PREFERENCES:
+        return not after or after in _AFTER_A_POINTER
+    return noun in lexicon.REFERENCES and after not in ("of", "for", "about", "from")
+
+
+def _parts(brief: GoalBrief, catalog: Catalog, router: Router) -> list[_Part]:
+    frame = read(router, brief.goal, RouteContext(), now=brief.now).frame
+    clauses = frame.clauses or split_clauses(brief.goal)
+    wanted = [
+        part
+        for clause in clauses
+        if not read_clause(clause).is_negated
+        for part in _coordinated(clause, brief, catalog, router)
+    ]
+    parts: list[_Part] = []
+    for number, clause in enumerate(wanted, start=1):
+        target = _target_of(clause, brief, catalog, router, after=parts)
+        parts.append(_Part(clause, target, f"{number}-{_slug(target.domain)}"))
+    if not parts:
+        raise NothingFits(brief.goal)
+    return parts
+
+
+def _coordinated(
+    clause: str, brief: GoalBrief, catalog: Catalog, router: Router
+) -> tuple[str, ...]:
+    """One verb with two objects as two requests, where tools of two domains answer them.
+
+    "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel there".
+    """
+    match = _SECOND_OBJECT.search(clause)
+    if match is None or _COMPANION.search(clause[: match.start()]):
+        return (clause,)
+    verb = without_lead(clause).split()[0]
+    first, second = clause[: match.start()], f"{verb} {clause[match.end() :]}"
+    context = RouteContext(goal=brief.goal, known=tuple(brief.inputs))
+    pairs = [
+        (text, find_target(read(router, text, context, now=brief.now), catalog))
+        for text in (first, second)
+    ]
+    domains = {
+        target.domain
+        for text, target in pairs
+        if target is not None and speaks_of(text, target, now=brief.now)
+    }
+    return (first, second) if len(domains) == 2 else (clause,)
+
+
+def _target_of(
+    clause: str, brief: GoalBrief, catalog: Catalog, router: Router, *, after: Sequence[_Part]
+) -> Tool:
+    earlier = tuple(part.target.name for part in reversed(after))
+    context = RouteContext(goal=brief.goal, known=tuple(brief.inputs), earlier=earlier)
+    target = find_target(read(router, clause, context, now=brief.now), catalog)
+    if target is None:
+        raise NothingFits(clause)
+    if not router.fits(clause) and not speaks_of(clause, target, now=brief.now):
+        raise NothingFits(clause)
+    return target
+
+
+def _slug(domain: str) -> str:
+    return _SLUG.sub("-", domain.lower()).strip("-")[:48] or "leg"
+
+
+def _dependencies(
+    part: _Part,
+    earlier: Sequence[_Part],
+    legs: Sequence[LegPlan],
+    brief: GoalBrief,
+    catalog: Catalog,
+) -> tuple[str, ...]:
+    """The earlier legs that a clause points at, and those that alone can feed its tool."""
+    needed = set(_pointed_at(earlier, legs)) if refers_back(part.clause) else set()
+    for parameter in _unfilled(part, brief, catalog):
+        needed |= {other.leg_id for other in _feeders(parameter, part, earlier)}
+    return tuple(other.leg_id for other in earlier if other.leg_id in needed)
+
+
+def _pointed_at(earlier: Sequence[_Part], legs: Sequence[LegPlan]) -> Iterable[str]:
+    """The run of legs since the last clause that pointed back; that clause and its run if none."""
+    run: list[str] = []
+    for other, leg in zip(reversed(earlier), reversed(legs), strict=True):
+        if refers_back(other.clause):
+            return run or [other.leg_id, *leg.depends_on]
+        run.append(other.leg_id)
+    return run
+
+
+def _unfilled(part: _Part, brief: GoalBrief, catalog: Catalog) -> tuple[Parameter, ...]:
+    """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
+    context = StepContext(
+        mission_id=brief.mission_id,
+        leg_id=part.leg_id,
+        step=0,
+        mission_goal=brief.goal,
+        leg_goal=part.clause,
+        agent=AgentProfile(name=part.target.domain),
+        inputs=brief.inputs,
+        now=brief.now,
+        catalog_digest=brief.catalog_digest,
+    )
+    situation = Situation(context=context, catalog=catalog, shown=(part.target.name,))
+    return fill(part.target, situation).missing
+
+
+def _feeders(parameter: Parameter, part: _Part, earlier: Sequence[_Part]) -> list[_Part]:
+    """Earlier parts whose answers hold what the input takes.
+
+    Money comes from what was bought; an id from what was found or made, but never an id that the
+    earlier tool was itself given: two bookings do not share one offer.
+    """
+    if _is_money(parameter):
+        return [o for o in earlier if o.target.is_side_effect and answers_price(o.target)]
+    if parameter.kind not in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST):
+        return []
+    names = {parameter.name, *([parameter.element.name] if parameter.element else ())}
+    return [
+        o
+        for o in earlier
+        if o.target.name != part.target.name
+        and o.target.effect is not Effect.CANCEL
+        and names & (answer_fields(o.target) - set(o.target.properties))
+    ]
+
+
+def _is_money(parameter: Parameter) -> bool:
+    """Whether the input is an amount, or a list whose elements each need one."""
+    if parameter.kind in (Kind.AMOUNT, Kind.MONEY):
+        return True
+    element = parameter.element
+    parts = element.fields if element is not None else ()
+    return any(p.required and p.kind in (Kind.AMOUNT, Kind.MONEY) for p in parts)

@@ -1,0 +1,79 @@
+"""Which of the forwarded tools reaches the goal of a leg."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.language.intent import Action, IntentFrame
+from orchestrator.language.words import SIDE_EFFECT_ACTIONS, action_of, tokens
+from orchestrator.planning.models import Observation
+from orchestrator.planning.rules.answers import is_listing
+from orchestrator.planning.rules.parameters import Kind, singular, tool_parameters
+from orchestrator.routing.selection import Selection
+
+_CHANGES: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
+
+
+def find_target(
+    selection: Selection, catalog: Catalog, observations: Iterable[Observation] = ()
+) -> Tool | None:
+    """The best forwarded tool that does what the clause asks.
+
+    A side effect that the leg already attempted stays its target, however the ranking moves.
+
+    Returns:
+        None when nothing that was forwarded does it.
+    """
+    for seen in observations:
+        if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
+            return catalog.tool(seen.tool)
+    return next(iter(rank_targets(selection, catalog)), None)
+
+
+def rank_targets(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
+    """The forwarded tools that do what the clause asks, best first."""
+    ranked = [catalog.tool(n) for n in selection.tools if n not in selection.prerequisites]
+    if ranked and _is_one_of_many(ranked[0], selection.frame):
+        # What would only have fed it answers by itself: "show me hotels" wants no single one.
+        feeders = map(catalog.tool, selection.prerequisites)
+        ranked += [tool for tool in feeders if is_listing(tool)]
+    ranked.sort(key=lambda tool: _is_one_of_many(tool, selection.frame))
+    action = selection.frame.action
+    yield from (tool for tool in ranked if _fits(tool, action))
+    if action is Action.UNKNOWN and not selection.frame.side_effect_allowed:
+        return
+    if action in SIDE_EFFECT_ACTIONS and action is not Action.CANCEL:
+        # "Check that nothing overlaps" commands a tool that only reads: better than nothing at all,
+        # and never the other way round.
+        yield from (tool for tool in ranked if tool.effect is Effect.READ)
+
+
+def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
+    """Whether the tool shows one thing by an id, and several were asked for by none."""
+    if tool.is_side_effect or is_listing(tool) or any(s.kind == "identifier" for s in frame.slots):
+        return False
+    asked = {noun.lower() for noun in frame.objects}
+    many = {singular(noun) for noun in asked if singular(noun) != noun}
+    keyed = any(p.required and p.kind is Kind.IDENTIFIER for p in tool_parameters(tool))
+    return keyed and bool(many & set(tokens(tool.name)))
+
+
+def _fits(tool: Tool, action: Action) -> bool:
+    match action:
+        case Action.READ | Action.SEARCH:
+            return tool.effect is Effect.READ
+        case Action.CANCEL:
+            return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
+        case Action.UNKNOWN:
+            return tool.effect is Effect.READ
+        case _:
+            return tool.effect in _CHANGES or (
+                tool.effect is Effect.CANCEL and _commands(tool, action)
+            )
+
+
+def _commands(tool: Tool, action: Action) -> bool:
+    """Whether the tool's summary starts with a verb of that class: "Delete a file"."""
+    words = tokens(tool.summary)
+    return bool(words) and action_of(words[0]) is action

@@ -1,0 +1,191 @@
+"""Titles, messages, summaries and questions in plain words, from what calls and answers hold."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.budget import Money
+from orchestrator.language import lexicon
+from orchestrator.language.clauses import without_lead
+from orchestrator.language.words import is_verb, tokens
+from orchestrator.planning.models import Fact
+from orchestrator.planning.rules.answers import Item, flat_fields, is_empty, read_items, read_price
+from orchestrator.planning.rules.parameters import Kind, Parameter
+
+_ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "selected", "chosen"})
+_PREPOSITIONS: Final = frozenset(
+    {"to", "for", "from", "in", "at", "with", "on", "of", "by", "back"}
+)
+_MAX_DETAILS: Final = 7
+_MAX_NAMED: Final = 5
+_CONSONANTS: Final = frozenset("bcdfghjklmnpqrstvz")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}$")
+_TIME = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
+
+
+def done_phrase(summary: str, fallback: str) -> str:
+    """What a tool does, as done: "Post a note to a board." is "Note posted to a board"."""
+    words = re.findall(r"[\w'-]+", summary.split(".")[0])
+    if len(words) < 2:
+        return fallback
+    cut = next((n for n, w in enumerate(words) if w.lower() in _PREPOSITIONS), len(words))
+    thing = [w for w in words[1:cut] if w.lower() not in _ARTICLES]
+    phrase = " ".join([*thing, participle(words[0].lower()), *words[cut:]])
+    return phrase[:1].upper() + phrase[1:]
+
+
+def participle(verb: str) -> str:
+    """The past participle of an English verb: regular by rule, common irregular ones by list."""
+    if verb in lexicon.PARTICIPLES:
+        return lexicon.PARTICIPLES[verb]
+    if verb.endswith("e"):
+        return f"{verb}d"
+    if verb.endswith("y") and len(verb) > 2 and verb[-2] not in "aeiou":
+        return f"{verb[:-1]}ied"
+    short = len(verb) == 3 or (len(verb) == 4 and verb[0] not in "aeiou" and verb[1] not in "aeiou")
+    if short and verb[-1] in _CONSONANTS and verb[-2] in "aeiou":
+        return f"{verb}{verb[-1]}ed"
+    return f"{verb}ed"
+
+
+def headline(fact: Fact, tool: Tool) -> str:
+    """What one call did: its title, unless that only says what the tool does, not that it did."""
+    if fact.title and fact.title.rstrip(".") != tool.summary.rstrip("."):
+        return fact.title
+    return done_phrase(tool.summary, " ".join(tokens(fact.tool)).capitalize())
+
+
+def line(fact: Fact, tool: Tool, *, most: int = _MAX_DETAILS) -> str:
+    """What one call did, in one line without price or id: "Table reserved: Roma, Lisbon"."""
+    parts = details(fact.body, reference=False)[:most]
+    said = headline(fact, tool)
+    return f"{said}: {', '.join(parts)}" if parts else said
+
+
+def report(fact: Fact, tool: Tool) -> str:
+    """What one call did, with its particulars: "Table reserved: Roma, Lisbon, 20:00"."""
+    said = headline(fact, tool)
+    parts = details(fact.body)
+    price = fact.price or read_price(fact.body if isinstance(fact.body, dict) else {})
+    if price is not None:
+        parts.append(str(price))
+    return f"{said}: {', '.join(parts)}" if parts else said
+
+
+def details(body: JsonValue, *, reference: bool = True) -> list[str]:
+    """The particulars of a thing that a reader wants: names, places, dates, counts, its id."""
+    told: list[str] = []
+    own_id = ""
+    for name, value in flat_fields(body):
+        words = tokens(name)
+        if words[-1:] == ["id"]:
+            own_id = own_id or f"reference {value}"
+        elif not _is_bookkeeping(words) and (text := _detail(words, value)):
+            told.append(text)
+    return [*dict.fromkeys(told[:_MAX_DETAILS]), *([own_id] if own_id and reference else [])]
+
+
+def answer_sentence(tool: Tool, body: JsonValue) -> str:
+    """What a reading tool answered, in one sentence."""
+    things = [item for item in read_items(body) if item.label]
+    if things:
+        named = ", ".join(filter(None, (_name(item) for item in things[:_MAX_NAMED])))
+        more = f" and {len(things) - _MAX_NAMED} more" if len(things) > _MAX_NAMED else ""
+        noun = " ".join(tokens(things[0].label)) if len(things) == 1 else _plural(things[0].label)
+        return f"Found {len(things)} {noun}: {named}{more}."
+    if is_empty(body):
+        return f"{_subject(tool)}: nothing was found."
+    parts = [
+        f"{' '.join(tokens(name))} {_value(value)}".rstrip(".")
+        for name, value in flat_fields(body)
+        if not _is_bookkeeping(tokens(name)) and value is not None
+    ]
+    return f"{_subject(tool)}: {', '.join(parts)}." if parts else f"{_subject(tool)}."
+
+
+def question_for(parameters: Sequence[Parameter], goal: str) -> str:
+    """One question that asks for all of the values."""
+    wanted = ", ".join(_asked(p) for p in parameters)
+    return f"To go on with {goal!r} this is missing: {wanted}"
+
+
+def clause_title(clause: str) -> str:
+    """A clause as a title: "rent a compact car in Lisbon" is "Compact car in Lisbon"."""
+    words = without_lead(clause).split()[1:]
+    while words and words[0].lower() in _ARTICLES | {"me", "my", "us", "our", "to", "for"}:
+        words = words[1:]
+    text = " ".join(words).strip(" .,;")
+    return text[:1].upper() + text[1:120] if text else clause.strip()
+
+
+def cut_to(text: str, size: int) -> str:
+    """The text in at most `size` characters, an ellipsis where it was cut."""
+    bare = text.strip()
+    return bare if len(bare) <= size else f"{bare[: max(0, size - 1)].rstrip()}…"
+
+
+def join_sentences(parts: Iterable[str]) -> str:
+    """Several reports as one text."""
+    return "; ".join(part for part in parts if part)
+
+
+def _detail(words: list[str], value: JsonValue) -> str:
+    if isinstance(value, str):
+        plain = set(words) & {"name", "title", "city", "origin", "destination", "place"}
+        if plain or _DATE.match(value) or _TIME.match(value):
+            return value
+        return "" if len(value) > 60 or value.startswith(("http", "pii:")) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{' '.join(words)} {value}"
+    return ""
+
+
+def _is_bookkeeping(words: list[str]) -> bool:
+    return bool(set(words) & lexicon.BOOKKEEPING) or words == ["client", "reference"]
+
+
+def _subject(tool: Tool) -> str:
+    words = re.findall(r"[\w'-]+", tool.summary.split(".")[0])
+    kept = words[1:] if len(words) > 1 else words
+    if kept and kept[0].lower() in ("whether", "how", "what", "who", "when", "where"):
+        kept = [word for word in tokens(tool.name) if not is_verb(word)]
+    while kept and kept[0].lower() in _ARTICLES:
+        kept = kept[1:]
+    text = " ".join(kept) or " ".join(tokens(tool.name))
+    return text[:1].upper() + text[1:]
+
+
+def _name(item: Item) -> str:
+    """What a reader would call the thing: name or title, else its first text, with its price."""
+    own = [(k, v) for k, v in item.fields.items() if k in item.own and isinstance(v, str)]
+    named = [v for k, v in own if set(tokens(k)) & lexicon.TITLE]
+    other = [v for k, v in own if tokens(k)[-1:] != ["id"] and not _is_bookkeeping(tokens(k))]
+    text = (named or other or [v for _, v in own] or [""])[0]
+    text = text.rstrip(".")
+    return f"{text} ({item.price})" if item.price is not None and text else text
+
+
+def _plural(label: str) -> str:
+    words = " ".join(tokens(label))
+    return f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
+
+
+def _value(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        price = read_price({"price": value})
+        return str(price) if isinstance(price, Money) else ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _asked(parameter: Parameter) -> str:
+    words = " ".join(parameter.words)
+    described = str(parameter.schema.get("description", "")).split(". ")[0].strip(" .")
+    choices = parameter.schema.get("enum")
+    if parameter.kind is Kind.CHOICE and isinstance(choices, list):
+        return f"{words} (one of {', '.join(map(str, choices))})"
+    return f"{words} ({described})" if described else words

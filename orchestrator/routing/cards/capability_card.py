@@ -1,0 +1,240 @@
+"""Capability cards: what the router knows of a tool, prepared for scoring."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.language.identifiers import marks_of
+from orchestrator.language.intent import Action, SlotKind
+from orchestrator.language.slots import is_identifier
+from orchestrator.language.words import (
+    NOUN_LIKE_VERBS,
+    SIDE_EFFECT_ACTIONS,
+    action_of,
+    action_of_stem,
+    content_stems,
+    is_verb,
+    stem,
+    tokens,
+)
+from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
+
+_MAX_DEPTH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityCard:
+    """A tool as the router sees it; all words are stems."""
+
+    name: str
+    domain: str
+    document: str
+    effect: Effect
+    action: Action
+    required: tuple[str, ...]
+    needs: tuple[Need, ...]
+    takes: frozenset[SlotKind]
+    produces: frozenset[str]
+    name_stems: tuple[str, ...]
+    text_stems: tuple[str, ...]
+    schema_stems: tuple[str, ...]
+    tag_stems: tuple[str, ...]
+    example_stems: tuple[tuple[str, ...], ...]
+    id_marks: tuple[str, ...]
+    """Of the ids that its schema gives as examples; see `orchestrator.language.identifiers`."""
+
+    verb: str
+    is_probe: bool
+    """Whether it only looks up what an unclear call did, by a reference that no person knows."""
+
+    shows_own: bool
+    """Whether it shows what was booked before, where another tool finds what can be booked."""
+
+    @property
+    def is_side_effect(self) -> bool:
+        """Whether a call changes anything at the provider."""
+        return self.effect is not Effect.READ
+
+    @property
+    def is_mutation(self) -> bool:
+        """Whether the tool's verb orders a change, whatever its effect was declared as."""
+        return self.action in SIDE_EFFECT_ACTIONS
+
+
+def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
+    """The card of a tool; the rest is what `probes_of` and `own_views_of` say of it."""
+    verb, action = verb_and_action(tool)
+    hidden = {*tool.pii_fields, *tool.reference_inputs}
+    required = tuple(name for name in _required(tool) if name not in hidden)
+    return CapabilityCard(
+        name=tool.name,
+        domain=tool.domain,
+        document=tool.document,
+        effect=tool.effect,
+        action=action,
+        required=required,
+        needs=needs_of(required, tool.properties),
+        takes=frozenset(_takes(tool)),
+        produces=frozenset((*property_names(tool.output_schema), *_ids_of(tool.output_schema))),
+        name_stems=tuple(content_stems(tool.name)),
+        text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
+        schema_stems=tuple(_schema_stems(tool)),
+        tag_stems=tuple(content_stems(" ".join((*_own_domain(tool), *tool.intent_tags)))),
+        example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
+        id_marks=marks_of(_example_ids(tool, required)),
+        verb=verb,
+        is_probe=is_probe,
+        shows_own=shows_own,
+    )
+
+
+def make_cards(tools: Sequence[Tool]) -> tuple[CapabilityCard, ...]:
+    """The cards of a catalog's tools, in their order."""
+    probes, own = probes_of(tools), own_views_of(tools)
+    return tuple(make_card(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools)
+
+
+def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
+    """The names of tools that others declare as the probe of their compensation."""
+    found = (tool.compensation.probe for tool in tools if tool.compensation)
+    return frozenset(probe.tool for probe in found if probe)
+
+
+def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:
+    """The names of tools that show what was booked, of domains with a tool that finds what can be.
+
+    One answers with the ids that a booking makes, the other with those that it takes.
+    """
+    own: set[str] = set()
+    for some in _by_domain(tools).values():
+        bookings = [tool for tool in some if tool.effect is Effect.OBLIGATION]
+        takes = {name for tool in bookings for name in _ids(tool.required_inputs)}
+        makes = {n for tool in bookings for n in _ids(property_names(tool.output_schema))} - takes
+        looks = [tool for tool in some if tool.effect is Effect.READ]
+        answers = {t.name: _ids(property_names(t.output_schema)) for t in looks}
+        if any(ids & takes and not ids & makes for ids in answers.values()):
+            single = {t.name for t in looks if _ids(t.required_inputs) - makes}
+            own |= {name for name, ids in answers.items() if ids & makes} - single
+    return frozenset(own)
+
+
+def _by_domain(tools: Iterable[Tool]) -> Mapping[str, list[Tool]]:
+    found: dict[str, list[Tool]] = defaultdict(list)
+    for tool in tools:
+        found[tool.domain].append(tool)
+    return found
+
+
+def _ids(names: Iterable[str]) -> set[str]:
+    return {name for name in names if identifies(name)}
+
+
+def _own_domain(tool: Tool) -> tuple[str, ...]:
+    """The domain, unless it only says that the tool came as a plain function."""
+    return () if tool.domain == FUNCTIONS else (tool.domain,)
+
+
+def property_names(schema: JsonValue, depth: int = 0) -> Iterator[str]:
+    """Names of the properties of a JSON Schema, those in nested objects and arrays included."""
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return
+    properties = schema.get("properties")
+    if isinstance(properties, dict):
+        yield from properties
+    for below in _subschemas(schema):
+        yield from property_names(below, depth + 1)
+
+
+def id_of(noun: str) -> str:
+    """What the id of a thing is called in `CapabilityCard.produces`, in one number and form."""
+    return f"{stem(noun)}_id"
+
+
+def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]:
+    """Ids that an answer has under the name of their thing: `books` whose members have an `id`."""
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        return
+    named = schema.get("properties")
+    properties = named if isinstance(named, dict) else {}
+    if "id" in properties and thing:
+        yield id_of(tokens(thing)[-1] if tokens(thing) else thing)
+    for name, below in properties.items():
+        yield from _ids_of(below, name, depth + 1)
+    yield from _ids_of(schema.get("items"), thing, depth + 1)
+
+
+def _subschemas(schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
+    yield schema.get("items")
+    for keyword in ("properties", "$defs"):
+        named = schema.get(keyword)
+        if isinstance(named, dict):
+            yield from named.values()
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        branches = schema.get(keyword)
+        if isinstance(branches, list):
+            yield from branches
+
+
+def _required(tool: Tool) -> tuple[str, ...]:
+    """Required inputs; of several alternatives ("an id or a reference"), the first."""
+    alternatives = tool.input_schema.get("anyOf") or tool.input_schema.get("oneOf")
+    first = alternatives[0] if isinstance(alternatives, list) and alternatives else None
+    also = first.get("required") if isinstance(first, dict) else None
+    names = [*tool.required_inputs, *(also if isinstance(also, list) else [])]
+    return tuple(dict.fromkeys(str(name) for name in names))
+
+
+def _example_ids(tool: Tool, names: Iterable[str]) -> Iterator[str]:
+    """The ids that a tool's schema gives as examples of these inputs."""
+    for name in names:
+        schema = tool.properties.get(name, {})
+        several = schema.get("examples")
+        examples = several if isinstance(several, list) else [schema.get("example")]
+        yield from (value for value in examples if isinstance(value, str) and is_identifier(value))
+
+
+def _takes(tool: Tool) -> Iterator[SlotKind]:
+    for name, schema in tool.properties.items():
+        yield from slot_kinds(name, schema)
+
+
+def _schema_stems(tool: Tool) -> Iterator[str]:
+    for name, schema in tool.properties.items():
+        yield from content_stems(name)
+        description = schema.get("description")
+        if isinstance(description, str):
+            yield from content_stems(description)
+        values = schema.get("enum")
+        if isinstance(values, list):
+            yield from content_stems(" ".join(v for v in values if isinstance(v, str)))
+
+
+def verb_and_action(tool: Tool) -> tuple[str, Action]:
+    """The tool's verb, and the class of it that agrees with the tool's effect."""
+    verb, action = _verb_of(tool)
+    if tool.effect is Effect.CANCEL:
+        return verb, Action.CANCEL
+    if tool.method == "GET" and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
+        return verb, Action.READ
+    return verb, action
+
+
+def _verb_of(tool: Tool) -> tuple[str, Action]:
+    """The first word of the name that is a verb and no name of the domain, else of the summary."""
+    domain = set(content_stems(tool.domain))
+    words = [word for word in tokens(tool.name) if stem(word) not in domain] or tokens(tool.name)
+    if len(words) > 1 and words[0] == tool.method.lower():
+        words = words[1:]
+    if words and is_verb(words[0]):
+        return words[0], action_of(words[0])
+    first = next(iter(tokens(tool.summary or tool.description)), "")
+    if action_of_stem(stem(first)) is not Action.UNKNOWN:
+        return first, action_of_stem(stem(first))
+    for word in words[1:]:
+        if is_verb(word) and (word not in NOUN_LIKE_VERBS or len(words) == 2):
+            return word, action_of(word)
+    return first, Action.UNKNOWN

@@ -1,0 +1,115 @@
+"""What a catalog's own words say: which domain a word belongs to, and which words are its verbs."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+import numpy as np
+
+from orchestrator.language.intent import Action
+from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.words import action_of_stem
+from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.indexes.terms import Floats, TermIndex
+
+_TAG_WEIGHT, _NAME_WEIGHT, _TEXT_WEIGHT, _EXAMPLE_WEIGHT = 3.0, 2.0, 1.0, 1.0
+_SATURATION = 3.0
+_SHORTEST_SLIP = 5
+
+
+class CatalogVocabulary:
+    """The words of a catalog, by domain; learned once from its cards."""
+
+    def __init__(self, cards: Iterable[CapabilityCard]) -> None:
+        """Learn from the cards; no domain is known beforehand."""
+        counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        verbs: set[str] = set()
+        named: set[str] = set()
+        for card in cards:
+            _count_words(counts[card.domain], card)
+            named.update(card.name_stems, card.tag_stems)
+            if card.verb:
+                verbs.add(card.verb)
+        self.domains = tuple(sorted(counts))
+        self.verbs = frozenset(verbs)
+        self._known = frozenset(word for count in counts.values() for word in count)
+        self._slips = _slips(named)
+        self._named = frozenset(named)
+        self._index = _domain_index([counts[domain] for domain in self.domains])
+
+    def meant(self, word: str) -> str:
+        """The stem in names or tags that a mistyped stem is a slip of; empty when it is of none.
+
+        A slip is a letter too many or too few, or two that changed places, after the first letter.
+        Another letter in its place is none: that is how different words differ. What the catalog
+        or the lexicon of verbs and synonyms knows is not mistyped.
+        """
+        if len(word) < _SHORTEST_SLIP or word in self._known or _is_common(word):
+            return ""
+        found = {near for near in (*_shorter(word), *_swapped(word)) if near in self._named}
+        found |= {self._slips[word]} if word in self._slips else set()
+        return found.pop() if len(found) == 1 else ""
+
+    def domain_array(self, texts: Iterable[Iterable[str]]) -> Floats:
+        """How strongly each text's words speak for each of `domains`; (n_texts, n_domains).
+
+        A word counts the more, the fewer domains use it; repeats count once.
+        """
+        return self._index.sums_each([dict.fromkeys(stems, 1.0) for stems in texts])
+
+    def domain_scores(self, stems: Iterable[str]) -> dict[str, float]:
+        """The same by the domain's name, 0 left out."""
+        scores = self.domain_array([stems])[0]
+        return {self.domains[i]: float(scores[i]) for i in np.flatnonzero(scores)}
+
+    def best_domain(self, stems: Iterable[str]) -> tuple[str | None, float]:
+        """The domain the words speak for most, and its share of all that was said, 0 to 1."""
+        scores = self.domain_array([stems])[0]
+        whole = float(scores.sum())
+        if not whole:
+            return None, 0.0
+        best = len(scores) - 1 - int(scores[::-1].argmax())
+        return self.domains[best], float(scores[best]) / whole
+
+
+def _is_common(word: str) -> bool:
+    return bool(synonyms_of(word)) or action_of_stem(word) is not Action.UNKNOWN
+
+
+def _slips(words: Iterable[str]) -> dict[str, str]:
+    """What a word is with one letter left out, to the word; left out where two words meet."""
+    found: dict[str, str] = {}
+    for word in words:
+        if len(word) > _SHORTEST_SLIP:
+            for short in set(_shorter(word)):
+                found[short] = "" if found.get(short, word) != word else word
+    return {short: word for short, word in found.items() if word}
+
+
+def _shorter(word: str) -> Iterable[str]:
+    return (word[:i] + word[i + 1 :] for i in range(1, len(word)))
+
+
+def _swapped(word: str) -> Iterable[str]:
+    return (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 1))
+
+
+def _count_words(count: dict[str, float], card: CapabilityCard) -> None:
+    weighted = (
+        (card.tag_stems, _TAG_WEIGHT),
+        (card.name_stems, _NAME_WEIGHT),
+        (card.text_stems, _TEXT_WEIGHT),
+        *((example, _EXAMPLE_WEIGHT) for example in card.example_stems),
+    )
+    for stems, weight in weighted:
+        for word in stems:
+            count[word] += weight
+
+
+def _domain_index(counts: list[dict[str, float]]) -> TermIndex:
+    """For each word, the domains that use it with a weight in [0, idf]."""
+    uses = Counter(word for count in counts for word in count)
+    idf = {word: math.log((len(counts) + 0.5) / (found - 0.5)) for word, found in uses.items()}
+    return TermIndex.of(
+        [{w: idf[w] * n / (n + _SATURATION) for w, n in count.items()} for count in counts]
+    )

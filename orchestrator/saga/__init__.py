@@ -1,0 +1,1 @@
+"""What a mission may have left at providers, and how it is undone: pure."""

@@ -1,0 +1,73 @@
+"""The two ends of a rollback pair, compared: which obligation a call of its cancel tool means.
+
+What undoes an obligation is filled from its call and its answer, as the contract says. A cancel
+that a planner makes names one by the same inputs.
+"""
+
+import re
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.expressions import fill_template, parse_filling
+from orchestrator.catalog.tool import Tool, ToolCallTemplate
+from orchestrator.core.record import JsonObject
+
+_BEGINS_WITH_A_NUMBER = re.compile(r"\s*[-+]?[.,]?\d")
+
+
+def undo_arguments(
+    tool: Tool,
+    arguments: JsonObject,
+    *,
+    idempotency_key: str | None,
+    response_body: JsonValue = None,
+    response_headers: Mapping[str, str] = {},
+) -> JsonObject:
+    """The inputs of the tool's cancel, as far as this call and its answer fill them."""
+    if tool.compensation is None:
+        return {}
+    return fill_template(
+        tool.compensation.cancel,
+        tool=tool,
+        arguments=arguments,
+        idempotency_key=idempotency_key,
+        response_body=response_body,
+        response_headers=response_headers,
+    )
+
+
+def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObject:
+    """Those arguments of a cancel that say which obligation it means; empty when none can be told.
+
+    They are the inputs that the contract fills from a call. Alone they must make a valid cancel:
+    a currency that two bookings share names neither. Nor does a call that says how much of it to
+    undo, in an input that the contract does not fill: a part is not the whole.
+    """
+    forward = catalog.tools.get(cancel.cancel_for or "")
+    if forward is None or forward.compensation is None:
+        return {}
+    template = forward.compensation.cancel
+    filled = _filled_inputs(template)
+    names = {name: value for name, value in arguments.items() if name in filled}
+    others = [value for name, value in arguments.items() if name not in template.arguments]
+    constants = {n: v for n, v in template.arguments.items() if n not in filled}
+    if any(_says_how_much(value) for value in others):
+        return {}
+    return {} if check_arguments(catalog, cancel, {**constants, **names}) else names
+
+
+def _filled_inputs(template: ToolCallTemplate) -> frozenset[str]:
+    """Inputs that are read from a call, not constants."""
+    return frozenset(
+        name for name, value in template.arguments.items() if parse_filling(value).expressions
+    )
+
+
+def _says_how_much(value: JsonValue) -> bool:
+    """Whether a value may be an amount or a list of parts; words and switches are neither."""
+    if isinstance(value, str):
+        return _BEGINS_WITH_A_NUMBER.match(value) is not None
+    return value is not None and not isinstance(value, bool)

@@ -1,0 +1,341 @@
+"""The ledger of a mission: what it may have left at providers, and the order that undoes it.
+
+An obligation is written before its call is sent. From then on it moves only along `_NEXT`:
+
+    intended ──> committed ──> cancelled
+        │  └───────────────────────┘ │
+        ├──> void                    │
+        └──> parked <────────────────┘   parked ──> cancelled | accepted | committed (retry)
+
+Everything here is total and pure: workflows call it, so its answers are replayed for ever.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from orchestrator.core.budget import Money
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
+from orchestrator.saga.retry_policy import UndoFailure
+
+
+class ObligationState(StrEnum):
+    """Where an obligation stands."""
+
+    INTENDED = "intended"
+    """Written ahead; the call may or may not have happened."""
+    COMMITTED = "committed"
+    """The provider holds it."""
+    VOID = "void"
+    """It never came to be: the provider refused, or was found not to hold it."""
+    CANCELLED = "cancelled"
+    """It was undone at the provider."""
+    PARKED = "parked"
+    """It could not be undone; an operator is looking at it."""
+    ACCEPTED = "accepted"
+    """An operator decided to live with it."""
+
+
+_S = ObligationState
+_NEXT: dict[ObligationState, frozenset[ObligationState]] = {
+    _S.INTENDED: frozenset({_S.COMMITTED, _S.VOID, _S.CANCELLED, _S.PARKED}),
+    _S.COMMITTED: frozenset({_S.CANCELLED, _S.PARKED}),
+    _S.PARKED: frozenset({_S.COMMITTED, _S.INTENDED, _S.CANCELLED, _S.ACCEPTED}),
+    _S.VOID: frozenset(),
+    _S.CANCELLED: frozenset(),
+    _S.ACCEPTED: frozenset(),
+}
+
+
+class IllegalTransition(OrchestratorError):
+    """An obligation was asked to move where it cannot go: a defect of ours, never of the input."""
+
+
+class CancelCall(Record):
+    """A call of a cancel tool that a leg made of its own accord, outside of any rollback."""
+
+    call_id: str
+    tool: str
+    arguments: JsonObject = Field(description="as sent, personal fields as handles")
+    names: JsonObject = Field(
+        description="those that say which obligation is meant; empty when they say it of none"
+    )
+    idempotency_key: str | None = None
+    written_at: datetime
+    outcome: OutcomeKind = Field(default="unknown", description="unknown until it is answered")
+    settled_at: datetime | None = None
+
+    def answered(self, outcome: ToolOutcome, *, at: datetime) -> "CancelCall":
+        """This call after it came to `outcome`."""
+        return self.model_copy(update={"outcome": outcome.kind, "settled_at": at})
+
+    def means(self, obligation: "Obligation") -> bool:
+        """Whether this call was made to undo that obligation, and not one before or after it."""
+        if self.tool != obligation.cancel_tool or obligation.written_at > self.written_at:
+            return False
+        if obligation.cancelled_by == self.call_id:
+            return True
+        over = None if obligation.is_live else obligation.settled_at
+        if over is not None and over <= self.written_at:
+            return False
+        known = obligation.undo_arguments
+        return bool(self.names) and all(
+            name in known and known[name] == value for name, value in self.names.items()
+        )
+
+
+class Obligation(Record):
+    """A consequence that one side-effect call may have left, with all that is needed to undo it."""
+
+    obligation_id: str = Field(description="the call's id: mission, leg and step")
+    mission_id: str
+    leg_id: str
+    tool: str
+    cancel_tool: str | None = Field(description="None: nothing declared undoes it")
+    catalog_digest: str
+    arguments: JsonObject = Field(description="as sent, personal fields as handles")
+    idempotency_key: str | None
+    title: str = ""
+    cancel_timeout: timedelta = timedelta(seconds=30)
+    cancel_max_attempts: int = 10
+    on_failure: Literal["park", "continue"] = "park"
+    state: ObligationState = ObligationState.INTENDED
+    written_at: datetime
+    deadline: datetime = Field(description="after this the call can no longer arrive")
+    settled_at: datetime | None = None
+    committed_at: datetime | None = Field(
+        default=None, description="when it was known to be; kept when it is parked"
+    )
+    undo_arguments: JsonObject = Field(
+        default_factory=dict,
+        description="inputs of its cancel tool, as far as the call and its answer fill them",
+    )
+    cancel_call: CancelCall | None = Field(
+        default=None, description="a leg's own call to undo it, whose outcome is unknown"
+    )
+    cancelled_by: str | None = Field(default=None, description="the leg's own call that undid it")
+    cancel_sent: bool = Field(
+        default=False, description="a cancel of it was sent whose outcome is unknown"
+    )
+    response: JsonValue = None
+    response_headers: dict[str, str] = Field(default_factory=dict)
+    price: Money | None = None
+    spends: bool = Field(default=True, description="whether the price is money that leaves")
+    confirmed_by: str | None = None
+    note: str = ""
+    """Why it stands where it stands, for the operator."""
+
+    def moved(self, state: ObligationState, *, at: datetime, note: str = "") -> "Obligation":
+        """This obligation in another state.
+
+        Raises:
+            IllegalTransition: the state cannot follow the present one.
+        """
+        if state not in _NEXT[self.state]:
+            raise IllegalTransition(f"{self.obligation_id}: {self.state} cannot become {state}")
+        return self.model_copy(update={"state": state, "settled_at": at, "note": note})
+
+    def answered(self, outcome: ToolOutcome, *, at: datetime) -> "Obligation":
+        """This obligation after its call came to `outcome`; unknown leaves it intended."""
+        if outcome.kind == "unknown":
+            return self.model_copy(update={"note": outcome.reason or "the outcome is unknown"})
+        if outcome.kind == "rejected":
+            return self.moved(ObligationState.VOID, at=at, note=outcome.reason or "")
+        committed = self.moved(ObligationState.COMMITTED, at=at)
+        return committed.model_copy(
+            update={
+                "committed_at": at,
+                "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},
+                "response": outcome.body,
+                "response_headers": outcome.headers,
+                "price": outcome.price,
+            }
+        )
+
+    def given_up(self, *, at: datetime, note: str) -> "Obligation":
+        """This obligation after the last attempt to undo it: parked, or let go by its contract."""
+        parked = self.moved(ObligationState.PARKED, at=at, note=note)
+        if self.on_failure == "park":
+            return parked
+        return parked.moved(
+            ObligationState.ACCEPTED, at=at, note=f"{note}; its contract says to continue"
+        )
+
+    def undone(self, outcome: "UndoOutcome", *, at: datetime) -> "Obligation":
+        """This obligation after an attempt to undo it that was answered clearly."""
+        if outcome.state == "parked":
+            return self.given_up(at=at, note=outcome.note)
+        state = ObligationState(outcome.state)
+        if self.state is ObligationState.COMMITTED and state is ObligationState.VOID:
+            state = ObligationState.CANCELLED
+        return self.moved(state, at=at, note=outcome.note)
+
+    def failed_undo(self, failure: UndoFailure) -> "Obligation":
+        """This obligation after an attempt to undo it that settled nothing."""
+        sent = self.cancel_sent or failure.arrived
+        return self.model_copy(update={"cancel_sent": sent, "note": failure.reason})
+
+    def resolved(self, resolution: "Resolution", *, at: datetime, note: str) -> "Obligation":
+        """This parked obligation after an operator's decision.
+
+        Raises:
+            IllegalTransition: it is not parked.
+        """
+        if resolution == "cancelled":
+            return self.moved(ObligationState.CANCELLED, at=at, note=note)
+        if resolution == "accept":
+            return self.moved(ObligationState.ACCEPTED, at=at, note=note)
+        known = self.committed_at is not None
+        state = ObligationState.COMMITTED if known else ObligationState.INTENDED
+        return self.moved(state, at=at, note=note)
+
+    def met(self, cancel: CancelCall) -> "Obligation":
+        """This obligation after a leg's own call to undo it, which means it."""
+        if not self.is_live:
+            return self
+        if cancel.outcome == "succeeded":
+            undone = self.moved(
+                ObligationState.CANCELLED,
+                at=cancel.settled_at or cancel.written_at,
+                note=f"cancelled by {cancel.call_id}",
+            )
+            return undone.model_copy(update={"cancel_call": None, "cancelled_by": cancel.call_id})
+        if cancel.outcome == "unknown":
+            return self.model_copy(update={"cancel_call": cancel})
+        if self.cancel_call is not None and self.cancel_call.call_id == cancel.call_id:
+            return self.model_copy(update={"cancel_call": None})
+        return self
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the provider may still hold it."""
+        return self.state in (_S.INTENDED, _S.COMMITTED, _S.PARKED)
+
+
+class Ledger(Record):
+    """The ordered obligations of a mission or a leg, and what its legs cancelled by themselves."""
+
+    obligations: tuple[Obligation, ...] = ()
+    cancels: tuple[CancelCall, ...] = ()
+
+    def written(self, obligation: Obligation) -> "Ledger":
+        """With one more obligation, or with its newer state when the id is already there."""
+        if any(o.obligation_id == obligation.obligation_id for o in self.obligations):
+            kept = tuple(
+                obligation if o.obligation_id == obligation.obligation_id else o
+                for o in self.obligations
+            )
+            return self.model_copy(update={"obligations": kept})
+        return self.model_copy(update={"obligations": (*self.obligations, obligation)})
+
+    def cancelling(self, cancel: CancelCall) -> "Ledger":
+        """With a call that undoes something, or what it came to, and with what follows from it.
+
+        An obligation follows it when it is the only one that the call can mean.
+        """
+        others = tuple(c for c in self.cancels if c.call_id != cancel.call_id)
+        noted = self.model_copy(update={"cancels": (*others, cancel)})
+        meant = [o for o in self.obligations if cancel.means(o)]
+        return noted.written(meant[0].met(cancel)) if len(meant) == 1 else noted
+
+    def obligation(self, obligation_id: str) -> Obligation:
+        """The one with this id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for obligation in self.obligations:
+            if obligation.obligation_id == obligation_id:
+                return obligation
+        raise KeyError(obligation_id)
+
+    def cancel(self, call_id: str) -> CancelCall:
+        """A leg's own call to undo something, by its id.
+
+        Raises:
+            KeyError: there is none.
+        """
+        for cancel in self.cancels:
+            if cancel.call_id == call_id:
+                return cancel
+        raise KeyError(call_id)
+
+    def live(self) -> tuple[Obligation, ...]:
+        """Those the providers may still hold, in the order written."""
+        return tuple(o for o in self.obligations if o.is_live)
+
+    def undone(self) -> tuple[Obligation, ...]:
+        """Those that were taken back at their providers, in the order written."""
+        return tuple(o for o in self.obligations if o.state is ObligationState.CANCELLED)
+
+    def undo_order(self) -> tuple[Obligation, ...]:
+        """The live ones in the order to undo them: last committed first, across all legs.
+
+        One whose outcome is unknown counts from when it was written. Equal times are ordered by id,
+        so that every replay gives the same order.
+        """
+        return tuple(
+            sorted(
+                self.live(),
+                key=lambda o: (o.committed_at or o.written_at, o.obligation_id),
+                reverse=True,
+            )
+        )
+
+    def overlaid(self, newer: "Ledger") -> "Ledger":
+        """With what `newer` says of each obligation that it holds, one of its own included."""
+        ledger = self
+        for obligation in newer.obligations:
+            ledger = ledger.written(obligation)
+        return ledger
+
+    @staticmethod
+    def merged(ledgers: Iterable["Ledger"]) -> "Ledger":
+        """All obligations of several ledgers, by the time they were written.
+
+        What one leg cancelled of another is seen here, where both are known.
+        """
+        every = tuple(ledgers)
+        obligations = [o for ledger in every for o in ledger.obligations]
+        merged = Ledger(
+            obligations=tuple(sorted(obligations, key=lambda o: (o.written_at, o.obligation_id)))
+        )
+        cancels = [c for ledger in every for c in ledger.cancels]
+        for cancel in sorted(cancels, key=lambda c: (c.written_at, c.call_id)):
+            merged = merged.cancelling(cancel)
+        return merged
+
+
+class UndoOutcome(Record):
+    """What one attempt to undo an obligation came to; one that may be repeated raises instead."""
+
+    state: Literal["cancelled", "void", "parked"]
+    note: str = ""
+    refund: Money | None = None
+
+
+Resolution = Literal["retry", "cancelled", "accept"]
+"""What an operator may decide on a parked obligation."""
+
+
+class RollbackReport(Record):
+    """Where a rollback stands."""
+
+    mission_id: str
+    took_over: str | None = Field(
+        default=None, description="run id of the broken-off rollback that this one goes on from"
+    )
+    ledger: Ledger = Field(default_factory=Ledger)
+    settled: bool = Field(
+        default=False, description="every obligation was tried; some may be parked"
+    )
+
+    @property
+    def parked(self) -> tuple[Obligation, ...]:
+        """What waits for an operator."""
+        return tuple(o for o in self.ledger.obligations if o.state is ObligationState.PARKED)

@@ -1,0 +1,129 @@
+"""What a call came to, decided from its status or transport error: DESIGN's table of outcomes."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject, Record
+
+OutcomeKind = Literal["succeeded", "rejected", "unknown"]
+
+_NOT_FINAL = frozenset({408, 425, 429})
+"""Client errors that say nothing about whether the request was processed, or that ask to wait."""
+
+
+class ToolOutcome(Record):
+    """What one tool call came to, after its retries."""
+
+    kind: OutcomeKind
+    status: int | None = None
+    body: JsonValue = None
+    reason: str | None = None
+    """Why it was rejected or is unknown, in words a planner can act on."""
+    contract_breach: str | None = None
+    """What of the answer breaks the declared response schema; the call happened all the same."""
+    price: Money | None = None
+    """What the answer says it cost."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """The answer's headers that the tool's compensation expressions read, names in lower case."""
+    undo_arguments: JsonObject = Field(default_factory=dict)
+    """What this call and its answer fill of the inputs of the tool that undoes it."""
+    answered_at: datetime | None = None
+    """When the answer arrived, by the clock of the worker that received it."""
+    retry_after_s: float | None = None
+    """How long the provider asked to wait before the next attempt."""
+
+
+class TransportFault(StrEnum):
+    """How a call can end without an answer, in words."""
+
+    ADDRESS = "the address is not one of HTTP"
+    NAME = "the host's name could not be resolved"
+    CONNECT = "the connection was refused or failed"
+    CONNECT_TIMEOUT = "the connection was not made in time"
+    TLS = "no secure connection could be made"
+    POOL = "no connection was free in time"
+    PROXY = "the proxy refused the connection"
+    REQUEST = "the request could not be written"
+    DEADLINE_BEFORE_SENDING = "its time was over before it was sent"
+    SEND = "the connection broke while sending"
+    SEND_TIMEOUT = "the request could not be sent in time"
+    PROTOCOL = "the server broke off or did not speak HTTP"
+    READ = "the connection broke before the answer was complete"
+    READ_TIMEOUT = "the answer did not come in time"
+    DEADLINE = "no complete answer came within its time"
+    ANSWER = "the answer could not be read"
+    OTHER = "the exchange failed"
+
+
+_NEVER_LEFT = frozenset(
+    {
+        TransportFault.ADDRESS,
+        TransportFault.NAME,
+        TransportFault.CONNECT,
+        TransportFault.CONNECT_TIMEOUT,
+        TransportFault.TLS,
+        TransportFault.POOL,
+        TransportFault.PROXY,
+        TransportFault.REQUEST,
+        TransportFault.DEADLINE_BEFORE_SENDING,
+    }
+)
+"""Faults before the first byte of a request is sent: the provider cannot have acted."""
+
+_READ_UNDER_ITS_KEY = frozenset({402, 422})
+"""Refusals that only a provider gives which has read the request, and so its key. The others come
+as well from what stands before it, or of a conflict with what an earlier attempt made."""
+
+_DONE_ELSEWHERE = frozenset({302, 303})
+"""Redirects that providers also use to say "done, look there" after a request that they carried
+out; the others say that the request itself should have gone somewhere else."""
+
+
+def classify(
+    ended: int | TransportFault, *, in_progress: bool = False, changes: bool = False
+) -> OutcomeKind:
+    """What one attempt to call a tool came to.
+
+    Args:
+        ended: the status that was received, or the fault that it ended with.
+        in_progress: see `classify_status`.
+        changes: see `classify_status`.
+
+    Returns:
+        "rejected" only when the attempt can have had no effect at the provider.
+    """
+    if isinstance(ended, TransportFault):
+        return "rejected" if ended in _NEVER_LEFT else "unknown"
+    return classify_status(ended, in_progress=in_progress, changes=changes)
+
+
+def classify_status(
+    status: int, *, in_progress: bool = False, changes: bool = False
+) -> OutcomeKind:
+    """The outcome that an HTTP status stands for.
+
+    Args:
+        status: as received; an informational one is no answer.
+        in_progress: a 409 says that an earlier request with the same key is still running.
+        changes: the tool may change something, so that a redirect may mean that it did.
+    """
+    if 200 <= status < 300:
+        return "succeeded"
+    if status < 200 or status >= 500 or status in _NOT_FINAL:
+        return "unknown"
+    if (status == 409 and in_progress) or (status in _DONE_ELSEWHERE and changes):
+        return "unknown"
+    return "rejected"
+
+
+def settles_earlier_attempts(status: int) -> bool:
+    """Whether a refusal with this status speaks for the attempts before it, under the same key.
+
+    A provider that knows the key answers what it answered before; whoever is turned away at the
+    door learns nothing of what went through it earlier.
+    """
+    return status in _READ_UNDER_ITS_KEY

@@ -1,0 +1,67 @@
+"""Asks for the credentials that an operation declares; any value passes unless tokens are set."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from http.cookies import SimpleCookie
+from typing import Any
+
+from starlette.datastructures import Headers, QueryParams
+
+from orchestrator.sandbox.documents import Document
+from orchestrator.sandbox.problems import Problem
+from orchestrator.sandbox.served_operations import Operation
+
+
+def check_credentials(
+    document: Document,
+    operation: Operation,
+    *,
+    headers: Headers,
+    query: QueryParams,
+    tokens: Collection[str] = (),
+) -> None:
+    """Pass when one of the operation's security alternatives is met.
+
+    Args:
+        document: whose security schemes apply.
+        operation: what is called; its own `security` replaces the document's.
+        headers: of the request.
+        query: of the request.
+        tokens: the credentials that are known; empty accepts any non-empty one.
+
+    Raises:
+        Problem: 401; the credential is missing or unknown.
+    """
+    alternatives = operation.raw.get("security", document.raw.get("security")) or []
+    if not alternatives or any(not alternative for alternative in alternatives):
+        return
+    schemes = document.raw.get("components", {}).get("securitySchemes", {})
+    for alternative in alternatives:
+        found = [_credential(schemes.get(name, {}), headers, query) for name in alternative]
+        if all(value and (not tokens or value in tokens) for value in found):
+            return
+    wanted = " or ".join(" and ".join(alternative) for alternative in alternatives)
+    raise Problem(
+        401,
+        f"{operation.operation_id} needs the credential {wanted}; it is missing or unknown.",
+        headers={"WWW-Authenticate": "Bearer"},
+    )
+
+
+def _credential(scheme: Mapping[str, Any], headers: Headers, query: QueryParams) -> str | None:
+    if scheme.get("type") == "apiKey":
+        return _api_key(str(scheme.get("in")), str(scheme.get("name")), headers, query)
+    kind, _, value = headers.get("authorization", "").partition(" ")
+    # OAuth 2 and OpenID Connect end in a bearer token.
+    wanted = str(scheme.get("scheme", "bearer")).lower()
+    return value.strip() if kind.lower() == wanted else None
+
+
+def _api_key(location: str, name: str, headers: Headers, query: QueryParams) -> str | None:
+    if location == "query":
+        return query.get(name)
+    if location == "cookie":
+        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
+        return morsel.value if morsel else None
+    return headers.get(name)

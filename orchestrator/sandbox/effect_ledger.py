@@ -1,0 +1,203 @@
+"""The witness: every request that arrived and every effect that it had, in SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from pathlib import Path
+from sqlite3 import Row
+from typing import Any, Literal, Self
+
+from orchestrator.sandbox.amounts import Money
+from orchestrator.sandbox.database import Database
+
+EffectKind = Literal["create", "update", "cancel"]
+EffectStatus = Literal["live", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Who asked for something: the headers and the reference that came with a request."""
+
+    idempotency_key: str | None = None
+    request_id: str | None = None
+    client_reference: str | None = None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One change that a provider made.
+
+    A create is live until it is cancelled. An update or a cancel is an event: its status says
+    how it left the resource. `at` is ISO 8601 in UTC; `amount` is in `currency`.
+    """
+
+    seq: int
+    at: str
+    provider: str
+    operation: str
+    kind: EffectKind
+    resource_type: str
+    resource_id: str
+    client_reference: str | None
+    idempotency_key: str | None
+    request_id: str | None
+    amount: Decimal | None
+    currency: str | None
+    status: EffectStatus
+
+    def to_json(self) -> dict[str, Any]:
+        """The effect as JSON: amount becomes a number."""
+        amount = None if self.amount is None else float(self.amount)
+        return {**asdict(self), "amount": amount}
+
+
+@dataclass(frozen=True)
+class RequestRecord:
+    """One request that arrived; status is None when it was left without an answer."""
+
+    seq: int
+    at: str
+    provider: str
+    operation: str
+    idempotency_key: str | None
+    request_id: str | None
+    client_reference: str | None
+    status: int | None
+    fault: str | None
+    replayed: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The record as JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """Two or more creates that one call caused: the harm that idempotency keys prevent."""
+
+    cause: str
+    effects: tuple[Effect, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The duplicate as JSON, its effects written out."""
+        return {"cause": self.cause, "effects": [effect.to_json() for effect in self.effects]}
+
+
+class Ledger:
+    """What really happened, by mission where asked.
+
+    A request belongs to the mission "m" when its idempotency key or request id starts with "m.".
+
+    Example:
+        >>> with Ledger() as ledger:
+        ...     ledger.live()
+        []
+    """
+
+    def __init__(self, path: Path | str = ":memory:") -> None:
+        self.database = Database(path)
+
+    def effects(self, mission_id: str | None = None) -> list[Effect]:
+        """All effects, oldest first."""
+        return self._effects("1 = 1", mission_id)
+
+    def live(self, mission_id: str | None = None) -> list[Effect]:
+        """The obligations that still stand: creates that nobody cancelled."""
+        return self._effects("kind = 'create' AND status = 'live'", mission_id)
+
+    def duplicates(self, mission_id: str | None = None) -> list[Duplicate]:
+        """Calls that had their effect more than once, cancelled since or not."""
+        caused: dict[str, list[Effect]] = {}
+        for effect in self._effects("kind = 'create'", mission_id):
+            cause = effect.idempotency_key or effect.request_id
+            if cause:
+                caused.setdefault(cause, []).append(effect)
+        return [Duplicate(cause, tuple(made)) for cause, made in caused.items() if len(made) > 1]
+
+    def requests(self, mission_id: str | None = None) -> list[RequestRecord]:
+        """All requests that reached an operation, oldest first, refused ones included."""
+        where, values = _of_mission(mission_id)
+        rows = self.database.rows(f"SELECT * FROM requests WHERE {where} ORDER BY seq", *values)
+        return [RequestRecord(**{**dict(row), "replayed": bool(row["replayed"])}) for row in rows]
+
+    def record_effect(
+        self,
+        *,
+        at: str,
+        provider: str,
+        operation: str,
+        kind: EffectKind,
+        resource_type: str,
+        resource_id: str,
+        cause: Cause,
+        money: Money | None,
+        status: EffectStatus,
+    ) -> None:
+        """Add one effect; called in the transaction that makes it."""
+        amount = None if money is None else str(money.amount)
+        currency = None if money is None else money.currency
+        self.database.write(
+            "INSERT INTO effects (at, provider, operation, kind, resource_type, resource_id,"
+            " client_reference, idempotency_key, request_id, amount, currency, status)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(at, provider, operation, kind, resource_type, resource_id, cause.client_reference),
+            *(cause.idempotency_key, cause.request_id, amount, currency, status),
+        )
+
+    def mark_cancelled(self, *, provider: str, resource_id: str, operation: str | None) -> None:
+        """Close the creates of a resource: those of one operation, or of all when it is None."""
+        self.database.write(
+            "UPDATE effects SET status = 'cancelled' WHERE kind = 'create' AND provider = ?"
+            " AND resource_id = ? AND (? IS NULL OR operation = ?)",
+            *(provider, resource_id, operation, operation),
+        )
+
+    def record_request(
+        self,
+        *,
+        at: str,
+        provider: str,
+        operation: str,
+        cause: Cause,
+        status: int | None,
+        fault: str | None,
+        replayed: bool,
+    ) -> None:
+        """Add one request with what the caller saw of its answer (None: nothing)."""
+        self.database.write(
+            "INSERT INTO requests (at, provider, operation, idempotency_key, request_id,"
+            " client_reference, status, fault, replayed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            *(at, provider, operation, cause.idempotency_key, cause.request_id),
+            *(cause.client_reference, status, fault, replayed),
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _effects(self, where: str, mission_id: str | None) -> list[Effect]:
+        mission, values = _of_mission(mission_id)
+        sql = f"SELECT * FROM effects WHERE {where} AND {mission} ORDER BY seq"
+        return [_effect(row) for row in self.database.rows(sql, *values)]
+
+
+def _of_mission(mission_id: str | None) -> tuple[str, Sequence[str | int]]:
+    if mission_id is None:
+        return "1 = 1", ()
+    prefix = f"{mission_id}."
+    # substr rather than LIKE: a mission id may hold % or _.
+    where = "(substr(idempotency_key, 1, ?) = ? OR substr(request_id, 1, ?) = ?)"
+    return where, (len(prefix), prefix, len(prefix), prefix)
+
+
+def _effect(row: Row) -> Effect:
+    amount = None if row["amount"] is None else Decimal(row["amount"])
+    return Effect(**{**dict(row), "amount": amount})

@@ -1,0 +1,131 @@
+"""Finds the things that a request is about: by their ids, by a reference, by what was sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.sandbox.documents import Document
+from orchestrator.sandbox.incoming import Call
+from orchestrator.sandbox.playbook import Playbook
+from orchestrator.sandbox.problems import Problem
+from orchestrator.sandbox.served_operations import Operation, is_id
+from orchestrator.sandbox.store import Resource, Store
+
+JsonObject = dict[str, Any]
+
+SENT = "$request"
+"""Among the facts of a thing the request that made it, which a cancel or a probe may repeat."""
+KEY = "$key"
+
+
+class Finder:
+    """Finds things of one document; with `is_stocked`, whatever else an id names exists too."""
+
+    def __init__(
+        self, document: Document, store: Store, playbook: Playbook, *, is_stocked: bool
+    ) -> None:
+        self._document = document
+        self._store = store
+        self._playbook = playbook
+        self._is_stocked = is_stocked
+
+    def parents(self, call: Call) -> JsonObject:
+        """The facts of everything that the arguments name by an id of this document."""
+        facts: JsonObject = {}
+        for name, value in call.arguments.items():
+            if name == call.operation.chosen_name or not is_id(value):
+                continue
+            if name in self._document.known_ids:
+                facts |= self._facts(call, name, str(value))
+            elif name in call.operation.path_names:
+                found = self._store.resource_of_id(str(value))
+                facts |= found.facts if found else {}
+        return facts
+
+    def _facts(self, call: Call, name: str, value: str) -> JsonObject:
+        resource = self._store.resource(name, value)
+        if resource:
+            return resource.facts
+        known = self._store.offer(name, value) or self._playbook.standing_thing(name, value)
+        if known is None and self._is_stocked:
+            return {name: call.arguments[name]}
+        if known is None:
+            raise self._unknown(call, name, value)
+        return known
+
+    def by_reference(self, call: Call, named: str | None) -> Resource:
+        """The thing of the client reference that a call gives.
+
+        Raises:
+            Problem: it gives none, or nothing has it.
+        """
+        reference = call.arguments.get("client_reference")
+        found = self._store.resource_by_reference(str(reference), named) if reference else None
+        if found is None:
+            raise self._unknown(call, "client_reference", reference)
+        return found
+
+    def by_what_was_sent(self, call: Call) -> Resource | None:
+        """The newest thing whose request said what this call repeats; None when it repeats nothing.
+
+        Raises:
+            Problem: it repeats something, and no request said so.
+        """
+        # That one has an index of its own.
+        if "client_reference" in call.arguments:
+            return None
+        repeated = None
+        for maker, inputs in self._document.asked_by_request(call.operation):
+            wanted = {n: reading for n, reading in inputs.items() if n in call.arguments}
+            for resource in self._store.resources_of(maker.operation_id) if wanted else ():
+                sent = resource.facts.get(SENT, {})
+                said = {n: sent.get(KEY) if r.is_key else r.of(sent) for n, r in wanted.items()}
+                if all(call.arguments[name] == value for name, value in said.items()):
+                    return resource
+            repeated = next(iter(wanted), repeated)
+        if repeated is not None:
+            raise self._unknown(call, repeated, call.arguments[repeated])
+        return None
+
+    def to_cancel(self, call: Call) -> Resource:
+        """The thing that a cancel means: by its id, else by what was sent when it was made.
+
+        Raises:
+            Problem: there is none.
+        """
+        ids: dict[str, str] = {}
+        for maker in self.makers(call.operation):
+            ids |= self._document.cancel_inputs(maker)
+        ids = ids or {name: name for name in self._document.resource_ids.values()}
+        for name, named in ids.items():
+            if name in call.arguments:
+                found = self._store.resource(named, str(call.arguments[name]))
+                if found is None:
+                    raise self._unknown(call, name, call.arguments[name])
+                return found
+        sent = self.by_what_was_sent(call)
+        return sent or self.by_reference(call, next(iter(ids.values()), None))
+
+    def makers(self, cancel: Operation) -> list[Operation]:
+        """The operations that this one undoes, by either end of the pair."""
+        operations = self._document.operations
+        by_cancel = [o for o in operations if o.operation_id == cancel.cancel_for]
+        by_maker = [o for o in operations if o.cancels == cancel.operation_id]
+        return [*by_cancel, *(o for o in by_maker if o not in by_cancel)]
+
+    def named(self, call: Call) -> Resource | None:
+        """The thing whose id a call gives; None when it gives no id.
+
+        Raises:
+            Problem: nothing has this id.
+        """
+        for name in self._document.resource_ids.values():
+            if name in call.arguments:
+                found = self._store.resource(name, str(call.arguments[name]))
+                if found is None:
+                    raise self._unknown(call, name, call.arguments[name])
+                return found
+        return None
+
+    def _unknown(self, call: Call, name: str, value: Any) -> Problem:
+        return Problem(call.operation.refusal(404, 422), f"There is no {name} {value!r}.")

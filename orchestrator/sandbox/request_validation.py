@@ -1,0 +1,177 @@
+"""Holds each request against its document (openapi-core) and says which field is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from uuid import UUID
+
+from jsonschema.exceptions import ValidationError as SchemaError
+from jsonschema_path import SchemaPath
+from openapi_core import V30RequestUnmarshaller, V31RequestUnmarshaller
+from openapi_core.datatypes import RequestParameters
+from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
+from openapi_core.templating.paths.finders import APICallPathFinder
+from openapi_core.templating.paths.iterators import SimpleServersIterator
+from openapi_core.validation.request.exceptions import MissingRequiredRequestBody
+from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
+from starlette.datastructures import Headers, QueryParams
+
+from orchestrator.sandbox.documents import Document
+from orchestrator.sandbox.problems import Problem, Violation
+from orchestrator.sandbox.readings import is_key
+from orchestrator.sandbox.served_operations import Operation
+
+
+@dataclass
+class IncomingRequest:
+    """A request as openapi-core reads it; path is what follows the document's prefix."""
+
+    method: str
+    path: str
+    parameters: RequestParameters
+    body: bytes | None
+    content_type: str
+    host_url: str = "http://sandbox"
+
+
+class _PathFinder(APICallPathFinder):
+    """Looks for no server: the prefix is cut off, and names such as {order.id} stop the search."""
+
+    servers_iterator = SimpleServersIterator()
+
+
+class RequestValidator:
+    """Validates requests of one document."""
+
+    def __init__(self, document: Document) -> None:
+        # The prefix is already cut off and credentials are checked apart: neither is told again.
+        raw = {key: value for key, value in document.raw.items() if key != "servers"}
+        is_30 = str(raw["openapi"]).startswith("3.0")
+        kind = V30RequestUnmarshaller if is_30 else V31RequestUnmarshaller
+        # openapi-core reads application/json by itself, and no other kind of JSON.
+        dialects: dict[str, Callable[[bytes], Any]]
+        dialects = {name: json.loads for name in _media_types(document) if name.endswith("+json")}
+        self._unmarshaller = kind(
+            SchemaPath.from_dict(_without_security(raw)),
+            path_finder_cls=_PathFinder,
+            extra_media_type_deserializers=dialects,
+        )
+
+    def arguments(self, operation: Operation, request: IncomingRequest) -> dict[str, Any]:
+        """The typed values of path, query and body, with the defaults of what was left out.
+
+        Raises:
+            Problem: the request does not follow the document.
+        """
+        result = self._unmarshaller.unmarshal(request)
+        if result.errors:
+            raise _problem(operation, list(result.errors))
+        query = {k: _plain(v) for k, v in result.parameters.query.items()}
+        path = {k: _plain(v) for k, v in result.parameters.path.items()}
+        header = {k: _plain(v) for k, v in result.parameters.header.items() if not is_key(k)}
+        given = {**header, **query, **path, **_body(request, result.body)}
+        return {**_body_defaults(operation), **given}
+
+
+def incoming(
+    *, method: str, path: str, query: str, headers: Headers, body: bytes
+) -> IncomingRequest:
+    """One request, from the parts that a server hands over."""
+    parameters = RequestParameters(query=QueryParams(query), header=headers)
+    content_type = headers.get("content-type", "application/octet-stream")
+    return IncomingRequest(method.lower(), path, parameters, body or None, content_type)
+
+
+def _media_types(document: Document) -> Iterator[str]:
+    for operation in document.operations:
+        body = document.book.follow(operation.raw.get("requestBody", {}))
+        yield from body.get("content", {})
+
+
+def _without_security(raw: Mapping[str, Any]) -> dict[str, Any]:
+    paths = {
+        path: {key: _drop_security(value) for key, value in item.items()}
+        for path, item in raw["paths"].items()
+    }
+    return {**{key: value for key, value in raw.items() if key != "security"}, "paths": paths}
+
+
+def _drop_security(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return value
+    return {key: part for key, part in value.items() if key not in ("security", "servers")}
+
+
+def _problem(operation: Operation, errors: list[Exception]) -> Problem:
+    violations = [violation for error in errors for violation in _violations(error)]
+    status = 415 if any(_is_media_type(error) for error in errors) else operation.refusal(422, 400)
+    detail = "; ".join(f"{violation.field}: {violation.reason}" for violation in violations)
+    return Problem(status, detail, violations=violations)
+
+
+def _is_media_type(error: Exception) -> bool:
+    return isinstance(error.__cause__, MediaTypeNotFound)
+
+
+def _violations(error: Exception) -> Iterator[Violation]:
+    field = str(getattr(error, "name", "body"))
+    cause = error.__cause__
+    if isinstance(cause, InvalidSchemaValue):
+        yield from _schema_violations(field, cause.schema_errors)
+    elif isinstance(error, MissingRequiredRequestBody):
+        yield Violation("body", "is required")
+    elif cause is None:
+        yield Violation(field, _lower(str(error)))
+    else:
+        yield Violation(field, _lower(str(cause)))
+
+
+def _schema_violations(field: str, errors: Iterable[Exception]) -> Iterator[Violation]:
+    for error in errors:
+        if not isinstance(error, SchemaError):
+            yield Violation(field, str(error))
+            continue
+        inner = ".".join(str(part) for part in error.absolute_path)
+        whole = ".".join(part for part in (field if field != "body" else "", inner) if part)
+        yield Violation(whole or "body", _reason(error))
+
+
+def _reason(error: SchemaError) -> str:
+    alternatives = [inner.message for inner in error.context or ()]
+    return f"{error.message} ({' or '.join(alternatives)})" if alternatives else error.message
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it: openapi-core makes dates and UUIDs of texts that look so."""
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list) else value
+
+
+def _body(request: IncomingRequest, unmarshalled: Any) -> dict[str, Any]:
+    media_type = request.content_type.split(";")[0].strip()
+    if not request.body:
+        return {}
+    if media_type.endswith(("/json", "+json")):
+        loaded = json.loads(request.body)
+    else:
+        loaded = _plain(unmarshalled)
+    return loaded if isinstance(loaded, dict) else {"body": _plain(unmarshalled)}
+
+
+def _body_defaults(operation: Operation) -> dict[str, Any]:
+    properties = operation.book.properties(operation.body_schema or {})
+    resolved = {name: operation.book.resolve(schema) for name, schema in properties.items()}
+    return {name: schema["default"] for name, schema in resolved.items() if "default" in schema}

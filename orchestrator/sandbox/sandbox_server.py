@@ -1,0 +1,212 @@
+"""Runs the sandbox on a real socket, alone or inside a running event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from orchestrator.sandbox.app import create_app, utc_now
+from orchestrator.sandbox.documents import load_documents
+from orchestrator.sandbox.effect_ledger import Ledger
+from orchestrator.sandbox.faults import FaultPlan
+from orchestrator.sandbox.playbook import Playbook
+from orchestrator.sandbox.providers import STANDARD
+from orchestrator.sandbox.service import DROP
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8700
+_GRACE_S = 2
+
+
+@dataclass(frozen=True)
+class RunningSandbox:
+    """A sandbox that answers at base_url ("http://127.0.0.1:8700", no slash at the end)."""
+
+    base_url: str
+    ledger: Ledger
+    faults: FaultPlan
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self.base_url.rpartition(":")[2])
+
+
+class _DroppableProtocol(H11Protocol):
+    """HTTP/1.1 whose app can close the connection under the caller, which ASGI cannot say."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.app_state = {**self.app_state, DROP: transport.abort}
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it takes requests."""
+
+    def __init__(self, app: Starlette) -> None:
+        super().__init__(_config(app))
+        self._ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready.set()
+
+    async def until_ready(self, running: asyncio.Task[None]) -> None:
+        """Return once requests are accepted; raise what ended the server before that."""
+        ready = asyncio.create_task(self._ready.wait())
+        await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
+        if not ready.done():
+            ready.cancel()
+            await running
+
+
+class _GuestServer(_Server):
+    """A server in somebody else's loop: signals are not its business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def running_sandbox(
+    documents: Mapping[str, Mapping[str, Any]],
+    *,
+    ledger: Ledger | None = None,
+    faults: FaultPlan | None = None,
+    clock: Callable[[], datetime] = utc_now,
+    seed: int = 0,
+    tokens: Collection[str] = (),
+    playbook: Playbook = STANDARD,
+    is_stocked: bool = False,
+    host: str = DEFAULT_HOST,
+    port: int = 0,
+) -> AsyncIterator[RunningSandbox]:
+    """Serve the documents in this event loop until the block ends.
+
+    Args:
+        documents: OpenAPI documents by name; see `load_documents`.
+        ledger: left open at the end; by default one in memory, closed at the end.
+        faults: planned trouble; may be changed while it runs.
+        clock: says what time it is, in UTC.
+        seed: of everything made up.
+        tokens: accepted credentials; empty accepts any.
+        playbook: hand-written behaviour beside the generic one.
+        is_stocked: whatever a request names by an id exists.
+        host: address to listen on.
+        port: 0 takes a free one.
+
+    Raises:
+        DocumentError: a document cannot be served.
+        OSError: the port is taken.
+    """
+    plan = faults or FaultPlan()
+    with contextlib.ExitStack() as stack:
+        kept = ledger or stack.enter_context(Ledger())
+        app = create_app(
+            documents,
+            ledger=kept,
+            faults=plan,
+            clock=clock,
+            seed=seed,
+            tokens=tokens,
+            playbook=playbook,
+            is_stocked=is_stocked,
+        )
+        listener = stack.enter_context(_listen(host, port))
+        server = _GuestServer(app)
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            await server.until_ready(task)
+            yield RunningSandbox(_url(listener), kept, plan)
+        finally:
+            server.should_exit = True
+            await task
+
+
+async def serve(
+    specs: Iterable[Path | str],
+    *,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    db: Path | str = ":memory:",
+    seed: int = 0,
+    on_ready: Callable[[RunningSandbox], None] = lambda sandbox: None,
+) -> None:
+    """Serve the documents in these files and folders until SIGINT or SIGTERM.
+
+    Args:
+        specs: OpenAPI files, or folders of them.
+        host: address to listen on.
+        port: 0 takes a free one.
+        db: SQLite file of the ledger; kept for the next run.
+        seed: of everything made up.
+        on_ready: told once requests are accepted.
+
+    Raises:
+        DocumentError: a document is missing, does not parse or cannot be served.
+        OSError: the port is taken.
+    """
+    faults = FaultPlan(seed)
+    with Ledger(db) as ledger, _listen(host, port) as listener:
+        app = create_app(load_documents(specs), ledger=ledger, faults=faults, seed=seed)
+        server = _Server(app)
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        await server.until_ready(task)
+        on_ready(RunningSandbox(_url(listener), ledger, faults))
+        await task
+
+
+def run(
+    specs: Iterable[Path | str],
+    *,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    db: Path | str = ":memory:",
+    seed: int = 0,
+    on_ready: Callable[[RunningSandbox], None] = lambda sandbox: None,
+) -> None:
+    """`serve` in an event loop of its own; returns after SIGINT or SIGTERM."""
+    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done
+        asyncio.run(serve(specs, host=host, port=port, db=db, seed=seed, on_ready=on_ready))
+
+
+def _config(app: Starlette) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=_DroppableProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP, or asyncio leaves Nagle's delay on: 40 ms an answer.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

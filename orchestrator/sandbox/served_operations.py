@@ -1,0 +1,198 @@
+"""One operation of a document, as the sandbox reads it: what it takes and answers, and its kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from orchestrator.sandbox.served_schemas import Schema, SchemaBook
+
+_PARAMETER = re.compile(r"\{([^{}]+)\}")
+_ID_NAME = re.compile(r"id|.*(?:_id|-id|[a-z0-9]I[dD])")
+_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class Kind(StrEnum):
+    """What a call of an operation does to the world."""
+
+    READ = "read"
+    CREATE = "create"
+    UPDATE = "update"
+    CANCEL = "cancel"
+
+
+class Parameter(NamedTuple):
+    """One declared parameter; location is path, query, header or cookie."""
+
+    name: str
+    location: str
+    required: bool
+    schema: Schema
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a document, with its references followed."""
+
+    operation_id: str
+    method: str
+    path: str
+    raw: Mapping[str, Any]
+    parameters: tuple[Parameter, ...]
+    book: SchemaBook
+    undoes: bool = False
+    """Whether another operation names it as its cancel."""
+
+    @cached_property
+    def path_pattern(self) -> re.Pattern[str]:
+        """The path as a regular expression with one group per parameter, in order."""
+        literals = _PARAMETER.split(self.path)[::2]
+        return re.compile("([^/]+)".join(re.escape(text) for text in literals))
+
+    @cached_property
+    def path_names(self) -> list[str]:
+        """The names of the path's parameters, in order."""
+        return _PARAMETER.findall(self.path)
+
+    @cached_property
+    def success_status(self) -> int:
+        """The lowest declared 2xx status; 200 where none is declared."""
+        declared = [code for code in map(str, self.raw.get("responses", {})) if code.isdigit()]
+        return min((int(code) for code in declared if code.startswith("2")), default=200)
+
+    @cached_property
+    def answer_schema(self) -> Schema | None:
+        """The JSON schema of the success answer; None when it has no JSON body."""
+        responses = {str(code): said for code, said in self.raw.get("responses", {}).items()}
+        for code in (str(self.success_status), "2XX", "2xx", "default"):
+            if code in responses:
+                content = self.book.follow(responses[code]).get("content", {})
+                return json_schema(self.book, content)
+        return None
+
+    @cached_property
+    def body_schema(self) -> Schema | None:
+        """The schema of the request body, of JSON or of a form; None when it takes neither."""
+        content = self.book.follow(self.raw.get("requestBody", {})).get("content", {})
+        forms = (content[name] for name in _FORMS if name in content)
+        form = next((self.book.resolve(media.get("schema", {})) for media in forms), None)
+        return json_schema(self.book, content) or form
+
+    @cached_property
+    def input_names(self) -> frozenset[str]:
+        """Names of path and query parameters and of body properties."""
+        own = {p.name for p in self.parameters if p.location in ("path", "query")}
+        return frozenset(own | set(self.book.properties(self.body_schema or {})))
+
+    def refusal(self, *statuses: int) -> int:
+        """The first of these statuses that the operation declares; the first when none is."""
+        return next((status for status in statuses if self.declares(status)), statuses[0])
+
+    def declares(self, status: int) -> bool:
+        """Whether the document says that it may answer so."""
+        return str(status) in {str(code) for code in self.raw.get("responses", {})}
+
+    @cached_property
+    def chosen_name(self) -> str | None:
+        """The path parameter by which the caller names what this call makes: `PUT /orders/{id}`."""
+        if self.method != "put" or not self.path.endswith("}") or not self.path_names:
+            return None
+        return self.path_names[-1]
+
+    @property
+    def probe(self) -> tuple[str, Mapping[str, Any] | None] | None:
+        """The operation that tells whether this one took effect, with its args where declared."""
+        declared = self.raw.get("x-orchet-compensation-probe")
+        if isinstance(declared, str):
+            return declared, None
+        if isinstance(declared, Mapping) and "operationId" in declared:
+            return str(declared["operationId"]), declared.get("args")
+        return None
+
+    @property
+    def cancels(self) -> str | None:
+        """The operation that undoes this one, when it declares one."""
+        return self.raw.get("x-orchet-cancels")
+
+    @property
+    def compensation_args(self) -> Mapping[str, Any] | None:
+        """How its cancel is filled; None leaves that to the names."""
+        return self.raw.get("x-orchet-compensation-args")
+
+    @property
+    def cancel_for(self) -> str | None:
+        """The operation that this one undoes, when it declares one."""
+        return self.raw.get("x-orchet-cancel-for")
+
+    @cached_property
+    def kind(self) -> Kind:
+        """What a call does; see `_kind_of_post` for the only judgement in it."""
+        if self.cancel_for or self.undoes or self.method == "delete":
+            return Kind.CANCEL
+        if self.cancels or (self.is_writing and self.success_status == 201):
+            return Kind.CREATE
+        if self.method in ("put", "patch"):
+            return Kind.UPDATE
+        return self._kind_of_post() if self.method == "post" else Kind.READ
+
+    @property
+    def is_writing(self) -> bool:
+        """True for the methods that may change something."""
+        return self.method in ("post", "put", "patch", "delete")
+
+    def _kind_of_post(self) -> Kind:
+        # A search is often a POST. The contract says which it is; where it is silent, only an
+        # answer that is a list is taken for one: a witness rather sees an effect too many.
+        is_confirmed = self.raw.get("x-orchet-requires-confirmation", self.list_name is None)
+        return Kind.READ if is_confirmed is False else Kind.UPDATE
+
+    @cached_property
+    def list_name(self) -> str | None:
+        """Where the answer holds its items: a property name, "" for the answer itself, or None."""
+        schema = self.book.resolve(self.answer_schema or {})
+        if self._is_object_list(schema):
+            return ""
+        properties = self.book.properties(schema)
+        # An answer that names itself is one thing that has parts, not a list of things.
+        if id_names(properties):
+            return None
+        lists = (name for name, value in properties.items() if self._is_object_list(value))
+        return next(lists, None)
+
+    @cached_property
+    def item_schema(self) -> Schema | None:
+        """The schema of one item of the answer's list; None when the answer holds no list."""
+        if self.list_name is None:
+            return None
+        schema = self.book.resolve(self.answer_schema or {})
+        found = schema if self.list_name == "" else self.book.properties(schema)[self.list_name]
+        return self.book.resolve(self.book.resolve(found)["items"])
+
+    def _is_object_list(self, schema: Schema) -> bool:
+        resolved = self.book.resolve(schema)
+        if self.book.type_of(resolved) != "array" or "items" not in resolved:
+            return False
+        return self.book.type_of(self.book.resolve(resolved["items"])) == "object"
+
+
+def is_id(value: Any) -> bool:
+    """True for a value that can name a thing: a text or a whole number."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def json_schema(book: SchemaBook, content: Mapping[str, Any]) -> Schema | None:
+    """The schema of the JSON among these media types; None when none of them is JSON."""
+    for media_type, value in content.items():
+        kind = media_type.split(";")[0].strip().lower()
+        if kind == "application/json" or kind.endswith("+json") or kind == "*/*":
+            return book.resolve(value.get("schema", {}))
+    return None
+
+
+def id_names(names: Iterable[str]) -> list[str]:
+    """Those of the names that usually hold an id: id, order_id, orderId."""
+    return [name for name in names if _ID_NAME.fullmatch(name)]

@@ -1,0 +1,142 @@
+"""Arguments for tools, made from their schemas: declared examples first, the rest made up."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from orchestrator.catalog.arguments import check_arguments
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.expressions import expressions_of, input_read
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.errors import ArgumentsInvalid
+from orchestrator.core.pii import handle_for
+from orchestrator.core.record import JsonObject
+from orchestrator.sandbox.served_schemas import SchemaBook
+from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
+
+_AHEAD = timedelta(days=30)
+"""Made-up dates are this far ahead: what is booked is in the future."""
+
+
+def make_arguments(catalog: Catalog, tool: Tool, *, seed: str = "") -> JsonObject:
+    """Arguments that a tool accepts: what it requires, and nothing else.
+
+    What the orchestrator fills itself is left out, personal fields are handles, and what the
+    contract reads back to find a call is another with each seed.
+
+    Args:
+        catalog: the tool's.
+        tool: whose arguments.
+        seed: of everything made up; two calls with different seeds are two different calls.
+
+    Raises:
+        ArgumentsInvalid: nothing that was tried fits; its problems say which inputs need an
+            example.
+    """
+    book = SchemaBook({**tool.input_schema, "openapi": "3.1.0"})
+    make, scene = Synthesizer(book, {}), _scene(seed)
+    try:
+        made = make.object(tool.input_schema, _with_hints(scene, catalog, tool))
+        for name in _told_apart_by(tool) & set(made):
+            made[name] = make.identifier(tool.properties[name], scene.rng, name=name)
+    except UnsupportedSchema as error:
+        raise ArgumentsInvalid(tool.name, [str(error)]) from error
+    personal = {name: handle_for(name) for name in tool.pii_fields if name in made}
+    arguments = {**made, **personal}
+    problems = check_arguments(catalog, tool, {**_filled_for_us(tool), **arguments})
+    if problems:
+        raise ArgumentsInvalid(tool.name, problems)
+    return {n: v for n, v in arguments.items() if n not in tool.reference_inputs}
+
+
+def make_up_person(catalog: Catalog) -> dict[str, str]:
+    """A value for every personal field of a catalog, as its schema wants it, for a PII vault."""
+    person: dict[str, str] = {}
+    for tool in catalog.tools.values():
+        book = SchemaBook({**tool.input_schema, "openapi": "3.1.0"})
+        make = Synthesizer(book, {})
+        for field in tool.pii_fields:
+            if field not in person and field in tool.properties:
+                person[field] = _text(make, tool.properties[field], field)
+    return person
+
+
+def _text(make: Synthesizer, schema: JsonObject, field: str) -> str:
+    try:
+        value = make.value(schema, _scene(field), name=field)
+    except UnsupportedSchema:
+        return "unknown"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _scene(seed: str) -> Scene:
+    now = datetime.now(UTC)
+    return Scene(Random(seed), now, now + _AHEAD, omit=lambda name: True, is_request=True)
+
+
+def _with_hints(scene: Scene, catalog: Catalog, tool: Tool) -> Scene:
+    hints = dict(_examples(catalog, tool))
+    return Scene(scene.rng, scene.now, scene.day, hints, omit=scene.omit, is_request=True)
+
+
+def _told_apart_by(tool: Tool) -> set[str]:
+    """Inputs by which a cancel or a probe finds the call: no two calls may share their values."""
+    undo = tool.compensation
+    templates = [undo.cancel, undo.probe] if undo is not None else []
+    read = {
+        input_read(expression, tool)
+        for template in templates
+        if template is not None
+        for expression in expressions_of(template)
+    }
+    return {name for name in read if name is not None and _is_free_text(tool.properties.get(name))}
+
+
+def _is_free_text(schema: JsonObject | None) -> bool:
+    kind = schema.get("type") if schema else None
+    return kind == "string" and "enum" not in (schema or {}) and "const" not in (schema or {})
+
+
+def _filled_for_us(tool: Tool) -> JsonObject:
+    return dict.fromkeys(tool.reference_inputs, "made-up-mission.1-pair.1")
+
+
+def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:
+    """What the document gives as examples of whole requests and of parameters, by input."""
+    document = catalog.documents.get(tool.document)
+    if document is None:
+        return
+    item = _mapping(_mapping(document.get("paths")).get(tool.path))
+    operation = _mapping(item.get(tool.method.lower()))
+    body = _example_of_body(SchemaBook(document), operation, tool)
+    for binding in tool.bindings:
+        if binding.location == "body" and binding.field in body:
+            yield binding.name, body[binding.field]
+    parameters = [*item.get("parameters", ()), *operation.get("parameters", ())]
+    for parameter in (SchemaBook(document).follow(p) for p in parameters):
+        for binding in tool.bindings:
+            if (binding.location, binding.field) == (parameter.get("in"), parameter.get("name")):
+                yield from ((binding.name, value) for value in _first_example(parameter))
+
+
+def _example_of_body(
+    book: SchemaBook, operation: Mapping[str, Any], tool: Tool
+) -> Mapping[str, Any]:
+    content = _mapping(book.follow(_mapping(operation.get("requestBody"))).get("content"))
+    media = _mapping(content.get(tool.body_content_type or ""))
+    return _mapping(next(_first_example(media), None))
+
+
+def _first_example(holder: Mapping[str, Any]) -> Iterator[Any]:
+    if "example" in holder:
+        yield holder["example"]
+    for example in _mapping(holder.get("examples")).values():
+        if "value" in _mapping(example):
+            yield example["value"]
+            return
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

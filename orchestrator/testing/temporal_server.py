@@ -1,0 +1,68 @@
+"""Temporal's dev server as a process of this one: in memory, on a free port, without its Web UI."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+
+from orchestrator.core.errors import ServiceUnavailable
+from orchestrator.messages import names
+from orchestrator.runtime.devserver import Ports, end_process, temporal_binary
+
+_START_S = 40.0
+
+
+@asynccontextmanager
+async def running_temporal(folder: Path) -> AsyncIterator[Client]:
+    """A client of a server of our own, which knows our search attributes.
+
+    Args:
+        folder: where it writes its log, temporal.log; nothing goes to our own output.
+
+    Raises:
+        ServiceUnavailable: it is not installed, or does not come up.
+    """
+    port = Ports.free().temporal
+    with (folder / "temporal.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            temporal_binary(),
+            *("server", "start-dev", "--headless", "--ip=127.0.0.1", f"--port={port}"),
+            "--log-level=error",
+            *(f"--search-attribute={name}=Keyword" for name in names.SEARCH_ATTRIBUTES),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield await _connected(f"127.0.0.1:{port}", process)
+    finally:
+        await end_process(process)
+
+
+async def _connected(address: str, process: asyncio.subprocess.Process) -> Client:
+    runtime = Runtime(telemetry=_quiet())
+    deadline = asyncio.get_running_loop().time() + _START_S
+    while True:
+        try:
+            client = await Client.connect(
+                address, data_converter=pydantic_data_converter, runtime=runtime
+            )
+            await client.count_workflows("WorkflowType = 'none'")
+        except (RuntimeError, OSError) as error:
+            is_late = asyncio.get_running_loop().time() > deadline
+            if is_late or process.returncode is not None:
+                raise ServiceUnavailable("the Temporal server did not come up") from error
+            await asyncio.sleep(0.05)
+        else:
+            return client
+
+
+def _quiet() -> TelemetryConfig:
+    """Errors only: planned trouble makes the SDK's core warn without end."""
+    level = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    return TelemetryConfig(logging=LoggingConfig(filter=level))

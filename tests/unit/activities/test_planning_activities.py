@@ -1,0 +1,86 @@
+"""Planning activities: what a planner decides is checked, metered, and searched in one index."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.planning_activities import PlanningActivities
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.budget import Usage
+from orchestrator.messages.leg import DiscoverInput, PlanStepInput
+from orchestrator.planning.models import AgentProfile, Finish, StepContext, StepDecision
+from orchestrator.planning.planner import Planner
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Selection
+from orchestrator.testing import fake_selection
+
+SPECS = Path(__file__).parents[3] / "specs"
+USAGE = Usage(requests=1, input_tokens=100, output_tokens=7)
+
+
+class Metered(ChainingPlanner):
+    """Finishes at once, for the price of one request."""
+
+    async def plan_metered(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        return Finish(summary="done"), USAGE
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> CatalogStore:
+    """The example documents, kept."""
+    store = CatalogStore(tmp_path)
+    store.put(Catalog.load(SPECS))
+    return store
+
+
+def _step(store: CatalogStore) -> PlanStepInput:
+    digest = Catalog.load(SPECS).digest
+    return PlanStepInput(
+        context=StepContext(
+            mission_id="m",
+            leg_id="l",
+            step=1,
+            mission_goal="find me a hotel in Lisbon",
+            leg_goal="find me a hotel in Lisbon",
+            agent=AgentProfile(name="a"),
+            now=datetime(2026, 11, 21, tzinfo=UTC),
+            catalog_digest=digest,
+        ),
+        selection=fake_selection("hotel_search_rooms", catalog_size=93),
+    )
+
+
+def _thought(store: CatalogStore, planner: Planner, folder: Path) -> PlanningActivities:
+    traces = RouteTraces(folder / "traces.db")
+    return PlanningActivities(store, Router, planner, (), traces, RouteMetrics())
+
+
+@pytest.mark.parametrize(
+    ("planner", "usage"), [(Metered(Router), USAGE), (ChainingPlanner(Router), None)]
+)
+async def test_a_step_is_recorded_with_what_it_took(
+    store: CatalogStore, tmp_path: Path, planner: Planner, usage: Usage | None
+) -> None:
+    """Nothing where no model was asked."""
+    thought = _thought(store, planner, tmp_path)
+
+    planned = await ActivityEnvironment().run(thought.plan_step, _step(store))
+    assert planned.usage == usage
+
+
+async def test_discovery_hears_what_was_meant(store: CatalogStore, tmp_path: Path) -> None:
+    """Over the whole catalog, best first."""
+    thought = _thought(store, ChainingPlanner(Router), tmp_path)
+    wanted = DiscoverInput(
+        query="send a massage to the team", catalog_digest=Catalog.load(SPECS).digest
+    )
+
+    found = await ActivityEnvironment().run(thought.discover_tools, wanted)
+    assert found.tools[0] == "message_send"

@@ -1,0 +1,160 @@
+"""Selecting tools as missions do: recorded, counted, and never failing for the router's sake."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from temporalio.testing import ActivityEnvironment
+
+from activities.planning_activities import PlanningActivities
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces, read_records
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.messages.leg import PlanStepInput
+from orchestrator.planning.models import AgentProfile, CallTool, StepContext
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Selection
+from orchestrator.settings import bundled_specs
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    """The shipped documents."""
+    return Catalog.load(bundled_specs())
+
+
+def context(catalog: Catalog) -> StepContext:
+    """The first step of a leg with unusual words."""
+    goal = "what is the weather in Ouagadougou tomorrow"
+    return StepContext(
+        mission_id="trip",
+        leg_id="1-weather",
+        step=1,
+        mission_goal=goal,
+        leg_goal=goal,
+        agent=AgentProfile(name="any"),
+        inputs={"nickname": "flibbertigibbet"},
+        now=datetime(2026, 11, 20, 9, tzinfo=UTC),
+        catalog_digest=catalog.digest,
+    )
+
+
+def activities(
+    catalog: Catalog, folder: Path, traces: RouteTraces, *, broken: bool = False
+) -> PlanningActivities:
+    """The activities over a store of one catalog; broken: its router cannot be made."""
+    store = CatalogStore(folder / "catalogs")
+    store.put(catalog)
+
+    def routers(catalog: Catalog) -> Router:
+        if broken:
+            raise RecursionError("flibbertigibbet")
+        return Router(catalog)
+
+    return PlanningActivities(store, routers, ChainingPlanner(Router), (), traces, RouteMetrics())
+
+
+async def test_a_step_is_recorded_with_what_it_calls(catalog: Catalog, tmp_path: Path) -> None:
+    """The selection when it is made, the tool when the planner has chosen it, and no word said."""
+    traces = RouteTraces(tmp_path / "traces.db")
+    thought = activities(catalog, tmp_path, traces)
+    environment = ActivityEnvironment()
+
+    selection = await environment.run(thought.select_tools, context(catalog))
+    step = PlanStepInput(context=context(catalog), selection=selection)
+    answer = await environment.run(thought.plan_step, step)
+    traces.close()
+
+    assert isinstance(answer.decision, CallTool)
+    (kept,) = read_records(tmp_path / "traces.db")
+    assert kept.tools == selection.tools
+    assert kept.called == ((answer.decision.tool,),)
+    assert kept.was_forwarded is True
+    stored = (tmp_path / "traces.db").read_bytes().lower()
+    assert b"ouagadougou" not in stored
+    assert b"flibbertigibbet" not in stored
+
+
+async def test_a_catalog_that_cannot_be_indexed_is_forwarded_whole(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    """The mission goes on; the trace says why, without the error's words."""
+    traces = RouteTraces(tmp_path / "traces.db")
+    thought = activities(catalog, tmp_path, traces, broken=True)
+
+    selection = await ActivityEnvironment().run(thought.select_tools, context(catalog))
+    traces.close()
+
+    assert selection.band == "fail_open"
+    assert selection.tools == tuple(catalog.tools)
+    (kept,) = read_records(tmp_path / "traces.db")
+    assert kept.band == "fail_open"
+    assert kept.reason == "RecursionError while indexing the catalog"
+
+
+async def test_steps_are_routed_one_at_a_time(catalog: Catalog, tmp_path: Path) -> None:
+    """Several at once would share one interpreter, and each take the time of all."""
+    traces = RouteTraces(tmp_path / "traces.db")
+    thought = activities(catalog, tmp_path, traces)
+    at_once: list[int] = []
+    inside = 0
+
+    class Watched(Router):
+        def route(self, *args: Any, **also: Any) -> Selection:
+            nonlocal inside
+            inside += 1
+            at_once.append(inside)
+            time.sleep(0.01)
+            inside -= 1
+            return super().route(*args, **also)
+
+    router = Watched(catalog)
+    thought._routers = lambda _: router
+    environment = ActivityEnvironment()
+    steps = [environment.run(thought.select_tools, context(catalog)) for _ in range(8)]
+    await asyncio.gather(*steps)
+    traces.close()
+
+    assert at_once == [1] * 8
+
+
+async def test_a_router_that_fails_open_says_so_everywhere(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the step's selection, its headers, the record on disk, the counter and the span."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise RecursionError("ouagadougou")
+
+    monkeypatch.setattr("orchestrator.routing.router.adaptive_k", broken)
+    reader, spans = InMemoryMetricReader(), InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    traces = RouteTraces(tmp_path / "traces.db")
+    thought = activities(catalog, tmp_path, traces)
+    thought._metrics = RouteMetrics(MeterProvider([reader]).get_meter("test"))
+
+    with provider.get_tracer("test").start_as_current_span("step"):
+        selection = await ActivityEnvironment().run(thought.select_tools, context(catalog))
+    traces.close()
+
+    reason = "RecursionError in the router"
+    assert (selection.band, selection.reason) == ("fail_open", reason)
+    assert selection.tools == tuple(catalog.tools)
+    (kept,) = read_records(tmp_path / "traces.db")
+    assert (kept.band, kept.reason, kept.shadows) == ("fail_open", reason, {})
+    (span,) = spans.get_finished_spans()
+    attributes = dict(span.attributes or {})
+    assert attributes["x-orqen-routing"] == "fail_open"
+    assert attributes["x-orqen-tools-output"] == str(len(catalog))
+    assert attributes["orchestrator.route.reason"] == reason
+    assert '"band": "fail_open"' in str(reader.get_metrics_data().to_json())  # type: ignore[union-attr]  # it was collected

@@ -1,0 +1,283 @@
+"""Preparing and sending calls: what is filled in, and what is never let through."""
+
+import dataclasses
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.tool_activities import ToolActivities
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.confirmation.models import Grant
+from orchestrator.core.errors import PiiMissing
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.models import Observation
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.testing import MemoryGrants
+
+Shop = Callable[..., Catalog]
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
+
+
+async def prepare(
+    store: CatalogStore, client: Any, catalog: Catalog, arguments: JsonObject, **more: Any
+) -> PreparedCall:
+    """Prepare an order as step 2 of a leg."""
+    wanted = PrepareInput(
+        call_id="m.1-shop.2",
+        mission_id="m",
+        leg_id="1-shop",
+        arguments=arguments,
+        catalog_digest=catalog.digest,
+        now=NOW,
+        **{"tool": "order_book", **more},
+    )
+    prepared = await ActivityEnvironment().run(
+        ToolActivities(store, client.as_client, MemoryGrants()).prepare_call, wanted
+    )
+    assert isinstance(prepared, PreparedCall)
+    return prepared
+
+
+async def approved(store: CatalogStore, client: Any, catalog: Catalog) -> ToolCall:
+    """An order of book b7 with the grant that its card's approval gives."""
+    prepared = await prepare(store, client, catalog, {"book_id": "b7"})
+    assert prepared.card is not None
+    assert prepared.call is not None
+    grant = Grant(
+        confirmation_id=prepared.card.confirmation_id,
+        digest=prepared.card.digest,
+        approver="ann",
+        granted_at=NOW,
+    )
+    return prepared.call.model_copy(update={"grant": grant})
+
+
+async def invoke(
+    store: CatalogStore, client: Any, call: ToolCall, *, attempt: int = 1
+) -> ToolOutcome:
+    """Send a call."""
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(environment.info, attempt=attempt)
+    activities = ToolActivities(store, client.as_client, MemoryGrants())
+    outcome = await environment.run(activities.invoke_tool, call)
+    assert isinstance(outcome, ToolOutcome)
+    return outcome
+
+
+async def test_the_reference_is_filled_with_the_calls_id(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """A client reference that the planner left out is ours: the id of the call."""
+    prepared = await prepare(store, scripted({}), shop(), {"book_id": "b7"})
+
+    assert prepared.call is not None
+    assert prepared.call.arguments == {"book_id": "b7", "client_reference": "m.1-shop.2"}
+
+
+async def test_a_reference_that_was_given_is_kept(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """What the planner or a person chose is not replaced."""
+    prepared = await prepare(
+        store, scripted({}), shop(), {"book_id": "b7", "client_reference": "mine"}
+    )
+
+    assert prepared.call is not None
+    assert prepared.call.arguments["client_reference"] == "mine"
+
+
+async def test_wrong_arguments_are_told_apart_from_a_call(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Problems come back as words that name the field; there is nothing to send."""
+    prepared = await prepare(store, scripted({}), shop(), {"book_id": 7, "colour": "red"})
+
+    assert prepared.call is None
+    assert prepared.obligation is None
+    assert any("book_id" in problem for problem in prepared.problems)
+    assert any("colour" in problem for problem in prepared.problems)
+
+
+async def test_the_card_shows_the_offer_that_the_arguments_point_at(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """What was found under the id is on the card, with its price."""
+    found: JsonObject = {
+        "books": [
+            {"book_id": "b7", "title": "Emma", "price": {"amount": 12.5, "currency": "EUR"}},
+            {"book_id": "b8", "title": "Persuasion"},
+        ]
+    }
+    search = Observation(step=1, tool="search", outcome="succeeded", body=found)
+
+    prepared = await prepare(store, scripted({}), shop(), {"book_id": "b7"}, observations=(search,))
+
+    assert prepared.card is not None
+    (goods,) = prepared.card.sections()[:1]
+    assert ("Title", "Emma") in [(line.label, line.value) for line in goods.lines]
+    assert str(prepared.card.price) == "12.50 EUR"
+    assert str(prepared.price) == "12.50 EUR"
+
+
+async def test_a_side_effect_without_a_key_is_not_repeatable(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Sending it twice could do it twice."""
+    assert (await prepare(store, scripted({}), shop(), {"book_id": "b7"})).repeatable
+    keyless = await prepare(store, scripted({}), shop(key=False), {"book_id": "b7"})
+    assert not keyless.repeatable
+
+
+async def test_an_approved_call_is_sent_with_its_key(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The idempotency key is the id of the call."""
+    client = scripted({"order_book": [ORDERED]})
+    call = await approved(store, client, shop())
+
+    outcome = await invoke(store, client, call)
+
+    assert outcome.kind == "succeeded"
+    assert client.calls == [("order_book", call.arguments, "m.1-shop.2")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"grant": None},
+        {"arguments": {"book_id": "b8", "client_reference": "m.1-shop.2"}},
+        {"call_id": "m.1-shop.3"},
+    ],
+    ids=["no grant", "other arguments", "another call's grant"],
+)
+async def test_what_was_not_approved_is_never_sent(
+    store: CatalogStore, shop: Shop, scripted: Any, change: dict[str, Any]
+) -> None:
+    """The refusal is final, and the provider sees nothing."""
+    client = scripted({"order_book": [ORDERED]})
+    call = (await approved(store, client, shop())).model_copy(update=change)
+
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, client, call)
+
+    assert raised.value.type == "GrantMissing"
+    assert raised.value.non_retryable
+    assert client.calls == []
+
+
+async def test_nothing_is_sent_after_the_deadline(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Rollback acts after the deadline: a call that left later would land behind its cancel."""
+    client = scripted({"order_book": [ORDERED]})
+    late = {"deadline": datetime.now(UTC) - timedelta(seconds=1)}
+    call = (await approved(store, client, shop())).model_copy(update=late)
+
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, client, call)
+
+    assert raised.value.type == "DeadlinePassed"
+    assert client.calls == []
+
+
+async def test_an_unclear_answer_is_tried_again_when_the_provider_says(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Retry-After becomes the delay of the next attempt."""
+    busy = ToolOutcome(kind="unknown", status=429, reason="slow down", retry_after_s=7)
+    client = scripted({"order_book": [busy]})
+
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, client, await approved(store, client, shop()))
+
+    assert raised.value.next_retry_delay == timedelta(seconds=7)
+    assert not raised.value.non_retryable
+
+
+async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """A personal field that the vault lacks is a reason the planner can read, not a crash."""
+    client = scripted({"order_book": [PiiMissing(["traveler_name"])]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()))
+
+    assert outcome.kind == "rejected"
+    assert "traveler_name" in (outcome.reason or "")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409])
+async def test_a_repeated_call_that_is_turned_away_stays_unclear(
+    store: CatalogStore, shop: Shop, scripted: Any, status: int
+) -> None:
+    """The first attempt may have booked, and be what a conflict is with: nothing is void yet."""
+    refused = ToolOutcome(kind="rejected", status=status, reason="go away")
+    call = await approved(store, scripted({}), shop())
+
+    first = await invoke(store, scripted({"order_book": [refused]}), call)
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, scripted({"order_book": [refused]}), call, attempt=2)
+
+    assert first.kind == "rejected"
+    assert raised.value.non_retryable
+    assert "may have succeeded" in raised.value.message
+
+
+async def test_a_repeated_call_that_is_refused_for_itself_never_happened(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The provider knows the key, and would have answered what it answered the first time."""
+    sold_out = ToolOutcome(kind="rejected", status=422, reason="sold out")
+    client = scripted({"order_book": [sold_out]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()), attempt=2)
+
+    assert outcome.kind == "rejected"
+
+
+async def test_how_to_undo_it_is_kept_from_the_whole_answer(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """A long answer is cut; what the cancel needs was read before that."""
+    long: JsonObject = {"order_id": "o" * 3000, "notes": ["x" * 2000] * 40}
+    client = scripted({"order_book": [ORDERED.model_copy(update={"body": long})]})
+
+    outcome = await invoke(store, client, await approved(store, client, shop()))
+
+    assert outcome.undo_arguments == {
+        "order_id": "o" * 3000,
+        "client_reference": "m.1-shop.2",
+    }
+    assert isinstance(outcome.body, dict)
+    assert outcome.body["order_id"] != "o" * 3000
+
+
+async def test_an_obligation_knows_what_the_request_alone_tells(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Its reference, until the answer brings its id."""
+    prepared = await prepare(store, scripted({}), shop(), {"book_id": "b7"})
+
+    assert prepared.obligation is not None
+    assert prepared.obligation.undo_arguments == {"client_reference": "m.1-shop.2"}
+    assert prepared.cancel is None
+
+
+async def test_a_call_that_undoes_is_prepared_for_the_ledger(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """It asks nobody, leaves nothing, and says what it means."""
+    prepared = await prepare(store, scripted({}), shop(), {"order_id": "o1"}, tool="cancel_order")
+
+    assert prepared.card is None
+    assert prepared.obligation is None
+    assert prepared.cancel is not None
+    assert prepared.cancel.names == {"order_id": "o1"}
+    assert prepared.cancel.idempotency_key == "m.1-shop.2"

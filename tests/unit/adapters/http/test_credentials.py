@@ -1,0 +1,77 @@
+"""Which credentials an operation's security requirements ask for."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.http.credentials import (
+    Alternative,
+    Credential,
+    read_alternatives,
+    resolve_credentials,
+)
+from orchestrator.adapters.secrets import SecretRef
+from orchestrator.catalog.operations import operations
+from orchestrator.core.errors import DocumentInvalid, SecretMissing
+from orchestrator.json_schema.node import Node
+from orchestrator.testing import MemorySecrets
+
+_SCHEMES = {
+    "key": {"type": "apiKey", "in": "query", "name": "k"},
+    "token": {"type": "oauth2", "flows": {}},
+    "digest": {"type": "http", "scheme": "digest"},
+    "badkey": {"type": "apiKey", "in": "body", "name": "k"},
+}
+_KEY = Credential(SecretRef("crm_key"), "query", "k")
+_TOKEN = Credential(SecretRef("crm_token"), "header", "Authorization", "bearer")
+
+
+def _alternatives(security: Any, root_security: Any = None) -> tuple[Alternative, ...]:
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "paths": {"/a": {"get": {} if security is None else {"security": security}}},
+        "components": {"securitySchemes": _SCHEMES},
+    }
+    if root_security is not None:
+        document["security"] = root_security
+    (operation,) = operations(Node.of("crm", document))
+    return read_alternatives(operation)
+
+
+def test_the_operation_wins_over_the_document() -> None:
+    """Its own list replaces the document's, also when it is empty."""
+    assert _alternatives(None, [{"key": []}]) == ((_KEY,),)
+    assert _alternatives([{"token": []}], [{"key": []}]) == ((_TOKEN,),)
+    assert _alternatives([], [{"key": []}]) == ()
+
+
+def test_schemes_of_one_requirement_are_sent_together() -> None:
+    """And several requirements are alternatives, in their order."""
+    assert _alternatives([{"key": [], "token": []}, {"key": []}]) == ((_KEY, _TOKEN), (_KEY,))
+
+
+def test_the_first_alternative_that_is_complete_is_used() -> None:
+    """A provider that takes either is called with what is configured."""
+    alternatives = ((_KEY, _TOKEN), (_TOKEN,))
+
+    assert resolve_credentials(alternatives, MemorySecrets({"crm_token": "t"})) == ((_TOKEN, "t"),)
+
+
+def test_what_may_be_called_without_credentials_is() -> None:
+    """An empty alternative asks for nothing."""
+    alternatives = _alternatives([{"key": []}, {}])
+
+    assert resolve_credentials(alternatives, MemorySecrets()) == ()
+
+
+def test_the_first_alternative_names_what_is_missing() -> None:
+    """It is the one that the provider prefers."""
+    with pytest.raises(SecretMissing, match="crm_key"):
+        resolve_credentials(((_KEY,), (_TOKEN,)), MemorySecrets())
+
+
+@pytest.mark.parametrize("scheme", ["digest", "badkey", "unheard_of"])
+def test_what_we_cannot_send_is_the_documents_fault(scheme: str) -> None:
+    """Said when the tool is first called, not by a refusal of the provider."""
+    with pytest.raises(DocumentInvalid, match="crm at"):
+        _alternatives([{scheme: []}])

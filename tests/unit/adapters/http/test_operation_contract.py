@@ -1,0 +1,208 @@
+"""One operation's contract, as openapi-core checks it."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import JsonValue
+
+from orchestrator.adapters.http.answer import Answer
+from orchestrator.adapters.http.operation_contract import OperationContract
+from orchestrator.adapters.http.placement import place_arguments
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.operations import operations
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.node import Node
+
+_OK: dict[str, Any] = {"responses": {"200": {"description": "ok"}}}
+
+
+def _contract(
+    operation: dict[str, Any], *, version: str = "3.1.0", responses: dict[str, Any] = _OK
+) -> Any:
+    document: dict[str, Any] = {
+        "openapi": version,
+        "info": {"title": "t", "version": "1"},
+        "servers": [{"url": "http://h"}],
+        "paths": {
+            "/a/{id}": {
+                "parameters": [
+                    {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+                ],
+                "post": {
+                    "operationId": "a_do",
+                    "x-orchet-tool": True,
+                    **responses,
+                    **operation,
+                },
+            }
+        },
+        "components": {"schemas": {"Kind": {"type": "string", "enum": ["a", "b"]}}},
+        "security": [{"key": []}],
+    }
+    (compiled,) = operations(Node.of("d", document))
+    tool = Catalog.from_documents({"d": document}).tool("a_do")
+    contract = OperationContract(compiled, tool)
+
+    class Checks:
+        def request(self, arguments: JsonObject) -> tuple[str, ...]:
+            placement = place_arguments(tool, {"id": "1", **arguments}, body_required=False)
+            return contract.request_violations(placement, {})
+
+        def response(
+            self, status: int, content_type: str, data: bytes, **headers: str
+        ) -> str | None:
+            given = {"content-type": content_type, **headers}
+            value = json.loads(data) if data and content_type.endswith("json") else data.decode()
+            answer = Answer(status, httpx.Headers(given), value=value, is_empty=not data)
+            return contract.response_breach(answer)
+
+    return Checks()
+
+
+def _parameter(schema: JsonObject, **more: JsonValue) -> JsonObject:
+    return {"name": "p", "in": "query", "schema": schema, **more}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "array", "items": {"type": "string"}}, ["a,b", "c"]),
+        ({"type": "object", "properties": {"n": {"type": "integer"}}}, {"n": 1}),
+        ({"type": "boolean"}, False),
+        ({"type": "number"}, 2.5),
+        ({"type": ["string", "null"]}, "x"),
+        ({"oneOf": [{"type": "integer"}, {"type": "string"}]}, "x"),
+        ({"$ref": "#/components/schemas/Kind"}, "a"),
+        ({"type": "string"}, ""),
+    ],
+)
+@pytest.mark.parametrize("explode", [True, False])
+def test_right_values_pass_whatever_their_style(
+    schema: JsonObject, value: JsonValue, explode: bool
+) -> None:
+    """Commas in elements, nested objects and empty strings are no reason to refuse a call."""
+    contract = _contract({"parameters": [_parameter(schema, explode=explode)]})
+
+    assert contract.request({"p": value}) == ()
+
+
+def test_arguments_are_not_changed_by_the_check() -> None:
+    """What is sent is what was given."""
+    arguments: JsonObject = {"p": {"n": 1.0}}
+    schema: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+    _contract({"parameters": [_parameter(schema)]}).request(arguments)
+
+    assert repr(arguments) == "{'p': {'n': 1.0}}"
+
+
+def test_faults_name_the_parameter() -> None:
+    """With the path into it."""
+    schema: JsonObject = {"type": "array", "items": {"type": "string", "maxLength": 2}}
+    contract = _contract({"parameters": [_parameter(schema, required=True)]})
+
+    assert contract.request({"p": ["ok", "long"]}) == ("p[1] must have at most 2 characters",)
+    assert contract.request({}) == ("p is missing",)
+
+
+@pytest.mark.parametrize("flag", ["deprecated", "allowEmptyValue"])
+def test_deprecated_parameters_warn_nobody(flag: str) -> None:
+    """A provider's plans are no warning in our process at each call."""
+    contract = _contract({"parameters": [_parameter({"type": "string"}, **{flag: True})]})
+
+    assert contract.request({"p": "x"}) == ()
+
+
+def test_an_openapi_30_document_is_read_by_its_own_rules() -> None:
+    """`nullable` and a boolean exclusiveMinimum mean something there."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "nullable": True},
+            "n": {"type": "integer", "minimum": 0, "exclusiveMinimum": True},
+        },
+    }
+    content = {"application/json": {"schema": schema}}
+    operation = {"requestBody": {"required": True, "content": content}}
+    contract = _contract(operation, version="3.0.3")
+
+    assert contract.request({"a": None, "n": 1}) == ()
+    assert len(contract.request({"n": 0})) == 1
+
+
+def test_answers_are_held_to_their_declaration() -> None:
+    """Body, content type, headers and status."""
+    schema: JsonObject = {
+        "type": "object",
+        "required": ["k"],
+        "properties": {"k": {"$ref": "#/components/schemas/Kind"}},
+    }
+    contract = _contract(
+        {
+            "responses": {
+                "200": {
+                    "description": "ok",
+                    "headers": {
+                        "X-Left": {"required": True, "schema": {"type": "integer"}},
+                    },
+                    "content": {"application/json": {"schema": schema}},
+                },
+                "4XX": {"description": "no"},
+            }
+        }
+    )
+
+    assert contract.response(200, "application/json", b'{"k": "a"}', **{"x-left": "3"}) is None
+    assert contract.response(200, "application/json", b'{"k": "z"}', **{"x-left": "many"}) == (
+        "k must be one of a, b; the header X-Left is not of its declared type"
+    )
+    assert contract.response(200, "application/json", b"{}") == (
+        "k is missing; the header X-Left is missing"
+    )
+    assert contract.response(200, "", b"", **{"X-LEFT": "3"}) == "the body is missing"
+    assert contract.response(418, "", b"") is None
+    assert contract.response(500, "", b"") == "the status 500 is not declared"
+
+
+def test_an_operation_without_responses_promises_nothing() -> None:
+    """OpenAPI 3.1 allows it; no answer can break it."""
+    contract = _contract({}, responses={})
+
+    assert contract.response(200, "application/json", b"[]") is None
+
+
+def test_an_answer_that_confuses_the_checker_is_reported() -> None:
+    """A pattern that cannot be read, and a format checker that meets odd text, are breaches."""
+    odd: JsonObject = {"type": "object", "properties": {"b": {"type": "string", "format": "byte"}}}
+    bad: JsonObject = {"type": "object", "properties": {"b": {"pattern": "("}}}
+    for schema, version in ((odd, "3.0.3"), (bad, "3.1.0")):
+        content = {"application/json": {"schema": schema}}
+        responses = {"200": {"description": "ok", "content": content}}
+        contract = _contract({"responses": responses}, version=version)
+
+        breach = contract.response(200, "application/json", '{"b": "é"}'.encode())
+
+        assert breach is not None
+        assert breach.startswith("the answer cannot be checked")
+
+
+def test_many_breaches_are_counted() -> None:
+    """A thousand wrong elements make a text that can be read."""
+    content = {"application/json": {"schema": {"type": "array", "items": {"type": "string"}}}}
+    contract = _contract({"responses": {"200": {"description": "ok", "content": content}}})
+
+    breach = contract.response(200, "application/json", f"[{','.join(['1'] * 1000)}]".encode())
+
+    assert breach.endswith("; and 992 more")
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_patterns_are_those_of_ecma_262(version: str) -> None:
+    """Unicode properties too: a name that fits the document's pattern is not refused."""
+    schema: JsonObject = {"type": "string", "pattern": r"^\p{L}+$"}
+    checks = _contract({"parameters": [_parameter(schema)]}, version=version)
+
+    assert checks.request({"p": "Ærø"}) == ()
+    assert checks.request({"p": "Ær0"}) == (r"p must match the pattern ^\p{L}+$",)

@@ -1,0 +1,106 @@
+"""OpenAPI's parameter styles, by the table of the specification."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from orchestrator.adapters.http.parameter_styles import (
+    header_text,
+    path_segment,
+    query_parts,
+    scalar_text,
+)
+
+_LIST: JsonValue = ["blue", "black", "brown"]
+_OBJECT: JsonValue = {"R": 100, "G": 200, "B": 150}
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "value", "text"),
+    [
+        ("simple", False, "blue", "blue"),
+        ("simple", False, _LIST, "blue,black,brown"),
+        ("simple", False, _OBJECT, "R,100,G,200,B,150"),
+        ("simple", True, _LIST, "blue,black,brown"),
+        ("simple", True, _OBJECT, "R=100,G=200,B=150"),
+        ("label", False, "", "."),
+        ("label", False, "blue", ".blue"),
+        ("label", False, _LIST, ".blue,black,brown"),
+        ("label", False, _OBJECT, ".R,100,G,200,B,150"),
+        ("label", True, _LIST, ".blue.black.brown"),
+        ("label", True, _OBJECT, ".R=100.G=200.B=150"),
+        ("matrix", False, "", ";color"),
+        ("matrix", False, "blue", ";color=blue"),
+        ("matrix", False, _LIST, ";color=blue,black,brown"),
+        ("matrix", False, _OBJECT, ";color=R,100,G,200,B,150"),
+        ("matrix", True, _LIST, ";color=blue;color=black;color=brown"),
+        ("matrix", True, _OBJECT, ";R=100;G=200;B=150"),
+        ("simple", False, ["a,b", "c/d"], "a%2Cb,c%2Fd"),
+        ("json", False, {"a": [1]}, "%7B%22a%22%3A%5B1%5D%7D"),
+    ],
+)
+def test_path_styles(style: str, explode: bool, value: JsonValue, text: str) -> None:
+    """Every cell of the table for path parameters; delimiters inside of values are encoded."""
+    assert path_segment("color", value, style=style, explode=explode) == text
+
+
+@pytest.mark.parametrize(
+    ("style", "explode", "value", "parts"),
+    [
+        ("form", True, "", ["color="]),
+        ("form", True, "blue", ["color=blue"]),
+        ("form", True, _LIST, ["color=blue", "color=black", "color=brown"]),
+        ("form", True, _OBJECT, ["R=100", "G=200", "B=150"]),
+        ("form", False, _LIST, ["color=blue,black,brown"]),
+        ("form", False, _OBJECT, ["color=R,100,G,200,B,150"]),
+        ("spaceDelimited", False, _LIST, ["color=blue%20black%20brown"]),
+        ("spaceDelimited", False, _OBJECT, ["color=R%20100%20G%20200%20B%20150"]),
+        ("pipeDelimited", False, _LIST, ["color=blue%7Cblack%7Cbrown"]),
+        ("pipeDelimited", False, _OBJECT, ["color=R%7C100%7CG%7C200%7CB%7C150"]),
+        ("deepObject", True, _OBJECT, ["color%5BR%5D=100", "color%5BG%5D=200", "color%5BB%5D=150"]),
+        (
+            "deepObject",
+            True,
+            {"a": {"b": [1, 2]}},
+            ["color%5Ba%5D%5Bb%5D=1", "color%5Ba%5D%5Bb%5D=2"],
+        ),
+        ("form", True, [], []),
+        ("form", False, {}, []),
+        ("form", True, "a&b=c d+é", ["color=a%26b%3Dc%20d%2B%C3%A9"]),
+        ("json", False, {"a": 1}, ["color=%7B%22a%22%3A1%7D"]),
+    ],
+)
+def test_query_styles(style: str, explode: bool, value: JsonValue, parts: list[str]) -> None:
+    """Every cell of the table for query parameters; reserved characters are encoded."""
+    assert query_parts("color", value, style=style, explode=explode) == parts
+
+
+@pytest.mark.parametrize(
+    ("explode", "value", "text"),
+    [
+        (False, "Zürich, CH", "Zürich, CH"),
+        (False, _LIST, "blue,black,brown"),
+        (False, _OBJECT, "R,100,G,200,B,150"),
+        (True, _OBJECT, "R=100,G=200,B=150"),
+    ],
+)
+def test_header_style(explode: bool, value: JsonValue, text: str) -> None:
+    """Headers are written in the simple style and not percent-encoded."""
+    assert header_text(value, style="simple", explode=explode) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(True, "true"), (None, "null"), (3, "3"), (2.0, "2"), (2.5, "2.5"), ([1], "[1]"), ("x", "x")],
+)
+def test_scalars_as_text(value: JsonValue, text: str) -> None:
+    """As a server that parses text expects them."""
+    assert scalar_text(value) == text
+
+
+@given(st.text(st.characters(codec="utf-8"), min_size=1))
+def test_no_value_leaves_its_place(value: str) -> None:
+    """Whatever the text, it adds no delimiter to path or query."""
+    assert not set(path_segment("p", value, style="simple", explode=False)) & set("/?#;,&= ")
+    assert query_parts("q", value, style="form", explode=True)[0].count("=") == 1

@@ -1,0 +1,168 @@
+"""Records of selections: kept, joined, bounded, and silent about what was said."""
+
+import sqlite3
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+
+from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces, read_records
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import DocumentUnreadable
+from orchestrator.routing.learning.trace import RouteRecord, record_of
+from orchestrator.routing.router import Router, fail_open
+from orchestrator.routing.selection import RouteContext
+from orchestrator.settings import bundled_specs
+
+NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    """The shipped documents."""
+    return Catalog.load(bundled_specs())
+
+
+def record(catalog: Catalog, text: str, *, step: int = 1) -> RouteRecord:
+    """The record of a selection for a text."""
+    selection = Router(catalog).route(text, now=NOW)
+    return record_of(
+        selection, mission_id="trip", leg_id="1-flights", step=step, catalog_digest=catalog.digest
+    )
+
+
+def test_a_record_comes_back_with_what_was_called(catalog: Catalog, tmp_path: Path) -> None:
+    """Joined by mission, leg and step; other steps stay without."""
+    traces = RouteTraces(tmp_path / "state" / "traces.db")
+    first = record(catalog, "find flights to Rome")
+    traces.record(first)
+    traces.record(record(catalog, "find flights to Rome", step=2))
+
+    traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="flight_search_offers")
+    traces.close()
+
+    with_call, without = read_records(tmp_path / "state" / "traces.db")
+    assert with_call == first.model_copy(update={"called": (("flight_search_offers",),)})
+    assert with_call.was_forwarded is True
+    assert without.was_forwarded is None
+
+
+def test_a_tool_that_had_not_been_forwarded_shows(catalog: Catalog, tmp_path: Path) -> None:
+    """A tool found otherwise: the router had missed it."""
+    traces = RouteTraces(tmp_path / "traces.db")
+    traces.record(record(catalog, "find flights to Rome"))
+    traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="weather_get_forecast")
+    traces.close()
+
+    assert [r.was_forwarded for r in read_records(tmp_path / "traces.db")] == [False]
+
+
+def test_no_word_of_a_request_reaches_the_disk(catalog: Catalog, tmp_path: Path) -> None:
+    """Unusual words in verb, object, place, name, quotation, email, id and error are nowhere."""
+    words = ("zwitschern", "quokkas", "Ouagadougou", "Xanthippe", "flibbertigibbet", "QX77-ZORK")
+    text = (
+        "Zwitschern the quokkas, book a flight from Ouagadougou for my friend Xanthippe tomorrow,"
+        " 'flibbertigibbet', QX77-ZORK, xanthippe@quokkas.example, 8731 EUR"
+    )
+    context = RouteContext(
+        goal="quokkas for Xanthippe", known=("flibbertigibbet",), last_error="QX77-ZORK not found"
+    )
+    traces = RouteTraces(tmp_path / "traces.db")
+    for step, said in enumerate((text, text.lower(), "Quokkas Ouagadougou")):
+        selection = Router(catalog).route(said, context, now=NOW)
+        traces.record(record_of(selection, mission_id="m", leg_id="l", step=step))
+    broken = fail_open(catalog, "KeyError in the router")
+    traces.record(record_of(broken, mission_id="m", leg_id="l", step=9))
+
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir()).lower()
+
+    assert b"flight_search_offers" in stored
+    assert [word for word in (*words, "8731", "example") if word.lower().encode() in stored] == []
+
+
+def test_a_retried_step_has_one_record(catalog: Catalog, tmp_path: Path) -> None:
+    """The later one."""
+    traces = RouteTraces(tmp_path / "traces.db")
+    traces.record(record(catalog, "find flights to Rome"))
+    again = record(catalog, "what is the weather in Rome")
+    traces.record(again)
+    traces.close()
+
+    assert read_records(tmp_path / "traces.db") == [again]
+
+
+def test_the_oldest_records_go(catalog: Catalog, tmp_path: Path) -> None:
+    """However many are written, about as many stay as may."""
+    traces = RouteTraces(tmp_path / "traces.db", most_records=10)
+    one = record(catalog, "find flights to Rome")
+    for step in range(257):
+        traces.record(one.model_copy(update={"step": step}))
+    traces.close()
+
+    assert [r.step for r in read_records(tmp_path / "traces.db")] == list(range(247, 257))
+
+
+def test_a_record_that_cannot_be_written_is_only_a_warning(
+    catalog: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither a directory in its place nor a file that is no database fails the selection."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").write_text("something else " * 1000)
+    one = record(catalog, "find flights to Rome")
+
+    RouteTraces(tmp_path / "a").record(one)
+    RouteTraces(tmp_path / "b").record(one)
+
+    assert [r.getMessage() for r in caplog.records] == [
+        "a route trace is lost: OperationalError",
+        "a route trace is lost: DatabaseError",
+    ]
+
+
+def test_records_are_read_from_lines_too(catalog: Catalog, tmp_path: Path) -> None:
+    """As the evaluation writes them."""
+    one = record(catalog, "find flights to Rome")
+    path = tmp_path / "records.jsonl"
+    path.write_text(f"{one.model_dump_json()}\n\n")
+
+    assert read_records(path) == [one]
+
+
+@pytest.mark.parametrize("content", [None, b"{}", b"not json", b"\xff\xfe"])
+def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    """With the name of the file."""
+    path = tmp_path / "records"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(DocumentUnreadable, match="records"):
+        read_records(path)
+
+
+def test_another_database_is_refused(tmp_path: Path) -> None:
+    """One without selections."""
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+
+    with pytest.raises(DocumentUnreadable):
+        read_records(tmp_path / "other.db")
+
+
+def test_selections_are_counted_by_band(catalog: Catalog) -> None:
+    """So that a dashboard sees the router fail open."""
+    reader = InMemoryMetricReader()
+    counted = RouteMetrics(MeterProvider([reader]).get_meter("test"))
+    counted.count(fail_open(catalog, "ValueError in the router"))
+    counted.count(fail_open(catalog, "took over 50 ms, up to scoring"))
+    counted.count(Router(catalog).route("weather in London"))
+
+    data = reader.get_metrics_data()
+    assert data is not None
+    metric = data.resource_metrics[0].scope_metrics[0].metrics[0]
+    points = {str(p.attributes["band"]): p.value for p in metric.data.data_points}  # type: ignore[union-attr, index]
+    assert metric.name == "orchestrator.route.selections"
+    assert points["fail_open"] == 2
+    assert sum(points.values()) == 3

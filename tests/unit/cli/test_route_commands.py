@@ -1,0 +1,167 @@
+"""`orchestrator route ...`: routing a text, learning from records, and loading what was learned."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.storage.route_traces import RouteTraces
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing.learning.trace import record_of
+from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.router import Router
+from orchestrator.settings import bundled_specs
+
+REQUESTS = ("find flights to Rome", "weather in Oslo", "cancel my hotel booking", "list my files")
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Path:
+    """Records of a worker on whose catalog one tool is always called instead of the best."""
+    path = tmp_path / "route-traces.db"
+    router = Router(Catalog.load(bundled_specs()))
+    store = RouteTraces(path)
+    for step in range(60):
+        selection = router.route(REQUESTS[step % len(REQUESTS)])
+        ranked = list(selection.scores)
+        store.record(record_of(selection, mission_id="m", leg_id="l", step=step))
+        store.called(mission_id="m", leg_id="l", step=step, tool=ranked[1])
+    store.close()
+    return path
+
+
+def test_a_text_is_routed_and_explained(run: Callable[..., Any]) -> None:
+    """With the frame, and a table of features."""
+    ran = run("route", "weather in London", "--explain")
+
+    assert ran.exit_code == 0
+    assert "weather_get_forecast" in ran.stdout
+    assert "domain weather" in ran.stdout
+    assert "examples" in ran.stdout
+
+
+def test_json_is_one_document_with_the_headers(run: Callable[..., Any]) -> None:
+    """And nothing else on standard output."""
+    routed = run("route", "weather in London", "--json").json
+
+    assert routed["headers"]["x-orqen-routing"] == "semantic"
+    assert routed["embedder"] == ""
+    assert routed["fits"] is True
+    assert "weather_get_forecast" in routed["tools"]
+
+
+@pytest.mark.parametrize("text", ["convert 100 USD to EUR", "play some jazz"])
+def test_what_no_tool_can_do_is_told(text: str, run: Callable[..., Any]) -> None:
+    """Whether or not some share a word or a value with it; else nothing is said of that."""
+    assert run("route", text).stdout.startswith("nothing here seems to fit")
+    assert run("route", text, "--json").json["fits"] is False
+    assert "seems to fit" not in run("route", "weather in London").stdout
+
+
+def test_an_embedder_that_is_down_is_told_and_nothing_is_lost(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By flag or by setting; the other features decide."""
+    monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path))
+    ran = run("route", "weather in London", "--embedder", "http://127.0.0.1:9/v1#m")
+    monkeypatch.setenv("ORCHESTRATOR_EMBEDDER", "http://127.0.0.1:9/v1#m")
+    by_setting = run("route", "weather in London", "--json").json
+
+    assert ran.exit_code == 0
+    assert "weather_get_forecast" in ran.stdout
+    assert "embedder: ConnectError" in ran.stdout
+    assert by_setting["embedder"] == "ConnectError"
+    assert by_setting["headers"]["x-orqen-embedder"] == "left_out"
+
+
+def test_no_embedder_is_refused_in_a_line(run: Callable[..., Any]) -> None:
+    """Wrong usage, with the way to name one."""
+    ran = run("route", "weather in London", "--embedder", "minilm")
+
+    assert ran.exit_code == 2
+    assert "'minilm' is no embedder: name local:MODEL" in ran.stderr
+
+
+def test_what_was_learned_changes_what_a_worker_forwards(
+    run: Callable[..., Any], traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tool that was called in the end comes first, once the profile is loaded."""
+    text = REQUESTS[0]
+    before = list(run("route", text, "--json").json["scores"])
+    ran = run("route", "calibrate", str(traces), "--out", str(tmp_path / "profile.json"))
+    monkeypatch.setenv("ORCHESTRATOR_ROUTING_PROFILE", str(tmp_path / "profile.json"))
+    after = list(run("route", text, "--json").json["scores"])
+
+    assert ran.exit_code == 0
+    assert "60 records" in ran.stdout
+    assert after[0] == before[1]
+    assert before[0] != before[1]
+    kept = RoutingProfile.model_validate_json((tmp_path / "profile.json").read_text())
+    assert kept.learned[before[1]] > 0
+
+
+def test_calibration_reports_both_sides_in_json(
+    run: Callable[..., Any], traces: Path, tmp_path: Path
+) -> None:
+    """Before and after, of its own records."""
+    out = tmp_path / "p.json"
+    report = run("route", "calibrate", str(traces), "--out", str(out), "--json").json
+
+    assert report["records"] == 60
+    assert report["first_right_before"] < report["first_right_after"]
+
+
+def test_records_of_an_evaluation_are_enough(run: Callable[..., Any], tmp_path: Path) -> None:
+    """What `eval --traces` writes `calibrate` reads, and `eval --profile` what that writes."""
+    tools = [
+        {"name": "get_weather", "description": "Weather of a city."},
+        {"name": "pay_bill", "description": "Pay a bill."},
+        {"name": "list_bills", "description": "List bills."},
+    ]
+    queries = [
+        {"id": str(n), "query": "bills of the city", "gold": ["list_bills"], "split": split}
+        for n in range(20)
+        for split in ("train", "eval")
+    ]
+    for name, lines in (("tools", tools), ("queries", queries)):
+        text = "\n".join(json.dumps(line) for line in lines)
+        (tmp_path / f"{name}.jsonl").write_text(text)
+    records, profile = str(tmp_path / "r.jsonl"), str(tmp_path / "p.json")
+
+    evaluated = run("route", "eval", str(tmp_path), "--split", "train", "--traces", records)
+    fitted = run("route", "calibrate", records, "--out", profile)
+    measured = run("route", "eval", str(tmp_path), "--profile", profile, "--json").json
+
+    assert (evaluated.exit_code, fitted.exit_code) == (0, 0)
+    assert measured["queries"] == 20
+    assert measured["embedder_used"] is None
+
+
+@pytest.mark.parametrize("content", [None, "not json", '{"crisp": "high"}'])
+def test_a_profile_that_is_none_is_refused_with_its_name(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None
+) -> None:
+    """Missing, or something else: one line, wrong usage."""
+    path = tmp_path / "profile.json"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setenv("ORCHESTRATOR_ROUTING_PROFILE", str(path))
+    ran = run("route", "weather in London")
+
+    assert ran.exit_code == 2
+    assert "profile.json" in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+
+
+def test_records_without_a_call_teach_nothing(run: Callable[..., Any], tmp_path: Path) -> None:
+    """Nothing is written then."""
+    store = RouteTraces(tmp_path / "t.db")
+    store.record(record_of(Router(Catalog.load(bundled_specs())).route("weather in Oslo")))
+    store.close()
+    ran = run("route", "calibrate", str(tmp_path / "t.db"), "--out", str(tmp_path / "p.json"))
+
+    assert ran.exit_code == 2
+    assert "holds no selection" in ran.stderr
+    assert not (tmp_path / "p.json").exists()

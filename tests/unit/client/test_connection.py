@@ -1,0 +1,132 @@
+"""What the server refuses, in our own words."""
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from orchestrator.client.connection import Connection, patiently
+from orchestrator.core.errors import (
+    MissionNotFound,
+    NoWorker,
+    QueryFailed,
+    RunReplayed,
+    ServerUnreachable,
+)
+from orchestrator.messages.names import RUN_REPLAYED
+
+CONNECTION = Connection(cast(Client, None), "missions")
+GONE = RPCError("timeout", RPCStatusCode.DEADLINE_EXCEEDED, b"")
+SENT_BACK = WorkflowQueryFailedError(RUN_REPLAYED)
+
+
+class Answers:
+    """A workflow, and the client of it, whose queries come to these one after the other."""
+
+    def __init__(self, *answers: Exception | str) -> None:
+        self.left = list(answers)
+
+    def get_workflow_handle(self, workflow_id: str) -> "Answers":
+        return self
+
+    async def query(self, name: str, **options: object) -> str:
+        answer = self.left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+async def asked(*answers: Exception | str) -> str:
+    """What a query comes to."""
+    return await Connection(cast(Client, Answers(*answers)), "missions").query("trip", "told", str)
+
+
+async def test_what_a_worker_sends_back_or_drops_is_asked_again() -> None:
+    """Several workers may hold a state that they must replay; nobody is asked for ever."""
+    assert await asked(SENT_BACK, SENT_BACK, GONE, SENT_BACK, "well") == "well"
+    with pytest.raises(RunReplayed):
+        await asked(*[SENT_BACK] * 9)
+    with pytest.raises(NoWorker):
+        await asked(GONE, GONE, "too late")
+    with pytest.raises(QueryFailed):
+        await asked(WorkflowQueryFailedError("[TMPRL1100]"), "never asked")
+
+
+def test_a_workflow_that_does_not_replay_is_one_sentence() -> None:
+    """The worker's words, without their line breaks, and what to do."""
+    error = CONNECTION.explained(WorkflowQueryFailedError("[TMPRL1100]\n no\tmatch"), "trip")
+    assert isinstance(error, QueryFailed)
+    assert str(error) == (
+        "trip cannot be read ([TMPRL1100] no match); it goes on or waits in Temporal: "
+        "run the workers with the code that it was started with, and ask again"
+    )
+
+
+class Reachable:
+    """A client that knows where its server is."""
+
+    service_client = SimpleNamespace(config=SimpleNamespace(target_host="there:7233"))
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (RPCStatusCode.UNAVAILABLE, "tcp connect error"),
+        (RPCStatusCode.UNKNOWN, "transport error"),
+        (RPCStatusCode.UNKNOWN, "h2 protocol error: connection reset"),
+        (RPCStatusCode.INTERNAL, "error reading a body from connection"),
+    ],
+)
+def test_a_server_that_dies_during_a_call_is_out_of_reach(
+    status: RPCStatusCode, message: str
+) -> None:
+    """Whatever the library makes of the broken connection, it is told as what it is."""
+    connection = Connection(cast(Client, Reachable), "missions")
+
+    with pytest.raises(ServerUnreachable, match="there:7233"), connection.explaining():
+        raise RPCError(message, status, b"")
+
+
+def test_what_nobody_can_mend_stays_as_it_is() -> None:
+    """A fault of the server's own comes with the server's words."""
+    fault = RPCError("no such table", RPCStatusCode.UNKNOWN, b"")
+
+    with pytest.raises(RPCError, match="no such table") as raised, CONNECTION.explaining("trip"):
+        raise fault
+    assert raised.value is fault
+
+
+async def test_an_answer_is_waited_for_while_worker_or_server_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Any other error comes through at once, and so does the last of a long row."""
+    left: list[Exception] = [NoWorker("missions"), ServerUnreachable("there:7233")]
+
+    async def ask() -> str:
+        if left:
+            raise left.pop(0)
+        return "well"
+
+    assert await patiently(ask) == "well"
+    left.append(MissionNotFound("trip"))
+    with pytest.raises(MissionNotFound):
+        await patiently(ask)
+    monkeypatch.setattr("orchestrator.client.connection._ABSENCE_S", -1)
+    left.append(ServerUnreachable("there:7233"))
+    with pytest.raises(ServerUnreachable):
+        await patiently(ask)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (RPCStatusCode.NOT_FOUND, MissionNotFound),
+        (RPCStatusCode.DEADLINE_EXCEEDED, NoWorker),
+        (RPCStatusCode.FAILED_PRECONDITION, NoWorker),
+    ],
+)
+def test_each_status_has_its_error(status: RPCStatusCode, kind: type[Exception]) -> None:
+    """A server that cannot answer means something that a user can mend."""
+    assert isinstance(CONNECTION.explained(RPCError("no", status, b""), "trip"), kind)

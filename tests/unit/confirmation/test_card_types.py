@@ -1,0 +1,320 @@
+"""What each type of card shows: made from arguments, schemas and answers, for any provider."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.card_layout import CardLayout, LayoutField, LayoutSection
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.confirmation.build import build_card, quoted_items
+from orchestrator.confirmation.card_content import (
+    CONTENT_TYPES,
+    Declared,
+    Expense,
+    Itinerary,
+    Message,
+    Order,
+    Payment,
+    Reservation,
+)
+from orchestrator.confirmation.markdown import as_markdown
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.models import Observation
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+EUR: JsonObject = {"amount": 181.4, "currency": "EUR"}
+
+
+def card(
+    card_type: str, arguments: JsonObject, *answers: JsonObject, **more: Any
+) -> ConfirmationCard:
+    """The card of a tool of that type, after these answers, the newest last."""
+    given: dict[str, Any] = {
+        "name": "do_it",
+        "document": "any",
+        "domain": "any",
+        "summary": "Do it.",
+        "input_schema": {"type": "object"},
+        "effect": Effect.OBLIGATION,
+        "card_type": card_type,
+        "compensation": Compensation(
+            cancel=ToolCallTemplate(tool="undo_it"), window=timedelta(days=1)
+        ),
+        **more,
+    }
+    seen = [Observation(step=1, tool="s", outcome="succeeded", body=body) for body in answers]
+    return build_card(
+        Tool(**given),
+        arguments,
+        call_id="m.1-leg.2",
+        mission_id="m",
+        leg_id="1-leg",
+        catalog_digest="c0ffee",
+        quoted=list(quoted_items(arguments, seen)),
+        expires_at=NOW,
+    )
+
+
+def parts(shown: ConfirmationCard) -> dict[str, dict[str, str]]:
+    return {s.title: {line.label: line.value for line in s.lines} for s in shown.sections()}
+
+
+def test_an_itinerary_tells_who_where_and_when() -> None:
+    """A flight is booked by its offer's id; the rest is in the answer that quoted it."""
+    offer: JsonObject = {
+        "offer_id": "off_1",
+        "airline": "Atlantic Air",
+        "origin": "Berlin",
+        "destination": "Lisbon",
+        "departure_date": "2026-12-03",
+        "departure_time": "09:15",
+        "passengers": 1,
+        "price": EUR,
+    }
+
+    made = card(
+        "structured-itinerary",
+        {"offer_id": "off_1", "traveler_id": "pii:traveler_id"},
+        {"offers": [offer]},
+    )
+
+    assert isinstance(made.content, Itinerary)
+    assert [moment.at for moment in made.content.times] == ["2026-12-03", "09:15"]
+    assert str(made.price) == "181.40 EUR"
+    assert parts(made) == {
+        "Who": {"Traveler id": "•••••• (traveler_id from the vault)", "Passengers": "1"},
+        "Where": {"Origin": "Berlin", "Destination": "Lisbon"},
+        "When": {"Departure date": "2026-12-03", "Departure time": "09:15"},
+        "Details": {"Offer id": "off_1", "Airline": "Atlantic Air"},
+    }
+
+
+def test_a_payment_tells_who_gets_how_much_from_where() -> None:
+    """The amount, the payee, what it is paid with, when it is due, and why."""
+    made = card(
+        "structured-payment",
+        {"invoice_id": "inv_7", "payment_method_id": "pii:payment_method_id"},
+        {"invoice_id": "inv_7", "payee": "Northwind", "due_date": "2026-12-01", "fee": EUR},
+    )
+
+    assert isinstance(made.content, Payment)
+    assert parts(made) == {
+        "Money": {"Fee": "181.40 EUR"},
+        "To": {"Payee": "Northwind"},
+        "From": {"Payment method id": "•••••• (payment_method_id from the vault)"},
+        "When": {"Due date": "2026-12-01"},
+        "Why": {"Invoice id": "inv_7"},
+    }
+
+
+def test_an_order_lists_its_items() -> None:
+    """Each with its quantity and price, and where they go."""
+    made = card(
+        "structured-order",
+        {
+            "items": [
+                {"name": "Lamp", "quantity": 2, "price": {"amount": 30, "currency": "EUR"}},
+                {"sku": "B-1"},
+            ],
+            "delivery_address": "Rua Augusta 1",
+            "gift": True,
+        },
+    )
+
+    assert isinstance(made.content, Order)
+    lamp, other = made.content.items
+    assert (lamp.name, lamp.quantity, str(lamp.price)) == ("Lamp", "2", "30.00 EUR")
+    assert other.name == "no. 2"
+    assert parts(made) == {
+        "Items": {"Lamp": "2 x, 30.00 EUR", "no. 2": "sku B-1"},
+        "Where": {"Delivery address": "Rua Augusta 1"},
+        "Details": {"Gift": "yes"},
+    }
+
+
+def test_a_reservation_tells_place_time_and_guests() -> None:
+    """Objects inside of an answer are read too; a hotel's name is a place."""
+    made = card(
+        "structured-reservation",
+        {"room_offer_id": "r1", "traveler_name": "pii:traveler_name"},
+        {
+            "room_offer_id": "r1",
+            "hotel": {"name": "Miradouro", "city": "Lisbon"},
+            "check_in": "2026-12-03",
+            "guests": 2,
+        },
+    )
+
+    assert isinstance(made.content, Reservation)
+    assert parts(made) == {
+        "Where": {"Hotel: name": "Miradouro", "Hotel: city": "Lisbon"},
+        "When": {"Check in": "2026-12-03"},
+        "Who": {"Traveler name": "•••••• (traveler_name from the vault)", "Guests": "2"},
+        "Details": {"Room offer id": "r1"},
+    }
+
+
+def test_an_expense_adds_up_what_is_claimed() -> None:
+    """Who claims, which items, and what for."""
+    made = card(
+        "structured-expense",
+        {
+            "employee_id": "pii:employee_id",
+            "title": "Lisbon",
+            "items": [{"category": "travel", "amount": EUR, "date": "2026-12-03"}],
+        },
+    )
+
+    assert isinstance(made.content, Expense)
+    assert parts(made) == {
+        "Who": {"Employee id": "•••••• (employee_id from the vault)"},
+        "Items": {"travel": "181.40 EUR, date 2026-12-03"},
+        "What for": {"Title": "Lisbon"},
+    }
+
+
+def test_a_message_is_shown_word_for_word() -> None:
+    """Its whole text: whoever approves it answers for every word."""
+    text = "word " * 400
+
+    made = card(
+        "structured-message",
+        {"channel_id": "C1", "cc": "bo@example.com", "subject": "Hi", "text": text},
+    )
+
+    assert isinstance(made.content, Message)
+    assert parts(made) == {
+        "To": {"Channel id": "C1", "Cc": "bo@example.com"},
+        "Subject": {"Subject": "Hi"},
+        "Text": {"Text": text},
+    }
+
+
+def test_a_declared_type_is_laid_out_as_its_document_says() -> None:
+    """Its sections in their order under its labels; what they leave out is shown after them."""
+    layout = CardLayout(
+        title="Gift wrapping",
+        sections=(
+            LayoutSection(
+                title="The gift",
+                fields=(LayoutField(name="paper", label="Wrapping"), LayoutField(name="to")),
+            ),
+            LayoutSection(title="Nothing", fields=(LayoutField(name="not_there"),)),
+        ),
+    )
+
+    made = card(
+        "gift-wrap",
+        {"to": {"name": "Ada", "city": "Rome"}, "paper": "blue", "bow": True},
+        card_layout=layout,
+    )
+
+    assert isinstance(made.content, Declared)
+    assert made.heading == "Gift wrapping"
+    assert parts(made) == {
+        "The gift": {"Wrapping": "blue", "To: name": "Ada", "To: city": "Rome"},
+        "Details": {"Bow": "yes"},
+    }
+
+
+def test_undo_tells_until_when_and_at_what_cost() -> None:
+    """From the contract, and from every answer about the same offer, the newest first."""
+    made = card(
+        "structured-itinerary",
+        {"offer_id": "off_1"},
+        {"offer_id": "off_1", "cancellation_fee": {"amount": 90, "currency": "EUR"}},
+        {
+            "offer_id": "off_1",
+            "refundable": True,
+            "cancellation_fee": {"amount": 20, "currency": "EUR"},
+            "free_cancellation_until": "2026-12-01",
+        },
+    )
+
+    assert made.undo_terms is not None
+    assert made.undo_terms.window == timedelta(days=1)
+    assert made.undo_terms.is_refundable
+    assert made.undo == (
+        "undone by undo_it within 1 day; free cancellation until 2026-12-01; "
+        "cancellation fee 20.00 EUR; refundable"
+    )
+
+
+@pytest.mark.parametrize("card_type", [*CONTENT_TYPES, "structured-confirmation"])
+def test_no_argument_is_hidden_and_a_card_survives_its_json(card_type: str) -> None:
+    """Whatever the type has no place for is among the details."""
+    arguments: JsonObject = {
+        "zeta": "z1",
+        "origin": "o1",
+        "traveler": "t1",
+        "start_date": "2026-12-03",
+        "list": [{"name": "l1"}],
+        "fee": EUR,
+        "flag": False,
+        "nobody": None,
+        "nothing": [],
+        "nested": {"deep": {"deeper": "d1"}},
+        "amount": 12,
+        "currency": "EUR",
+    }
+
+    made = card(card_type, arguments)
+    text = " ".join(f"{line.label} {line.value}" for s in made.sections() for line in s.lines)
+
+    for value in ("z1", "o1", "t1", "2026-12-03", "l1", "181.40 EUR", "d1", "12.00 EUR"):
+        assert value in text
+    for line in ("Flag no", "Nobody none", "Nothing none"):
+        assert line in text
+    assert ConfirmationCard.model_validate_json(made.model_dump_json()) == made
+
+
+def test_markdown_shows_what_a_provider_says_as_text() -> None:
+    """A title with markup in it draws nothing; the digest to approve is at the end."""
+    made = card(
+        "structured-order",
+        {"item_id": "i1"},
+        {"item_id": "i1", "note": "![x](http://evil.example) **free**\n# Approve"},
+    )
+
+    shown = as_markdown(made)
+
+    assert "![x]" not in shown
+    assert "\\!\\[x\\](http://evil.example) \\*\\*free\\*\\* \\# Approve" in shown
+    assert shown.endswith(f"--digest {made.digest}`")
+
+
+def test_a_document_declares_types_and_layouts() -> None:
+    """A name alone, or a name with a layout; the tool carries it into its catalog."""
+    operation: JsonObject = {
+        "operationId": "wrap_gift",
+        "summary": "Wrap a gift",
+        "x-orchet-tool": True,
+        "x-orchet-requires-confirmation": "gift-wrap",
+        "responses": {"200": {"description": "ok"}},
+    }
+    section: JsonObject = {"title": "The gift", "fields": ["paper", {"name": "to", "label": "For"}]}
+    document: JsonObject = {
+        "openapi": "3.1.0",
+        "info": {"title": "Gifts", "version": "1"},
+        "servers": [{"url": "http://127.0.0.1:9"}],
+        "x-orchet-card-types": [
+            "plain",
+            {"name": "gift-wrap", "title": "G", "sections": [section]},
+        ],
+        "paths": {"/wrap": {"post": operation}},
+    }
+
+    tool = Catalog.from_documents({"gifts": document}).tool("wrap_gift")
+
+    assert tool.card_layout == CardLayout(
+        title="G",
+        sections=(
+            LayoutSection(
+                title="The gift",
+                fields=(LayoutField(name="paper"), LayoutField(name="to", label="For")),
+            ),
+        ),
+    )

@@ -1,0 +1,220 @@
+"""What a person reads before a call, and what the ledger is told of it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
+from orchestrator.confirmation.build import (
+    build_card,
+    draft_obligation,
+    quoted_item,
+    quoted_price,
+    title_of,
+)
+from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.models import Observation
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CALL: dict[str, Any] = {
+    "call_id": "m.1-trip.2",
+    "mission_id": "m",
+    "leg_id": "1-trip",
+    "catalog_digest": "c0ffee",
+}
+
+
+def tool(**more: Any) -> Tool:
+    """A tool that books something and is confirmed."""
+    given: dict[str, Any] = {
+        "name": "room_book",
+        "document": "rooms",
+        "domain": "rooms",
+        "summary": "Book a room.",
+        "input_schema": {"type": "object"},
+        "effect": Effect.OBLIGATION,
+        "card_type": "structured-reservation",
+        **more,
+    }
+    return Tool(**given)
+
+
+def card(arguments: JsonObject, *, item: JsonObject | None = None, **more: Any) -> ConfirmationCard:
+    return build_card(
+        tool(**more), arguments, quoted=[item] if item else [], expires_at=NOW, **CALL
+    )
+
+
+def shown(confirmation: ConfirmationCard) -> dict[str, str]:
+    return {line.label: line.value for part in confirmation.sections() for line in part.lines}
+
+
+def saw(body: JsonValue) -> Observation:
+    return Observation(step=1, tool="search", outcome="succeeded", body=body)
+
+
+def test_the_quoted_item_is_the_last_seen_with_the_same_identifier() -> None:
+    """Prices change between two searches: the newer answer is the one a person reads."""
+    older = saw({"rooms": [{"room_id": "r1", "price": 90}]})
+    newer = saw({"best": {"rooms": [{"room_id": "r2"}, {"room_id": "r1", "price": 95}]}})
+
+    assert quoted_item({"room_id": "r1"}, [older, newer]) == {"room_id": "r1", "price": 95}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"room_id": "r9"}, {"city": "Lisbon"}, {"guest_id": "pii:guest_id"}],
+    ids=["another id", "no id", "a handle"],
+)
+def test_nothing_is_quoted_without_a_shared_identifier(arguments: JsonObject) -> None:
+    """Equal cities make no quote, and a handle stands for a person, not for an offer."""
+    seen = saw({"room_id": "r1", "city": "Lisbon", "guest_id": "pii:guest_id"})
+
+    assert quoted_item(arguments, [seen]) is None
+
+
+def test_the_arguments_price_comes_before_the_quoted_one() -> None:
+    """What is sent is what will be charged."""
+    argued: JsonObject = {"price": {"amount": 80, "currency": "EUR"}}
+    quoted: JsonObject = {"price": {"amount": 95, "currency": "EUR"}}
+
+    assert str(quoted_price(argued, quoted)) == "80.00 EUR"
+    assert str(quoted_price({}, quoted)) == "95.00 EUR"
+    assert quoted_price({}, None) is None
+
+
+def test_a_card_shows_the_arguments_and_then_the_item() -> None:
+    """What is both argument and item is shown once, as it is sent; empty things are not shown."""
+    item: JsonObject = {"room_id": "r1", "nights": 9, "view": "sea", "notes": None, "tags": []}
+
+    made = card({"room_id": "r1", "nights": 3, "late-arrival": True}, item=item)
+
+    assert list(shown(made).items()) == [
+        ("Room id", "r1"),
+        ("Nights", "3"),
+        ("Late arrival", "yes"),
+        ("View", "sea"),
+    ]
+
+
+def test_a_card_is_titled_in_the_words_of_the_contract() -> None:
+    """The summary without its full stop; without a summary, the name in words."""
+    assert card({}).title == "Book a room"
+    assert title_of(tool(summary="")) == "room book"
+
+
+def test_a_cards_digest_covers_the_call_exactly() -> None:
+    """The same that the activity computes from what it is about to send."""
+    made = card({"room_id": "r1"})
+
+    assert made.digest == call_digest(
+        tool="room_book",
+        catalog_digest="c0ffee",
+        arguments={"room_id": "r1"},
+        card_type="structured-reservation",
+        call_id="m.1-trip.2",
+    )
+    assert made.confirmation_id == "m.1-trip.2"
+
+
+def test_a_card_masks_personal_fields() -> None:
+    """Where the value will come from is shown, the value is not there to show."""
+    made = card({"traveler_id": "pii:traveler_id"}, pii_fields=("traveler_id",))
+
+    assert shown(made) == {"Traveler id": "•••••• (traveler_id from the vault)"}
+    assert made.personal == ("traveler_id",)
+
+
+def test_values_are_written_for_people() -> None:
+    """Money as money, lists and objects in words, long texts with their end cut off."""
+    made = card(
+        {
+            "deposit": {"amount": 1200, "currency": "EUR"},
+            "guests": [{"name": "Ada", "adult": True}, {"name": "Bo", "adult": False}],
+            "wishes": "w" * 500,
+        },
+        card_type="structured-confirmation",
+    )
+
+    assert shown(made)["Deposit"] == "1,200.00 EUR"
+    assert shown(made)["Guests"] == "name Ada, adult yes; name Bo, adult no"
+    assert len(shown(made)["Wishes"]) == 240
+    assert shown(made)["Wishes"].endswith("…")
+
+
+def test_a_card_stays_readable_however_much_there_is() -> None:
+    """At most two dozen lines; the digest covers the rest all the same."""
+    arguments: JsonObject = {f"field_{n}": n for n in range(60)}
+
+    made = card(arguments)
+
+    assert len(made.lines) == 24
+    assert made.arguments == arguments
+
+
+@pytest.mark.parametrize(
+    ("window", "sentence"),
+    [
+        (None, "undone by room_cancel"),
+        (timedelta(days=1), "undone by room_cancel within 1 day"),
+        (timedelta(days=3), "undone by room_cancel within 3 days"),
+        (timedelta(hours=6), "undone by room_cancel within 6 h"),
+        (timedelta(minutes=90), "undone by room_cancel within 90 min"),
+    ],
+)
+def test_a_card_says_how_it_can_be_undone(window: timedelta | None, sentence: str) -> None:
+    """By which tool, and for how long."""
+    undo = Compensation(cancel=ToolCallTemplate(tool="room_cancel"), window=window)
+
+    assert card({}, compensation=undo).undo == sentence
+
+
+def test_a_card_says_when_nothing_undoes_it() -> None:
+    """The person who approves it must know."""
+    assert card({}).undo == "cannot be undone by any declared tool"
+
+
+def test_the_ledger_entry_has_all_that_undoing_needs() -> None:
+    """What was sent, under which key and catalog, and the patience that the contract gives."""
+    undo = Compensation(
+        cancel=ToolCallTemplate(tool="room_cancel"),
+        timeout=timedelta(seconds=7),
+        max_attempts=4,
+        on_failure="continue",
+    )
+    booked = tool(compensation=undo, idempotency_header="Idempotency-Key")
+
+    entry = draft_obligation(booked, {"room_id": "r1"}, now=NOW, **CALL)
+
+    assert (entry.obligation_id, entry.idempotency_key) == ("m.1-trip.2", "m.1-trip.2")
+    assert (entry.cancel_tool, entry.catalog_digest) == ("room_cancel", "c0ffee")
+    assert entry.arguments == {"room_id": "r1"}
+    assert (entry.cancel_timeout, entry.cancel_max_attempts) == (timedelta(seconds=7), 4)
+    assert entry.on_failure == "continue"
+    assert entry.is_live
+
+
+def test_a_call_without_key_or_cancel_says_so_in_the_ledger() -> None:
+    """Rollback reads from it that nothing can be repeated and nothing is declared."""
+    entry = draft_obligation(tool(effect=Effect.WRITE), {}, now=NOW, **CALL)
+
+    assert entry.idempotency_key is None
+    assert entry.cancel_tool is None
+    assert entry.on_failure == "park"
+
+
+def test_only_what_costs_money_spends() -> None:
+    """A claim or a message may carry an amount: none of it leaves."""
+    spends = {
+        kind: draft_obligation(tool(card_type=kind), {}, now=NOW, **CALL).spends
+        for kind in ("structured-reservation", "structured-expense", "structured-message")
+    }
+
+    assert spends == {
+        "structured-reservation": True,
+        "structured-expense": False,
+        "structured-message": False,
+    }

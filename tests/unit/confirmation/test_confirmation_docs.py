@@ -1,0 +1,62 @@
+"""What docs/confirmation.md shows is taken by the code that it describes."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from orchestrator.catalog.lint.keyword_values import document_breaches
+from orchestrator.confirmation.card_content import CONTENT_TYPES
+from orchestrator.core import errors
+from orchestrator.json_schema.node import Node
+from orchestrator.settings import load_policy
+
+TEXT = (Path(__file__).parents[3] / "docs" / "confirmation.md").read_text(encoding="utf-8")
+_YAML = re.findall(r"^```yaml\n(.*?)^```", TEXT, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_policy_that_it_shows_is_one(tmp_path: Path) -> None:
+    """Every key of it is known, and says what the comment says."""
+    (shown,) = [block for block in _YAML if "on_expiry" in block]
+    path = tmp_path / "policy.yaml"
+    path.write_text(shown, encoding="utf-8")
+
+    policy = load_policy(path)
+
+    assert policy is not None
+    assert policy.confirmation.rounds == 3
+    assert policy.confirmation.standing[0].approver == "policy:small-meals"
+    assert len(policy.confirmation.approvers) == len(policy.confirmation.reminders) == 2
+
+
+def test_the_card_types_that_it_declares_fit_the_published_schema() -> None:
+    """A name alone, and one with a layout."""
+    (shown,) = [block for block in _YAML if "x-orchet-card-types" in block]
+    root = yaml.safe_load(shown)
+
+    assert document_breaches(Node.of("gifts", root)) == []
+    assert len(root["x-orchet-card-types"]) == 2
+
+
+@pytest.mark.parametrize("card_type", CONTENT_TYPES)
+def test_it_lists_the_parts_of_each_card_type(card_type: str) -> None:
+    """In its table: all of the model's fields."""
+    (row,) = [line for line in TEXT.splitlines() if line.startswith(f"| `{card_type}`")]
+
+    named = set(re.findall(r"[a-z_]+", row.split("|")[2]))
+
+    assert named >= set(CONTENT_TYPES[card_type].model_fields) - {"kind"}
+
+
+def test_every_refusal_that_it_names_is_an_error_of_that_name() -> None:
+    """And no refusal of a decision, an answer or a grant is left out."""
+    named = set(re.findall(r"`([A-Z][A-Za-z]+)`", TEXT.split("## Policies")[0]))
+    refusals = {
+        kind.__name__
+        for base in (errors.ConfirmationError, errors.QuestionError)
+        for kind in base.__subclasses__()
+    }
+
+    assert refusals <= named
+    assert [name for name in sorted(named) if not hasattr(errors, name)] == []

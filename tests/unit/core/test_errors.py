@@ -1,0 +1,93 @@
+"""The error tree: as drawn, with fields, and with texts that say how to mend it."""
+
+import inspect
+import re
+
+import pytest
+
+from orchestrator.core import errors
+from orchestrator.core.errors import OrchestratorError
+
+MADE: tuple[OrchestratorError, ...] = (
+    errors.DocumentUnreadable("crm.yaml", "no such file"),
+    errors.DocumentInvalid("crm", "/paths/~1a", "no operationId"),
+    errors.CatalogNotFound("0123456789abcdef"),
+    errors.ToolNotFound("boook", ["book", "brook"]),
+    errors.NothingFits("teleport me"),
+    errors.RequestUnread("KeyError in the router"),
+    errors.ArgumentsInvalid("book", ["seat is missing", "nights is no number"]),
+    errors.EgressRefused("book", "evil.example"),
+    errors.TransportFailed("book", "timed out", may_have_arrived=True),
+    errors.CardUnknown("m.1-leg.2", "no such confirmation is open"),
+    errors.GrantMissing("m.1-leg.2", "no grant"),
+    errors.SecretMissing("token", "ORCHESTRATOR_SECRET_TOKEN"),
+    errors.PiiMissing(["name", "passport"]),
+    errors.ServerUnreachable("localhost:7233"),
+    errors.NoWorker("orchestrator"),
+    errors.EmbedderUnavailable("it answered 503"),
+    errors.MissionNotFound("trip"),
+    errors.QueryFailed("trip", "[TMPRL1100] Nondeterminism error"),
+)
+
+
+def drawn() -> dict[str, str]:
+    """Class to its parent, read from the tree in the module's docstring."""
+    parents: dict[str, str] = {}
+    path: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        found = re.match(r"([│├└─ ]*)([A-Z]\w+)(\s|$)", line)
+        if found is None or not (found[1] or line == "OrchestratorError"):
+            continue
+        depth = len(found[1]) // 4
+        path = [*path[:depth], found[2]]
+        if depth:
+            parents[found[2]] = path[depth - 1]
+    return parents
+
+
+def defined() -> dict[str, str]:
+    """Class to its parent, as Python has it."""
+    return {
+        name: kind.__mro__[1].__name__
+        for name, kind in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(kind, OrchestratorError) and kind is not OrchestratorError
+    }
+
+
+def test_the_tree_is_as_drawn() -> None:
+    """The module's docstring shows every class under its parent, and no other."""
+    assert drawn() == defined()
+
+
+@pytest.mark.parametrize("error", MADE, ids=lambda error: type(error).__name__)
+def test_an_error_says_it_in_one_line(error: OrchestratorError) -> None:
+    """A command line shows it as it is: one line, with no empty part."""
+    text = str(error)
+
+    assert text
+    assert "\n" not in text
+    assert "None" not in text
+    assert not text.endswith((";", ":", ": "))
+
+
+@pytest.mark.parametrize("error", MADE, ids=lambda error: type(error).__name__)
+def test_an_errors_text_holds_what_it_is_about(error: OrchestratorError) -> None:
+    """Whatever text an error keeps as a field is in its own text, so none of it goes unsaid."""
+    for name, value in vars(error).items():
+        parts = value if isinstance(value, tuple) else (value,)
+        for part in (p for p in parts if isinstance(p, str)):
+            assert part[:12] in str(error), name
+
+
+def test_an_unknown_tool_names_those_that_are_near() -> None:
+    """Without any, it says where the list is."""
+    assert "did you mean book, brook?" in str(errors.ToolNotFound("boook", ["book", "brook"]))
+    assert "orchestrator tools list" in str(errors.ToolNotFound("teleport"))
+
+
+def test_a_missing_secret_never_shows_a_value() -> None:
+    """It takes the name and the place, and nothing else."""
+    parameters = inspect.signature(errors.SecretMissing).parameters
+
+    assert list(parameters) == ["name", "looked_at"]
+    assert list(inspect.signature(errors.PiiMissing).parameters) == ["fields"]

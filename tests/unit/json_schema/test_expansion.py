@@ -1,0 +1,389 @@
+"""Schemas made self-contained: references, recursion, and OpenAPI 3.0 as JSON Schema 2020-12."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from orchestrator.catalog.compile import compile_document
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.record import JsonObject
+
+Make = Callable[..., dict[str, Any]]
+
+
+def answer_of(one_operation: Make, schema: Any, schemas: Any = None, **more: Any) -> JsonObject:
+    """The compiled schema of an answer."""
+    content = {"application/json": {"schema": schema}}
+    document = one_operation(
+        responses={"200": {"description": "Done.", "content": content}},
+        components={"schemas": schemas or {}},
+        **more,
+    )
+    (tool,) = compile_document("things", document).values()
+    assert tool.output_schema is not None
+    return tool.output_schema
+
+
+def body_of(one_operation: Make, json_body: Make, schema: Any, schemas: Any) -> JsonObject:
+    """The compiled schema of a request body."""
+    document = one_operation(
+        method="post", requestBody=json_body(schema), components={"schemas": schemas}
+    )
+    (tool,) = compile_document("things", document).values()
+    return tool.input_schema
+
+
+def test_a_reference_is_inlined(one_operation: Make) -> None:
+    """The compiled schema needs the document no more."""
+    schema = {"type": "object", "properties": {"price": {"$ref": "#/components/schemas/Money"}}}
+    money = {"type": "object", "properties": {"amount": {"type": "number"}}}
+
+    assert answer_of(one_operation, schema, {"Money": money})["properties"] == {"price": money}
+
+
+def test_a_recursive_schema_becomes_a_definition(one_operation: Make) -> None:
+    """A tree refers to itself by a local $defs, and validates to any depth."""
+    tree = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {"type": "string"},
+            "children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}},
+        },
+    }
+
+    schema = answer_of(one_operation, {"$ref": "#/components/schemas/Tree"}, {"Tree": tree})
+
+    assert schema["$defs"] == {
+        "Tree": {
+            **tree,
+            "properties": {
+                "name": {"type": "string"},
+                "children": {"type": "array", "items": {"$ref": "#/$defs/Tree"}},
+            },
+        }
+    }
+    validator = Draft202012Validator(schema)
+    assert validator.is_valid({"name": "a", "children": [{"name": "b", "children": []}]})
+    assert not validator.is_valid({"name": "a", "children": [{"children": []}]})
+
+
+def test_a_recursive_body_is_opened_for_its_properties(
+    one_operation: Make, json_body: Make
+) -> None:
+    """The inputs are the properties of the recursive object itself."""
+    rule = {
+        "type": "object",
+        "properties": {"op": {"type": "string"}, "inner": {"$ref": "#/components/schemas/Rule"}},
+    }
+
+    schema = body_of(
+        one_operation, json_body, {"$ref": "#/components/schemas/Rule"}, {"Rule": rule}
+    )
+
+    assert schema["properties"] == {"op": {"type": "string"}, "inner": {"$ref": "#/$defs/Rule"}}
+    Draft202012Validator.check_schema(schema)
+    assert not Draft202012Validator(schema).is_valid({"inner": {"op": 3}})
+
+
+def test_two_schemas_that_refer_to_each_other_compile(one_operation: Make) -> None:
+    """A circle through several schemas ends in definitions too."""
+    a = {"type": "object", "properties": {"b": {"$ref": "#/components/schemas/B"}}}
+    b = {"type": "object", "properties": {"a": {"$ref": "#/components/schemas/A"}}}
+
+    schema = answer_of(one_operation, {"$ref": "#/components/schemas/A"}, {"A": a, "B": b})
+
+    assert isinstance(schema["$defs"], dict)
+    assert sorted(schema["$defs"]) == ["A", "B"]
+
+
+def test_shared_schemas_do_not_blow_up(one_operation: Make) -> None:
+    """Thirty levels that each mention the next twice stay small: large schemas are defined once."""
+    schemas: dict[str, Any] = {
+        f"L{n}": {
+            "type": "object",
+            "properties": {side: {"$ref": f"#/components/schemas/L{n + 1}"} for side in "ab"},
+        }
+        for n in range(30)
+    }
+    schemas["L30"] = {"type": "string"}
+
+    schema = answer_of(one_operation, {"$ref": "#/components/schemas/L0"}, schemas)
+
+    assert len(str(schema)) < 200_000
+    Draft202012Validator.check_schema(schema)
+
+
+def test_what_looks_like_a_reference_in_an_example_is_left_alone(one_operation: Make) -> None:
+    """Examples, defaults and enums are data, not schemas."""
+    schema = {"type": "object", "properties": {"a": {"default": {"$ref": "nowhere"}}}}
+
+    assert answer_of(one_operation, schema)["properties"] == {"a": {"default": {"$ref": "nowhere"}}}
+
+
+def test_a_property_called_like_a_keyword_is_a_property(one_operation: Make) -> None:
+    """Properties named $ref, properties or example are no keywords."""
+    properties = {"$ref": {"type": "string"}, "properties": {"type": "string"}, "example": {}}
+
+    assert answer_of(one_operation, {"type": "object", "properties": properties}) == {
+        "type": "object",
+        "properties": properties,
+    }
+
+
+@pytest.mark.parametrize("openapi", ["3.0.3", "3.1.0"])
+def test_words_beside_a_reference_are_kept(one_operation: Make, openapi: str) -> None:
+    """A description beside $ref describes this use of the schema."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/components/schemas/S", "description": "Here."}},
+    }
+
+    found = answer_of(one_operation, schema, {"S": {"type": "string"}}, openapi=openapi)
+
+    assert found["properties"] == {"a": {"type": "string", "description": "Here."}}
+
+
+def test_limits_beside_a_reference_count_in_3_1_only(one_operation: Make) -> None:
+    """OpenAPI 3.0 ignores what stands beside $ref, 3.1 adds it."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/components/schemas/S", "maxLength": 3}},
+    }
+    schemas = {"S": {"type": "string"}}
+
+    newer = answer_of(one_operation, schema, schemas)
+    older = answer_of(one_operation, schema, schemas, openapi="3.0.3")
+
+    assert newer["properties"] == {"a": {"allOf": [{"type": "string"}], "maxLength": 3}}
+    assert older["properties"] == {"a": {"type": "string"}}
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        (
+            {"type": "string", "nullable": True, "enum": ["a"]},
+            {"type": ["string", "null"], "enum": ["a", None]},
+        ),
+        (
+            {"allOf": [{"type": "object"}], "nullable": True, "description": "D"},
+            {"anyOf": [{"allOf": [{"type": "object"}]}, {"type": "null"}], "description": "D"},
+        ),
+        ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 1}),
+        ({"minimum": 1, "exclusiveMinimum": False}, {"minimum": 1}),
+        ({"maximum": 9, "exclusiveMaximum": True}, {"exclusiveMaximum": 9}),
+        ({"type": "string", "example": "x"}, {"type": "string", "examples": ["x"]}),
+    ],
+)
+def test_openapi_3_0_is_turned_into_json_schema(
+    one_operation: Make, written: JsonObject, wanted: JsonObject
+) -> None:
+    """nullable, boolean exclusive limits and example mean in 2020-12 what they mean in 3.0."""
+    schema = {"type": "object", "properties": {"a": written}}
+
+    assert answer_of(one_operation, schema, openapi="3.0.3")["properties"] == {"a": wanted}
+
+
+def test_write_only_properties_are_not_answered(one_operation: Make) -> None:
+    """A password that can be set is never promised in an answer, not even through allOf."""
+    secret = {"type": "string", "writeOnly": True}
+    base = {"type": "object", "properties": {"name": {}, "password": secret}}
+    schema = {"allOf": [{"$ref": "#/components/schemas/Base"}], "required": ["name", "password"]}
+
+    found = answer_of(one_operation, schema, {"Base": base})
+
+    assert found == {"type": "object", "properties": {"name": {}}, "required": ["name"]}
+
+
+def test_read_only_properties_are_answered(one_operation: Make) -> None:
+    """What cannot be sent can be read."""
+    schema = {"type": "object", "properties": {"id": {"type": "string", "readOnly": True}}}
+
+    assert answer_of(one_operation, schema) == schema
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("#/components/schemas/Missing", "leads nowhere"),
+        ("#Anchor", "leads nowhere"),
+        ("other.yaml#/X", "another file"),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_refused(
+    one_operation: Make, reference: str, reason: str
+) -> None:
+    """The error says where the reference stands."""
+    schema = {"type": "object", "properties": {"a": {"$ref": reference}}}
+
+    with pytest.raises(DocumentInvalid, match=reason) as refused:
+        answer_of(one_operation, schema)
+
+    assert refused.value.pointer.endswith("/schema/properties/a")
+
+
+def test_references_in_a_circle_are_refused(one_operation: Make) -> None:
+    """Parameters that only refer to each other never become anything."""
+    document = one_operation(
+        parameters=[{"$ref": "#/components/parameters/A"}],
+        components={
+            "parameters": {
+                "A": {"$ref": "#/components/parameters/B"},
+                "B": {"$ref": "#/components/parameters/A"},
+            }
+        },
+    )
+
+    with pytest.raises(DocumentInvalid, match="circle"):
+        compile_document("things", document)
+
+
+def _resources(count: int, properties: int) -> dict[str, Any]:
+    """Schemas of a circle: each refers to the next, the last to the first."""
+    return {
+        f"R{n}": {
+            "type": "object",
+            "description": f"Resource {n}.",
+            "properties": {
+                **{f"p{i}": {"type": "string"} for i in range(properties)},
+                "next": {"$ref": f"#/components/schemas/R{(n + 1) % count}"},
+            },
+        }
+        for n in range(count)
+    }
+
+
+def test_tools_share_what_they_refer_to(one_operation: Make) -> None:
+    """A definition is expanded once and held once, however many tools can reach it."""
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/R0"}}}
+    document = one_operation(
+        responses={"200": {"description": "Done.", "content": content}},
+        components={"schemas": _resources(3, 2)},
+    )
+    other = {**document["paths"]["/thing"]["get"], "operationId": "thing_other"}
+    document["paths"]["/other"] = {"get": other}
+
+    one, two = compile_document("things", document).values()
+
+    ours, theirs = (tool.output_schema["$defs"] for tool in (one, two))  # type: ignore[index]
+    assert isinstance(ours, dict) and isinstance(theirs, dict)
+    assert [ours[name] is theirs[name] for name in ("R0", "R1", "R2")] == [True, True, True]
+
+
+def test_what_is_far_is_abridged(one_operation: Make) -> None:
+    """Two thousand schema nodes of definitions are carried, the nearest; then only words."""
+    schema = {"type": "array", "items": {"$ref": "#/components/schemas/R0"}}
+
+    found = answer_of(one_operation, schema, _resources(50, 99))
+
+    defs = found["$defs"]
+    assert isinstance(defs, dict)
+    whole = {name for name, schema in defs.items() if "properties" in schema}  # type: ignore[operator]
+    assert whole == {f"R{n}" for n in range(19)}
+    assert defs["R19"] == {
+        "type": "object",
+        "description": "Resource 19.",
+        "$comment": "abridged: the document has the rest",
+    }
+    assert len(defs) == 20
+    Draft202012Validator.check_schema(found)
+    value: Any = {"p1": "x"}
+    for _ in range(60):
+        value = {"next": value}
+    assert Draft202012Validator(found).is_valid([value])
+    assert not Draft202012Validator(found).is_valid([{"next": {"p1": 3}}])
+
+
+def test_many_mentions_of_a_schema_are_not_written_out(one_operation: Make) -> None:
+    """A schema small enough to be inlined becomes a definition where it is mentioned too often."""
+    item = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(40)}}
+    mention = {"$ref": "#/components/schemas/Item"}
+
+    few = answer_of(one_operation, {"properties": {"a": mention, "b": mention}}, {"Item": item})
+    many = answer_of(
+        one_operation, {"properties": {f"a{n}": mention for n in range(40)}}, {"Item": item}
+    )
+
+    assert few["properties"] == {"a": item, "b": item}
+    assert "$defs" not in few
+    assert many["properties"] == {f"a{n}": {"$ref": "#/$defs/Item"} for n in range(40)}
+    assert many["$defs"] == {"Item": item}
+
+
+def test_a_long_chain_of_schemas_compiles(one_operation: Make) -> None:
+    """Neither a chain of references nor the definitions it becomes exhaust the stack."""
+    schemas: dict[str, Any] = {
+        f"S{n}": {"type": "object", "properties": {"a": {"$ref": f"#/components/schemas/S{n + 1}"}}}
+        for n in range(3_000)
+    }
+    schemas["S3000"] = {"type": "string"}
+
+    found = answer_of(one_operation, {"$ref": "#/components/schemas/S0"}, schemas)
+
+    Draft202012Validator.check_schema(found)
+    assert not Draft202012Validator(found).is_valid({"a": {"a": 3}})
+
+
+def test_a_read_only_property_of_a_recursive_base_is_no_input(
+    one_operation: Make, json_body: Make
+) -> None:
+    """Required by the schema that extends it, it is still nothing that a caller sends."""
+    base = {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "readOnly": True},
+            "parent": {"$ref": "#/components/schemas/Base"},
+        },
+    }
+    schema = {
+        "allOf": [{"$ref": "#/components/schemas/Base"}],
+        "required": ["id", "name"],
+        "properties": {"name": {"type": "string"}},
+    }
+
+    found = body_of(one_operation, json_body, schema, {"Base": base})
+
+    assert isinstance(found["properties"], dict)
+    assert set(found["properties"]) == {"parent", "name"}
+    assert found["required"] == ["name"]
+
+
+def test_definitions_of_other_places_are_told_apart(one_operation: Make) -> None:
+    """Schemas of one name in two places become two definitions."""
+    trees = {
+        place: {
+            "type": kind,
+            "properties": {"below": {"$ref": f"#/components/{place}/Tree"}},
+        }
+        for place, kind in (("schemas", "object"), ("x-more", "array"))
+    }
+    document = one_operation(
+        responses={
+            "200": {
+                "description": "Done.",
+                "content": {
+                    "application/json": {
+                        "schema": {
+                            "properties": {
+                                "a": {"$ref": "#/components/schemas/Tree"},
+                                "b": {"$ref": "#/components/x-more/Tree"},
+                            }
+                        }
+                    }
+                },
+            }
+        },
+        components={place: {"Tree": tree} for place, tree in trees.items()},
+    )
+    (tool,) = compile_document("things", document).values()
+
+    assert tool.output_schema is not None
+    defs = tool.output_schema["$defs"]
+    assert isinstance(defs, dict)
+    assert len(defs) == 2
+    assert Draft202012Validator(tool.output_schema).is_valid({"a": {}, "b": []})
+    assert not Draft202012Validator(tool.output_schema).is_valid({"a": [], "b": {}})

@@ -1,0 +1,66 @@
+"""Date phrases and the days they mean."""
+
+from datetime import datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.language.dates import find_date_phrases
+
+
+def found(text: str, now: datetime | None) -> list[tuple[str, str | None]]:
+    """Each phrase as written with its day."""
+    return [
+        (text[p.start : p.end], p.day.isoformat() if p.day else None)
+        for p in find_date_phrases(text, now=now)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ("on 2026-12-03, back 2026-12-06", [("2026-12-03", "2026-12-03"), ("2026-12-06",) * 2]),
+        ("tomorrow", [("tomorrow", "2026-11-22")]),
+        ("the day after tomorrow", [("the day after tomorrow", "2026-11-23")]),
+        ("next friday", [("next friday", "2026-11-27")]),
+        ("on Friday", [("Friday", "2026-11-27")]),
+        ("last Friday", [("last Friday", "2026-11-20")]),
+        ("this saturday", [("this saturday", "2026-11-21")]),
+        ("3 December", [("3 December", "2026-12-03")]),
+        ("Dec 3rd, 2027", [("Dec 3rd, 2027", "2027-12-03")]),
+        ("in two weeks", [("in two weeks", "2026-12-05")]),
+        ("from the 3rd to the 6th", [("the 3rd", "2026-12-03"), ("the 6th", "2026-12-06")]),
+        ("the 28th to the 2nd", [("the 28th", "2026-11-28"), ("the 2nd", "2026-12-02")]),
+        ("3-6 December 2027", [("3", "2027-12-03"), ("6 December 2027", "2027-12-06")]),
+        ("December 3 to 6", [("December 3", "2026-12-03"), ("6", "2026-12-06")]),
+    ],
+)
+def test_phrases_mean_days(text: str, phrases: list[tuple[str, str]], now: datetime) -> None:
+    """Absolute, relative and open days; open ones are in the future."""
+    assert found(text, now) == phrases
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-13-45", "the 5th floor", "may I sit on the sun deck", "version 1.2.3 of it"]
+)
+def test_what_is_no_date_is_left_alone(text: str, now: datetime) -> None:
+    """Impossible dates, ordinals that count something, words that only look like months."""
+    assert found(text, now) == []
+
+
+def test_without_now_only_full_dates_are_resolved() -> None:
+    """A relative phrase is still seen, so that its words are not taken for something else."""
+    assert found("tomorrow or 3 December 2027", None) == [
+        ("tomorrow", None),
+        ("3 December 2027", "2027-12-03"),
+    ]
+
+
+@given(st.text(alphabet="0123456789-/. thndTomarwMy", max_size=40))
+def test_any_text_can_be_searched(text: str) -> None:
+    """No text makes it raise, and phrases never overlap."""
+    phrases = find_date_phrases(text, now=datetime(2026, 11, 21))
+
+    assert all(a.end <= b.start for a, b in pairwise(phrases))

@@ -1,0 +1,111 @@
+"""The values in a request."""
+
+from datetime import datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from orchestrator.language.slots import find_slots
+
+
+def found(text: str, now: datetime | None = None) -> list[tuple[str, JsonValue, str]]:
+    """Each slot as kind, value and hint."""
+    return [(slot.kind, slot.value, slot.hint) for slot in find_slots(text, now=now)]
+
+
+def test_a_trip_has_origin_place_and_dates(now: datetime) -> None:
+    """The places of a trip are told apart by their prepositions, the dates by their hints."""
+    text = "Book a flight from Berlin to Lisbon on 2026-12-03, returning 2026-12-06"
+
+    assert found(text, now) == [
+        ("origin", "Berlin", "from"),
+        ("place", "Lisbon", "to"),
+        ("date", "2026-12-03", "on"),
+        ("date", "2026-12-06", "returning"),
+    ]
+
+
+def test_a_table_has_people_time_and_team(now: datetime) -> None:
+    """Number words count, clock times are ISO, groups of people are names."""
+    text = "Reserve a table for four in Lisbon tomorrow at 8pm and message my team"
+
+    assert found(text, now) == [
+        ("quantity", 4, "for"),
+        ("place", "Lisbon", "in"),
+        ("date", "2026-11-22", ""),
+        ("time", "20:00", "at"),
+        ("name", "team", "message"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "slot"),
+    [
+        ("under 900 EUR", ("amount", {"amount": 900, "currency": "EUR"}, "under")),
+        ("about $20", ("amount", {"amount": 20, "currency": "USD"}, "about")),
+        ("\u20ac15.50", ("amount", {"amount": 15.5, "currency": "EUR"}, "")),
+        ("1,200 USD", ("amount", {"amount": 1200, "currency": "USD"}, "")),
+        ("20 euros", ("amount", {"amount": 20, "currency": "EUR"}, "")),
+        ("3 nights", ("quantity", 3, "nights")),
+        ("a 2-bedroom flat", ("quantity", 2, "bedroom")),
+        ("by 7%", ("quantity", 7, "%")),
+        ("at noon", ("time", "12:00", "at")),
+        ("at 20:00", ("time", "20:00", "at")),
+        ("12:30 am", ("time", "00:30", "")),
+        ("to alice@example.com", ("email", "alice@example.com", "to")),
+        ("booking BK-1234", ("identifier", "BK-1234", "booking")),
+        ("order 12345", ("identifier", "12345", "order")),
+        ("with id 'LC12345'", ("identifier", "LC12345", "id")),
+        ("server 192.168.224.48", ("identifier", "192.168.224.48", "server")),
+        ("file notes.txt", ("identifier", "notes.txt", "file")),
+        ("say 'see you there'", ("quoted", "see you there", "say")),
+        ("message Maria de la Cruz", ("name", "Maria de la Cruz", "message")),
+        ("hotel in S\u00e3o Paulo", ("place", "S\u00e3o Paulo", "in")),
+        ("flights from new york", ("origin", "new york", "from")),
+        ("post it in #general", ("name", "#general", "in")),
+    ],
+)
+def test_each_kind_is_read(text: str, slot: tuple[str, JsonValue, str]) -> None:
+    """One value, its kind, and the word that introduced it or that it counts."""
+    assert found(text) == [slot]
+
+
+@pytest.mark.parametrize("text", ["", "Find me a hotel", "send it in total", "What is this"])
+def test_plain_words_are_no_values(text: str) -> None:
+    """Sentence starts and common phrases are not names or places."""
+    assert found(text) == []
+
+
+def test_relative_dates_need_a_now() -> None:
+    """Without a now they are left out, and their words are nothing else either."""
+    assert found("weather in Oslo on Friday") == [("place", "Oslo", "in")]
+
+
+def test_to_a_person_is_no_place() -> None:
+    """What is sent "to" somebody has a receiver, not a destination."""
+    assert found("Send it to Alice") == [("name", "Alice", "to")]
+
+
+def test_a_currency_is_no_place() -> None:
+    """What money is changed "to" is none, and no name."""
+    assert [kind for kind, *_ in found("convert 100 USD to EUR")] == ["amount"]
+
+
+def test_text_and_position_quote_the_request() -> None:
+    """A slot can be found again where it was read."""
+    text = "Pay 35 EUR to Bob for 2 dinners on 2026-12-03"
+
+    for slot in find_slots(text, now=None):
+        assert text[slot.position : slot.position + len(slot.text)] == slot.text
+
+
+@given(st.text(max_size=120))
+def test_no_character_belongs_to_two_slots(text: str) -> None:
+    """Whatever the text, slots are ordered and do not overlap."""
+    slots = find_slots(text, now=datetime(2026, 11, 21))
+
+    for a, b in pairwise(slots):
+        assert a.position + len(a.text) <= b.position

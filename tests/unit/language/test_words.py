@@ -1,0 +1,77 @@
+"""Tokens, stems and verb classes."""
+
+import pytest
+
+from orchestrator.language.intent import Action
+from orchestrator.language.words import (
+    NOUN_LIKE_VERBS,
+    SIDE_EFFECT_ACTIONS,
+    action_of,
+    action_of_stem,
+    content_stems,
+    is_verb,
+    stem,
+    tokens,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("flight_search_offers", ["flight", "search", "offers"]),
+        ("searchFlightOffers", ["search", "flight", "offers"]),
+        ("HTTPServer.get", ["http", "server", "get"]),
+        ("GET_movie-movie_id", ["get", "movie", "movie", "id"]),
+        ("What's the weather?", ["what", "the", "weather"]),
+        ("e-mails and E-Mail, not e-book", ["emails", "and", "email", "not", "e", "book"]),
+        ("", []),
+    ],
+)
+def test_identifiers_and_prose_come_apart_alike(text: str, words: list[str]) -> None:
+    """Humps, separators and clitics end a word; case is dropped."""
+    assert tokens(text) == words
+
+
+def test_stop_words_leave_and_inflections_meet() -> None:
+    """What says nothing is left out; bookings, booked and booking are one word."""
+    assert content_stems("please could you") == []
+    assert len(set(content_stems("bookings booked booking"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("verb", "following", "action"),
+    [
+        ("book", "a", Action.CREATE),
+        ("file", "the", Action.CREATE),
+        ("find", "", Action.SEARCH),
+        ("look", "up", Action.SEARCH),
+        ("check", "", Action.READ),
+        ("undo", "", Action.CANCEL),
+        ("message", "my", Action.SEND),
+        ("tell", "Alice", Action.SEND),
+        ("tell", "me", Action.READ),
+        ("refund", "", Action.PAY),
+        ("reschedule", "", Action.UPDATE),
+        ("call", "off", Action.CANCEL),
+        ("lisbon", "", Action.UNKNOWN),
+    ],
+)
+def test_verbs_have_their_class(verb: str, following: str, action: Action) -> None:
+    """The class of a verb, the particle after it considered."""
+    assert action_of(verb, following) is action
+
+
+def test_inflected_verbs_are_known_by_their_stem() -> None:
+    """The "retrieves" of a summary is the verb retrieve."""
+    assert action_of_stem(stem("retrieves")) is Action.READ
+    assert not is_verb("retrieves")
+
+
+def test_noun_like_verbs_are_verbs() -> None:
+    """Every word that needs a second look is in the lexicon in the first place."""
+    assert [verb for verb in NOUN_LIKE_VERBS if not is_verb(verb)] == []
+
+
+def test_reading_is_no_side_effect() -> None:
+    """Finding and reading never count as leaving a trace."""
+    assert SIDE_EFFECT_ACTIONS.isdisjoint({Action.READ, Action.SEARCH, Action.UNKNOWN})

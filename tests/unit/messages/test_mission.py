@@ -1,0 +1,85 @@
+"""Results of missions: final status, receipts and spend from a ledger."""
+
+from decimal import Decimal
+
+import pytest
+from pydantic import ValidationError
+
+from orchestrator.core.budget import Money, Spend
+from orchestrator.messages.mission import (
+    MissionRequest,
+    MissionStatus,
+    final_status,
+    receipts_of,
+    spend_of,
+)
+from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.testing import fake_obligation
+
+PRICE = Money(amount=Decimal(100), currency="EUR")
+S = ObligationState
+
+
+def ledger(*states: ObligationState, spends: bool = True) -> Ledger:
+    """A ledger with one obligation in each state, each at 100 EUR."""
+    return Ledger(
+        obligations=tuple(
+            fake_obligation(
+                f"m.1-leg.{number}",
+                title="Book a room",
+                state=state,
+                spends=spends,
+                response={"booking_id": f"b{number}", "city": "Oslo", "seat_number": 7},
+                price=PRICE,
+            )
+            for number, state in enumerate(states)
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("failed", "cancelled", "states", "status"),
+    [
+        (False, False, [S.COMMITTED], MissionStatus.SUCCEEDED),
+        (True, False, [], MissionStatus.FAILED),
+        (True, False, [S.VOID], MissionStatus.FAILED),
+        (True, False, [S.CANCELLED, S.VOID], MissionStatus.ROLLED_BACK),
+        (True, False, [S.ACCEPTED], MissionStatus.ROLLED_BACK),
+        (True, False, [S.CANCELLED, S.PARKED], MissionStatus.PARKED),
+        (True, False, [S.INTENDED], MissionStatus.PARKED),
+        (True, True, [S.CANCELLED], MissionStatus.CANCELLED),
+        (True, True, [S.PARKED], MissionStatus.PARKED),
+    ],
+)
+def test_the_final_status_follows_from_the_ledger(
+    failed: bool, cancelled: bool, states: list[ObligationState], status: MissionStatus
+) -> None:
+    """A mission is never called rolled back or cancelled while a provider may hold something."""
+    assert final_status(failed=failed, cancelled=cancelled, ledger=ledger(*states)) is status
+
+
+def test_receipts_are_for_what_stands() -> None:
+    """One receipt per committed obligation, with the identifiers of its answer."""
+    receipts = receipts_of(ledger(S.COMMITTED, S.CANCELLED, S.VOID))
+
+    assert [receipt.call_id for receipt in receipts] == ["m.1-leg.0"]
+    assert receipts[0].reference == {"booking_id": "b0"}
+
+
+def test_spend_is_what_still_stands() -> None:
+    """Committed, parked and accepted obligations cost money; what was undone does not."""
+    everything = ledger(*ObligationState)
+
+    assert spend_of(everything) == Spend(by_currency={"EUR": Decimal(300)})
+
+
+def test_a_claim_spends_nothing() -> None:
+    """An obligation that moves no money, an expense report say, is no spend."""
+    assert spend_of(ledger(S.COMMITTED, spends=False)) == Spend()
+
+
+@pytest.mark.parametrize("mission_id", ["a.b", "", "-x", "a b", "x" * 81])
+def test_a_mission_id_keeps_ids_apart(mission_id: str) -> None:
+    """No dots, no spaces: leg and call ids are built from it and taken apart again."""
+    with pytest.raises(ValidationError):
+        MissionRequest(goal="book", mission_id=mission_id)

@@ -1,0 +1,377 @@
+"""The prompt's tool sections: what they show, how small they are, and that they stay bounded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rs_bpe.bpe import openai
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.language.intent import IntentFrame
+from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
+from orchestrator.planning.llm.prompt import (
+    ToolBlock,
+    block_of,
+    catalog_row,
+    catalog_section,
+    core_section,
+    discovered_section,
+    estimate_tokens,
+    initial_block,
+    step_section,
+    tool_parameters,
+    tool_schema,
+)
+from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
+from orchestrator.planning.models import StepContext
+from orchestrator.routing.cards.capability_card import probes_of
+from orchestrator.routing.discovery import DiscoveryIndex
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Band, RouteContext, Selection
+from orchestrator.testing import fake_selection
+
+SPECS: Final = Path(__file__).parents[4] / "specs"
+_COUNT: Final = openai.o200k_base().count
+"""Real tokens: o200k is the tokenizer of the GPT-4o family and its successors."""
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    """The example documents."""
+    return Catalog.load(SPECS)
+
+
+def _tool(name: str, domain: str = "d", **more: object) -> Tool:
+    return Tool.model_validate(
+        {"name": name, "document": "d", "domain": domain, "input_schema": {}, **more}
+    )
+
+
+def _catalog(*tools: Tool) -> Catalog:
+    return Catalog({}, {tool.name: tool for tool in tools})
+
+
+def _selection(tools: Sequence[str], band: Band = "crisp") -> Selection:
+    return fake_selection(*tools, catalog_size=1, band=band)
+
+
+def _text(block: ToolBlock) -> str:
+    state, _ = PromptState().refreshed(tool_sources(block, "digest"))
+    return state.text("core", "catalog", "discovered", "step")
+
+
+def _flat(catalog: Catalog) -> str:
+    return core_section(tool_schema(tool) for tool in catalog.tools.values())
+
+
+def test_the_initial_tool_block_is_at_most_38_percent_of_all_schemas(catalog: Catalog) -> None:
+    """In real tokens, core tools and catalog against every schema, on the example documents."""
+    assert _COUNT(_text(initial_block(catalog))) <= 0.38 * _COUNT(_flat(catalog))
+
+
+def test_with_pruning_the_block_is_at_most_15_percent(
+    catalog: Catalog, step_context: StepContext
+) -> None:
+    """Each of the example requests of all tools, for an agent of every domain; 10% on average."""
+    router, baseline = Router(catalog), _COUNT(_flat(catalog))
+    shares = []
+    for tool in catalog.tools.values():
+        for request in tool.examples:
+            selection = router.route(request, RouteContext(), now=step_context.now)
+            block = block_of(step_context, selection, catalog)
+            shares.append(_COUNT(_text(block)) / baseline)
+
+    assert len(shares) > 100
+    assert max(shares) <= 0.15
+    assert sum(shares) / len(shares) <= 0.10
+
+
+def test_the_estimate_is_above_the_real_count_for_schemas_and_prose(catalog: Catalog) -> None:
+    """A budget kept by the estimate is kept in real tokens."""
+    prose = " ".join(tool.description for tool in catalog.tools.values())
+
+    for text in (_flat(catalog), prose, "日本語のホテルを予約してください。" * 20):
+        assert _COUNT(text) <= estimate_tokens(text)
+
+
+def test_core_tools_are_shown_whole_and_the_others_by_name(catalog: Catalog) -> None:
+    """Every tool stands in exactly one of both sections, but for the probes of other tools."""
+    block = initial_block(catalog)
+
+    assert {t.name for t in block.core} == {
+        t.name for t in catalog.tools.values() if t.load_policy == "core"
+    }
+    probes = probes_of(catalog.tools.values())
+    assert probes
+    assert {t.name for t in block.deferred} == set(catalog.tools) - {
+        t.name for t in block.core
+    } - probes
+    assert not block.discovered
+
+
+def test_a_schema_is_one_line_of_json_with_name_description_and_parameters() -> None:
+    """What a model needs to call the tool, and what it must know of consequences."""
+    tool = _tool(
+        "pay",
+        summary="Pay a bill.",
+        pii_fields=("iban",),
+        card_type="structured-payment",
+        input_schema={
+            "type": "object",
+            "properties": {"iban": {"pattern": "^[A-Z]{2}", "description": "Where it goes."}},
+        },
+    )
+
+    assert json.loads(tool_schema(tool)) == {
+        "name": "pay",
+        "description": "Pay a bill. A person confirms each call.",
+        "parameters": {
+            "type": "object",
+            "properties": {"iban": {"const": "pii:iban", "description": "Where it goes."}},
+        },
+    }
+    assert "\n" not in tool_schema(tool)
+
+
+def test_references_that_the_orchestrator_fills_are_not_shown() -> None:
+    """Unless the contract requires them."""
+    properties = {"client_reference": {"type": "string"}, "room": {"type": "string"}}
+    schema = {"type": "object", "properties": properties}
+    tool = _tool("book", input_schema=schema, reference_inputs=("client_reference",))
+    required = tool.model_copy(
+        update={"input_schema": {**schema, "required": ["client_reference"]}}
+    )
+
+    assert tool_parameters(tool)["properties"] == {"room": {"type": "string"}}
+    assert tool_parameters(required)["properties"] == properties
+
+
+def test_examples_that_tell_nothing_are_not_shown() -> None:
+    """Where type, format, choices or a default tell what is taken; constraints all stay."""
+    told = {"type": "string", "format": "date", "examples": ["2026-12-03"]}
+    plain = {"type": "string", "minLength": 2, "examples": ["Berlin"]}
+    counts = {"type": "integer", "minimum": 1, "maximum": 9, "examples": [1]}
+    nested = {"type": "array", "items": {"type": "object", "properties": {"on": told}}}
+    properties = {"on": told, "city": plain, "count": counts, "days": nested, "any": {}}
+    tool = _tool("t", input_schema={"type": "object", "properties": properties})
+
+    assert tool_parameters(tool)["properties"] == {
+        "on": {"type": "string", "format": "date"},
+        "city": plain,
+        "count": {"type": "integer", "minimum": 1, "maximum": 9},
+        "days": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"on": {"type": "string", "format": "date"}},
+            },
+        },
+        "any": {},
+    }
+    assert tool.properties["on"] == told
+
+
+def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
+    """Marked where a person confirms."""
+    rows = [
+        catalog_row(_tool("send", "messages", card_type="structured-message")),
+        catalog_row(_tool("list_events", "calendar")),
+        catalog_row(_tool("find", "messages")),
+    ]
+
+    assert catalog_section(rows).splitlines()[2:] == [
+        "calendar:",
+        "- list_events",
+        "messages:",
+        "- find",
+        "- send [confirm]",
+    ]
+
+
+def test_sections_without_tools_are_empty() -> None:
+    """No heading stands alone."""
+    assert (core_section([]), step_section([]), discovered_section([]), catalog_section([])) == (
+        "",
+        "",
+        "",
+        "",
+    )
+
+
+def test_what_the_router_selected_joins_the_full_schemas(
+    catalog: Catalog, step_context: StepContext
+) -> None:
+    """Best first, those that are core already not twice."""
+    selected = ["flight_book_offer", "flight_search_offers"]
+    block = block_of(step_context, _selection(selected), catalog)
+
+    assert [t.name for t in block.step] == ["flight_book_offer"]
+    assert "flight_search_offers" in {t.name for t in block.core}
+
+
+def test_core_tools_of_other_domains_go_to_the_catalog_for_the_step(
+    catalog: Catalog, step_context: StepContext
+) -> None:
+    """A step about flights carries no weather schema, but can still discover it."""
+    block = block_of(step_context, _selection(["flight_book_offer"]), catalog)
+
+    assert {t.domain for t in block.core} == {"flights"}
+    assert "weather_get_forecast" in {t.name for t in block.deferred}
+
+
+def test_core_tools_stay_for_the_best_tool_of_each_request(
+    catalog: Catalog, step_context: StepContext
+) -> None:
+    """A close runner-up of another domain brings none; the second request of two does."""
+    chosen = _selection(["flight_book_offer", "hotel_book_room", "car_book_offer"])
+    frame = IntentFrame(clauses=("book a flight", "book a hotel"))
+    two = chosen.model_copy(update={"frame": frame})
+
+    assert {t.domain for t in block_of(step_context, chosen, catalog).core} == {"flights"}
+    assert {t.domain for t in block_of(step_context, two, catalog).core} == {"flights", "hotels"}
+
+
+def test_a_router_that_failed_open_keeps_every_core_tool(
+    catalog: Catalog, step_context: StepContext
+) -> None:
+    """Nothing is known of the step then."""
+    block = block_of(step_context, _selection(["flight_book_offer"], "fail_open"), catalog)
+
+    assert block.core == initial_block(catalog).core
+
+
+def test_discovered_tools_stay_in_their_own_section(
+    catalog: Catalog, step_context: StepContext
+) -> None:
+    """In the order in which they were found, selected or not."""
+    context = step_context.model_copy(
+        update={"discovered": ("weather_get_history", "message_send")}
+    )
+    block = block_of(context, _selection(["message_send"]), catalog)
+
+    assert [t.name for t in block.discovered] == ["weather_get_history", "message_send"]
+    assert block.step == ()
+
+
+def test_an_agent_sees_the_tools_of_its_domains(catalog: Catalog) -> None:
+    """In both sections."""
+    block = initial_block(catalog, ["flights", "hotels"])
+
+    assert {t.domain for t in (*block.core, *block.deferred)} == {"flights", "hotels"}
+
+
+def test_the_best_selected_tool_is_shown_whatever_its_size(step_context: StepContext) -> None:
+    """A step without its tool would be lost."""
+    huge = _tool("huge", description="word " * 50_000)
+    block = block_of(step_context, _selection(["huge"]), _catalog(huge, _tool("small")))
+
+    assert [t.name for t in block.step] == ["huge"]
+
+
+def test_past_its_bound_the_catalog_shows_domains_with_counts() -> None:
+    """The largest first."""
+    rows = [("travel", f"travel_tool_{n}") for n in range(600)]
+    rows += [("office", f"office_tool_{n}") for n in range(700)]
+
+    assert catalog_section(rows).splitlines()[2:] == ["- office: 700 tools", "- travel: 600 tools"]
+
+
+def test_past_its_bound_again_the_catalog_counts_the_other_domains() -> None:
+    """As many as fit, then how many are left."""
+    text = catalog_section([(f"domain_{n:05}", "tool" * 9) for n in range(10_000)])
+    lines = text.splitlines()[2:]
+
+    assert lines[0] == "- domain_00000: 1 tools"
+    assert lines[-1] == f"- {10_000 - len(lines) + 1} more domains"
+    assert estimate_tokens(text) <= 2_000
+
+
+_WORDS: Final = st.text(min_size=1, max_size=300)
+
+
+@given(
+    st.lists(st.tuples(_WORDS, _WORDS), max_size=60),
+    st.integers(min_value=1, max_value=400),
+    st.integers(min_value=200, max_value=4_000),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_catalog_section_is_bounded_for_any_catalog(
+    rows: list[tuple[str, str]], times: int, most_tokens: int
+) -> None:
+    """Whatever the domains and tools are called, and however many there are."""
+    many = [(f"{domain}{n}", name) for n in range(times) for domain, name in rows]
+
+    assert estimate_tokens(catalog_section(many, most_tokens=most_tokens)) <= most_tokens
+
+
+@given(
+    st.integers(min_value=0, max_value=3_000),
+    st.integers(min_value=1, max_value=3_000),
+    st.sampled_from(["core", "deferred"]),
+    st.integers(min_value=0, max_value=3_000),
+    st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_the_tool_block_is_bounded_for_any_catalog(
+    size: int, domains: int, policy: str, discovered: int, failed_open: bool
+) -> None:
+    """All core, all discovered, or all selected: nine sixteenths of the context at most."""
+    tools = [
+        _tool(f"tool_{n:05}", f"domain_{n % domains}", load_policy=policy, description="word " * 50)
+        for n in range(size)
+    ]
+    catalog = _catalog(*tools)
+    context = StepContext.model_validate(
+        {
+            "mission_id": "m",
+            "leg_id": "l",
+            "step": 1,
+            "mission_goal": "",
+            "leg_goal": "",
+            "agent": {"name": "a"},
+            "discovered": [t.name for t in tools[:discovered]],
+            "now": "2026-11-21T10:00:00Z",
+            "catalog_digest": "",
+        }
+    )
+    selection = _selection(list(catalog.tools), "fail_open" if failed_open else "crisp")
+    text = _text(block_of(context, selection, catalog))
+
+    # The meta tools are a constant beside them.
+    assert estimate_tokens(text) <= 32_000 * 9 // 16 + 500
+
+
+def test_ten_thousand_tools_are_reached_by_discovery() -> None:
+    """None of them is in the prompt by name, and each can be found."""
+    tools = [
+        _tool(f"ledger_{n:05}_close", f"books_{n % 40}", description=f"Closes ledger {n}.")
+        for n in range(10_000)
+    ]
+    catalog = _catalog(*tools)
+    text = _text(initial_block(catalog))
+
+    assert estimate_tokens(text) < 2_500
+    assert "- books_7: 250 tools" in text
+    assert "ledger_09999_close" not in text
+    assert DiscoveryIndex(catalog).search("close ledger 09999")[0].name == "ledger_09999_close"
+
+
+def test_meta_tools_stand_first_with_plain_schemas(catalog: Catalog) -> None:
+    """Discovery, a question and both endings, without the titles that are there for nobody."""
+    lines = _text(initial_block(catalog)).splitlines()
+    shown = [json.loads(line) for line in lines[1 : 1 + len(META_TOOLS)]]
+
+    assert [schema["name"] for schema in shown] == [meta.name for meta in META_TOOLS]
+    assert shown[0]["name"] == DISCOVER
+    assert shown[0]["parameters"] == {
+        "type": "object",
+        "properties": {"query": {"type": "string"}},
+        "required": ["query"],
+    }

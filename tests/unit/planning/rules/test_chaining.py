@@ -1,0 +1,391 @@
+"""Missions planned from end to end over the shipped documents, answered by a made-up provider."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.budget import Money
+from orchestrator.core.errors import NothingFits
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.models import AskUser, CallTool, Finish, GiveUp, Observation
+
+TRIP = (
+    "Book a flight from Berlin to Lisbon on 2026-12-03, returning 2026-12-06, "
+    "reserve a hotel in Lisbon for those nights and file the expense"
+)
+DINNER = (
+    "Reserve a table for four at an Italian restaurant in Lisbon on 2026-12-04 at 20:00 "
+    "and message my team about it"
+)
+
+
+def failing(
+    name: str, outcome: str, *, times: int = 99, **also: object
+) -> Callable[[Tool, JsonObject, int], Observation | None]:
+    """Outcomes in which the first calls of one tool fail."""
+    left = [times]
+
+    def outcomes(tool: Tool, arguments: JsonObject, step: int) -> Observation | None:
+        if tool.name != name or left[0] == 0:
+            return None
+        left[0] -= 1
+        return Observation.model_validate(
+            {
+                "step": step,
+                "tool": name,
+                "arguments": arguments,
+                "outcome": outcome,
+                "error": f"{name} said no",
+                "side_effect": tool.is_side_effect,
+                **also,
+            }
+        )
+
+    return outcomes
+
+
+async def test_trip_books_what_it_found_and_files_what_it_cost(mission: Any) -> None:
+    """Two legs run side by side; the third carries their real prices and ids."""
+    run = await mission.run(TRIP)
+
+    flight, hotel, expense = run.plan.legs
+    assert (flight.depends_on, hotel.depends_on) == ((), ())
+    assert expense.depends_on == (flight.leg_id, hotel.leg_id)
+    assert hotel.goal == "reserve a hotel in Lisbon for those nights"
+    search, book = run.calls(flight.leg_id)
+    assert search.arguments == {
+        "origin": "Berlin",
+        "destination": "Lisbon",
+        "departure_date": "2026-12-03",
+        "return_date": "2026-12-06",
+    }
+    assert book.arguments["traveler_id"] == "pii:traveler_id"
+    assert run.calls(hotel.leg_id)[0].arguments == {
+        "city": "Lisbon",
+        "check_in": "2026-12-03",
+        "check_out": "2026-12-06",
+    }
+    (filed,) = run.calls(expense.leg_id)
+    bought = [run.facts[leg.leg_id][0] for leg in (flight, hotel)]
+    lines = filed.arguments["items"]
+    assert isinstance(lines, list)
+    assert [(line["amount"], line["currency"], line["reference"]) for line in lines] == [
+        (float(b.price.amount), b.price.currency, next(iter(b.body.values()))) for b in bought
+    ]
+    assert all(isinstance(run.last(leg.leg_id), Finish) for leg in run.plan.legs)
+
+
+async def test_cheapest_offer_is_the_one_that_is_booked(mission: Any) -> None:
+    """The id that is booked belongs to the offer with the lowest price."""
+    prices = {"off-a": 90, "off-b": 40, "off-c": 60}
+
+    def offers(tool: Tool, arguments: JsonObject) -> JsonObject | None:
+        if tool.name != "flight_search_offers":
+            return None
+        return {
+            "offers": [
+                {"offer_id": k, "price": {"amount": v, "currency": "EUR"}}
+                for k, v in prices.items()
+            ]
+        }
+
+    mission.provider.script = offers
+
+    run = await mission.run("Book a flight from Berlin to Lisbon on 2026-12-03")
+
+    assert run.calls(run.plan.legs[0].leg_id)[-1].arguments["offer_id"] == "off-b"
+
+
+async def test_dinner_is_reserved_for_four_and_told_to_the_team(mission: Any) -> None:
+    """Words become a party size, a cuisine and a time; the message says what was reserved."""
+    run = await mission.run(DINNER)
+
+    table, message = run.plan.legs
+    assert message.depends_on == (table.leg_id,)
+    assert run.calls(table.leg_id)[0].arguments == {
+        "city": "Lisbon",
+        "date": "2026-12-04",
+        "time": "20:00",
+        "party_size": 4,
+        "cuisine": "italian",
+    }
+    find, send = run.calls(message.leg_id)
+    assert find.arguments == {"query": "team"}
+    text = str(send.arguments["text"])
+    assert text.startswith("Restaurant table reserved: ")
+    assert "2026-12-04, 20:00, party size 4" in text
+
+
+async def test_question_is_answered_in_one_sentence(mission: Any) -> None:
+    """A goal that only reads ends with the answer."""
+    run = await mission.run("what is the weather in Oslo tomorrow")
+
+    (leg,) = run.plan.legs
+    (call,) = run.calls(leg.leg_id)
+    assert call.arguments == {"city": "Oslo", "date": "2026-11-22"}
+    ended = run.last(leg.leg_id)
+    assert isinstance(ended, Finish)
+    assert "city Oslo, date 2026-11-22, condition clear" in ended.summary
+
+
+async def test_rented_car_goes_into_the_calendar(mission: Any) -> None:
+    """The event has the car's dates and place and is titled by what was done."""
+    run = await mission.run(
+        "Rent a compact car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
+    )
+
+    car, event = run.plan.legs
+    assert run.calls(car.leg_id)[0].arguments["car_class"] == "compact"
+    (added,) = run.calls(event.leg_id)
+    assert added.arguments["start_date"] == "2026-12-03"
+    assert added.arguments["end_date"] == "2026-12-06"
+    assert str(added.arguments["title"]).startswith("Car rented")
+
+
+async def test_latest_of_the_found_files_is_shared(mission: Any) -> None:
+    """The second leg takes its file from what the first one found, by date."""
+    files = [
+        {"file_id": f"f{n}", "file_name": f"Budget {n}", "modified_at": f"2026-11-{day}T09:00:00Z"}
+        for n, day in enumerate(("02", "20", "11"))
+    ]
+    mission.provider.script = lambda tool, arguments: (
+        {"files": files} if tool.name == "file_find_files" else None
+    )
+
+    run = await mission.run(
+        "Find the files about the budget and share the latest with anna@example.com"
+    )
+
+    find, share = run.plan.legs
+    assert run.calls(find.leg_id)[0].arguments == {"query": "budget"}
+    assert run.last(find.leg_id) == Finish(summary="Found 3 files: Budget 0, Budget 1, Budget 2.")
+    (shared,) = run.calls(share.leg_id)
+    assert shared.arguments == {"file_id": "f1", "recipient_email": "anna@example.com"}
+
+
+async def test_one_verb_with_two_objects_is_two_legs(mission: Any) -> None:
+    """Nothing that was asked is dropped, and the second leg takes its dates from the first."""
+    run = await mission.run(
+        "Book a flight from Berlin to Lisbon on 2026-12-03 and a hotel there for 3 nights"
+    )
+
+    flight, hotel = run.plan.legs
+    assert run.names(flight.leg_id)[:2] == ["flight_search_offers", "flight_book_offer"]
+    assert run.calls(hotel.leg_id)[0].arguments == {
+        "city": "Lisbon",
+        "check_in": "2026-12-03",
+        "check_out": "2026-12-06",
+    }
+
+
+async def test_what_nothing_can_supply_is_asked_for_once(mission: Any) -> None:
+    """The question names the field and its schema; the answer is used."""
+    mission.answers = {"origin": "Berlin"}
+
+    run = await mission.run("Book a flight to Lisbon on 2026-12-03, under 900 EUR")
+
+    (leg,) = run.plan.legs
+    question = run.decisions[leg.leg_id][0]
+    assert isinstance(question, AskUser)
+    assert set(question.fields) == {"origin"}
+    assert question.fields["origin"]["type"] == "string"
+    search = run.calls(leg.leg_id)[0]
+    assert search.arguments["origin"] == "Berlin"
+    assert search.arguments["max_price"] == 900
+    assert isinstance(run.last(leg.leg_id), Finish)
+
+
+async def test_answer_that_does_not_fit_is_not_asked_for_again(mission: Any) -> None:
+    """A question is put once; an unusable answer ends the leg with its reason."""
+    mission.answers = {"origin": ""}
+
+    run = await mission.run("Book a flight to Lisbon on 2026-12-03")
+
+    leg_id = run.plan.legs[0].leg_id
+    assert run.names(leg_id) == ["ask_user", "give_up"]
+    assert "origin" in str(run.last(leg_id))
+
+
+async def test_given_inputs_need_no_question(mission: Any) -> None:
+    """Values given by name come first, read as the type that the schema wants."""
+    mission.inputs = {"origin": "Berlin", "passengers": "2"}
+
+    run = await mission.run("Book a flight to Lisbon on 2026-12-03")
+
+    assert run.calls(run.plan.legs[0].leg_id)[0].arguments == {
+        "origin": "Berlin",
+        "destination": "Lisbon",
+        "departure_date": "2026-12-03",
+        "passengers": 2,
+    }
+
+
+async def test_offer_that_is_refused_gives_way_to_the_next(mission: Any) -> None:
+    """A rejection is no end while another offer is there."""
+    mission.outcomes = failing("flight_book_offer", "rejected", times=2)
+
+    run = await mission.run("Book a flight from Berlin to Lisbon on 2026-12-03")
+
+    leg_id = run.plan.legs[0].leg_id
+    tried = [c.arguments["offer_id"] for c in run.calls(leg_id)[1:]]
+    assert len(tried) == len(set(tried)) == 3
+    assert isinstance(run.last(leg_id), Finish)
+
+
+async def test_leg_gives_up_when_every_offer_was_refused(mission: Any) -> None:
+    """The reason carries the provider's words."""
+    mission.outcomes = failing("flight_book_offer", "rejected")
+
+    run = await mission.run("Book a flight from Berlin to Lisbon on 2026-12-03")
+
+    leg_id = run.plan.legs[0].leg_id
+    assert run.names(leg_id).count("flight_book_offer") == 3
+    assert "each of the 3 that were found was refused" in str(run.last(leg_id))
+    assert "flight_book_offer said no" in str(run.last(leg_id))
+
+
+@pytest.mark.parametrize("outcome", ["unknown", "refused"])
+async def test_unclear_or_refused_side_effect_is_never_tried_again(
+    mission: Any, outcome: str
+) -> None:
+    """A second attempt could book twice, or overrule the person who said no."""
+    mission.outcomes = failing("flight_book_offer", outcome)
+
+    run = await mission.run("Book a flight from Berlin to Lisbon on 2026-12-03")
+
+    leg_id = run.plan.legs[0].leg_id
+    assert run.names(leg_id) == ["flight_search_offers", "flight_book_offer", "give_up"]
+    assert "flight_book_offer said no" in str(run.last(leg_id))
+
+
+async def test_empty_search_is_repeated_once_with_fewer_filters(mission: Any) -> None:
+    """Then the leg gives up in plain words."""
+    mission.provider.script = lambda tool, arguments: (
+        {"offers": []} if tool.name == "flight_search_offers" else None
+    )
+
+    run = await mission.run("Book a direct flight from Berlin to Lisbon on 2026-12-03")
+
+    leg_id = run.plan.legs[0].leg_id
+    first, second = run.calls(leg_id)
+    assert first.arguments["direct_only"] is True
+    assert "direct_only" not in second.arguments
+    assert run.last(leg_id) == GiveUp(
+        reason="flight_search_offers found nothing that fits the request"
+    )
+
+
+async def test_search_without_an_answer_is_repeated_once(mission: Any) -> None:
+    """A read may be repeated; a second silence ends the leg."""
+    mission.outcomes = failing("flight_search_offers", "unknown", times=1)
+    once = await mission.run("Book a flight from Berlin to Lisbon on 2026-12-03")
+    mission.outcomes = failing("flight_search_offers", "unknown")
+    always = await mission.run("Book a flight from Berlin to Lisbon on 2026-12-03")
+
+    leg_id = once.plan.legs[0].leg_id
+    assert isinstance(once.last(leg_id), Finish)
+    assert always.names(leg_id) == ["flight_search_offers", "flight_search_offers", "give_up"]
+
+
+async def test_stated_limit_and_budget_are_kept(mission: Any) -> None:
+    """Nothing dearer than allowed is put before a person."""
+    goal = "Book a flight from Berlin to Lisbon on 2026-12-03"
+    limited = await mission.run(f"{goal}, under 20 EUR")
+    mission.budget = Money(amount=Decimal(20), currency="EUR")
+    budgeted = await mission.run(goal)
+
+    assert "at most 20.00 EUR" in str(limited.last(limited.plan.legs[0].leg_id))
+    assert "budget" in str(budgeted.last(budgeted.plan.legs[0].leg_id))
+    assert "flight_book_offer" not in limited.names(limited.plan.legs[0].leg_id)
+
+
+async def test_cancelling_asks_which_of_several_is_meant(mission: Any) -> None:
+    """A cancel asks for no confirmation, so it is never made on a guess."""
+    mission.answers = {}
+
+    run = await mission.run("Cancel my flight to Lisbon")
+
+    leg_id = run.plan.legs[0].leg_id
+    question = run.last(leg_id)
+    assert isinstance(question, AskUser)
+    choices = question.fields["booking_id"]["enum"]
+    assert isinstance(choices, list)
+    assert len(choices) == 3
+    assert "flight_cancel_booking" not in run.names(leg_id)
+
+
+async def test_cancelling_by_an_unknown_id_touches_nothing_else(mission: Any) -> None:
+    """When the provider knows no such id, the booking that happens to be there is left alone."""
+    mission.provider.listed = 1
+    mission.outcomes = failing("car_cancel_booking", "rejected")
+
+    run = await mission.run("Cancel my car booking CB-12345")
+
+    leg_id = run.plan.legs[0].leg_id
+    cancels = [c for c in run.calls(leg_id) if c.tool == "car_cancel_booking"]
+    assert [c.arguments["car_booking_id"] for c in cancels] == ["CB-12345"]
+    assert "'CB-12345'" in str(run.last(leg_id))
+
+
+async def test_goal_beyond_every_tool_is_refused_before_anything_is_done(mission: Any) -> None:
+    """One part that no tool fits refuses the whole, and says which part."""
+    with pytest.raises(NothingFits) as refused:
+        await mission.run("Book a flight from Berlin to Lisbon on 2026-12-03. Paint my house blue")
+
+    assert refused.value.text == "Paint my house blue"
+
+
+async def test_same_situation_gives_the_same_decisions(mission: Any) -> None:
+    """The planner keeps nothing between steps or missions."""
+    first = await mission.run(TRIP)
+    second = await mission.run(TRIP)
+
+    assert first.decisions == second.decisions
+
+
+async def test_only_calls_change_anything(mission: Any) -> None:
+    """Every personal field is a handle, in every call of every leg."""
+    for goal in (TRIP, DINNER):
+        run = await mission.run(goal)
+        calls = [d for leg in run.decisions.values() for d in leg if isinstance(d, CallTool)]
+        for call in calls:
+            for name in mission.catalog.tool(call.tool).pii_fields:
+                assert call.arguments.get(name) in (None, f"pii:{name}")
+
+
+async def test_thing_of_another_kind_is_not_ordered_unasked(mission: Any) -> None:
+    """When nothing that was found is called what was asked for, a person says which one to take."""
+    meals = [{"meal_id": "m1", "meal_name": "Tacos"}, {"meal_id": "m2", "meal_name": "Ramen"}]
+    mission.provider.script = lambda tool, arguments: (
+        {"meals": meals} if tool.name == "dining_search_meals" else None
+    )
+
+    asked = await mission.run("Order sushi in Lisbon")
+    found = await mission.run("Order ramen in Lisbon")
+
+    question = asked.last(asked.plan.legs[0].leg_id)
+    assert isinstance(question, AskUser)
+    assert question.fields["meal_id"]["enum"] == ["m1", "m2"]
+    assert found.calls(found.plan.legs[0].leg_id)[-1].arguments["meal_id"] == "m2"
+
+
+async def test_vague_trip_asks_for_what_is_missing(mission: Any) -> None:
+    """Dates and limit are understood; where it starts is asked for before anything is booked."""
+    goal = "Book a trip to Lisbon from the 3rd to the 6th of December, under 900 EUR"
+    asked = await mission.run(goal)
+    mission.answers = {"origin": "Berlin"}
+    told = await mission.run(goal)
+
+    leg_id = asked.plan.legs[0].leg_id
+    assert asked.names(leg_id) == ["ask_user"]
+    assert told.calls(leg_id)[0].arguments == {
+        "origin": "Berlin",
+        "destination": "Lisbon",
+        "departure_date": "2026-12-03",
+        "return_date": "2026-12-06",
+        "max_price": 900,
+        "currency": "EUR",
+    }

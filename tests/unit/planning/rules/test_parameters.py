@@ -1,0 +1,159 @@
+"""What inputs mean, read from their names and schemas."""
+
+import pytest
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.rules.parameters import (
+    Kind,
+    Parameter,
+    alternatives,
+    read_parameter,
+    resolve,
+    singular,
+    tool_parameters,
+)
+
+STRING: JsonObject = {"type": "string"}
+INTEGER: JsonObject = {"type": "integer"}
+NUMBER: JsonObject = {"type": "number"}
+
+
+def read(name: str, schema: JsonObject) -> Parameter:
+    return read_parameter(name, schema, schema, required=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "kind"),
+    [
+        ("departure_date", {"type": "string", "format": "date"}, Kind.DATE),
+        ("startDate", STRING, Kind.DATE),
+        ("begins_at", {"type": "string", "format": "date-time"}, Kind.DATETIME),
+        ("time", STRING, Kind.TIME),
+        ("origin", STRING, Kind.PLACE),
+        ("pickup-location", STRING, Kind.PLACE),
+        ("to", {"type": "string", "description": "City of arrival."}, Kind.PLACE),
+        ("to", {"type": "string", "description": "Who reads it."}, Kind.OTHER),
+        ("max_price", NUMBER, Kind.AMOUNT),
+        ("amount_cents", INTEGER, Kind.AMOUNT),
+        ("party_size", INTEGER, Kind.COUNT),
+        ("nights", INTEGER, Kind.NIGHTS),
+        ("page_size", INTEGER, Kind.COUNT),
+        ("max_results", INTEGER, Kind.PAGING),
+        ("latitude", NUMBER, Kind.OTHER),
+        ("recipient", {"type": "string", "format": "email"}, Kind.EMAIL),
+        ("email_id", STRING, Kind.IDENTIFIER),
+        ("currency", {"type": "string", "enum": ["EUR", "USD"]}, Kind.CURRENCY),
+        ("cuisine", {"type": "string", "enum": ["thai", "french"]}, Kind.CHOICE),
+        ("version", {"type": "string", "enum": ["v1"]}, Kind.CONSTANT),
+        ("q", STRING, Kind.QUERY),
+        ("message", STRING, Kind.TEXT),
+        ("subject", STRING, Kind.TITLE),
+        ("direct_only", {"type": "boolean"}, Kind.FLAG),
+        ("items", {"type": "array", "items": STRING}, Kind.LIST),
+        (
+            "price",
+            {"type": "object", "properties": {"amount": NUMBER, "currency": STRING}},
+            Kind.MONEY,
+        ),
+    ],
+)
+def test_kind_is_read_from_name_and_schema(name: str, schema: JsonObject, kind: Kind) -> None:
+    """The schema decides where it says something; else the last word of the name does."""
+    assert read(name, schema).kind is kind
+
+
+@pytest.mark.parametrize(
+    ("name", "side"),
+    [
+        ("check_in", "start"),
+        ("check_out", "end"),
+        ("return_date", "end"),
+        ("departure_date", "start"),
+        ("due_date", "end"),
+        ("date", None),
+    ],
+)
+def test_dates_know_which_end_of_a_stretch_they_are(name: str, side: str | None) -> None:
+    """Common pairs of names are told apart; a plain date is neither."""
+    assert read(name, {"type": "string", "format": "date"}).side == side
+
+
+def test_references_are_followed_into_the_root() -> None:
+    """A property that is a $ref has the schema that its definition, in the end, leads to."""
+    root: JsonObject = {
+        "type": "object",
+        "properties": {"day": {"$ref": "#/$defs/Day", "description": "When."}},
+        "$defs": {"Day": {"$ref": "#/$defs/Date"}, "Date": {"type": "string", "format": "date"}},
+    }
+
+    found = resolve({"$ref": "#/$defs/Day", "description": "When."}, root)
+
+    assert found == {"type": "string", "format": "date", "description": "When."}
+
+
+def test_parts_of_all_of_are_one_object() -> None:
+    """Properties and required of every part count."""
+    merged = resolve(
+        {
+            "allOf": [
+                {"type": "object", "required": ["a"], "properties": {"a": STRING}},
+                {"required": ["b"], "properties": {"b": STRING}},
+            ]
+        },
+        {},
+    )
+
+    assert merged["required"] == ["a", "b"]
+    assert merged["properties"] == {"a": STRING, "b": STRING}
+
+
+def test_nullable_alternative_is_the_other_one() -> None:
+    """An anyOf of a schema and null is read as that schema."""
+    assert read(
+        "day", {"anyOf": [{"type": "null"}, {"type": "string", "format": "date"}]}
+    ).kind is (Kind.DATE)
+
+
+def test_values_are_held_to_the_whole_schema() -> None:
+    """Formats, patterns and definitions all decide whether a value is accepted."""
+    root: JsonObject = {"$defs": {"Code": {"type": "string", "pattern": "^[A-Z]{3}$"}}}
+    code = read_parameter("code", {"$ref": "#/$defs/Code"}, root, required=True)
+    day = read("day", {"type": "string", "format": "date"})
+
+    assert code.first_accepted("Berlin", None, "BER") == "BER"
+    assert not day.accepts("2026-13-01")
+
+
+def test_references_that_are_filled_in_are_no_parameters() -> None:
+    """The planner leaves the caller's own reference to the orchestrator."""
+    tool = Tool(
+        name="order_place",
+        document="shop",
+        domain="shop",
+        input_schema={"properties": {"client_reference": STRING, "sku": STRING}},
+        reference_inputs=("client_reference",),
+    )
+
+    assert [p.name for p in tool_parameters(tool)] == ["sku"]
+
+
+def test_alternatives_are_the_required_sets_of_any_of() -> None:
+    """A tool that wants one of two ids says so by anyOf."""
+    tool = Tool(
+        name="order_cancel",
+        document="shop",
+        domain="shop",
+        input_schema={"anyOf": [{"required": ["a"]}, {"required": ["b", "c"]}]},
+    )
+
+    assert alternatives(tool) == (("a",), ("b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("many", "one"),
+    [("offers", "offer"), ("categories", "category"), ("boxes", "box"), ("status", "status")],
+)
+def test_singular_names_one_of_a_list(many: str, one: str) -> None:
+    """Near enough for the names of lists."""
+    assert singular(many) == one

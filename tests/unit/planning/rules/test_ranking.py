@@ -1,0 +1,144 @@
+"""Choosing among the things that were found."""
+
+from datetime import UTC, datetime
+
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.rules.answers import Item, read_items
+from orchestrator.planning.rules.ranking import Wish, rank_items
+from orchestrator.planning.rules.utterance import listen
+
+NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+
+
+def things(*fields: JsonObject) -> list[Item]:
+    return [i for i in read_items({"things": list(fields)}) if i.label]
+
+
+def wish(
+    text: str = "take one",
+    *,
+    stated: JsonObject | None = None,
+    strict: frozenset[str] = frozenset(),
+    named: tuple[str, ...] = (),
+    budget: Money | None = None,
+) -> Wish:
+    return Wish(
+        said=listen(text, now=NOW),
+        stated=stated or {},
+        strict=strict,
+        named=named,
+        dull=frozenset(),
+        buying=True,
+        budget_left=budget,
+    )
+
+
+def euros(amount: float) -> JsonObject:
+    return {"amount": amount, "currency": "EUR"}
+
+
+def order(items: list[Item], asked: Wish) -> list[object]:
+    return [item.fields["n"] for item in rank_items(items, asked).items]
+
+
+PRICED = things({"n": 1, "price": euros(30)}, {"n": 2, "price": euros(10)}, {"n": 3})
+
+
+def test_cheapest_comes_first_and_the_unpriced_last() -> None:
+    """Without a preference, price decides."""
+    assert order(PRICED, wish()) == [2, 1, 3]
+
+
+def test_first_is_taken_as_listed() -> None:
+    """The first one is the first one, whatever it costs."""
+    assert order(PRICED, wish("take the first one")) == [1, 2, 3]
+
+
+def test_limit_of_the_clause_drops_what_costs_more() -> None:
+    """What the clause allows to be paid leaves the cheap one and what has no price."""
+    assert order(PRICED, wish("take one under 20 EUR")) == [2, 3]
+
+
+def test_nothing_within_the_limit_says_so() -> None:
+    """The refusal names the limit."""
+    ranking = rank_items(things({"price": euros(30)}), wish("take one under 20 EUR"))
+
+    assert ranking.items == ()
+    assert "20.00 EUR" in ranking.refusal
+
+
+def test_budget_drops_what_does_not_fit_it() -> None:
+    """What is left of the budget is a limit too, and another currency does not fit it."""
+    left = Money.model_validate(euros(20))
+    foreign = things({"n": 1, "price": {"amount": 1, "currency": "USD"}})
+
+    assert order(PRICED, wish(budget=left)) == [2, 3]
+    assert "budget" in rank_items(foreign, wish(budget=left)).refusal
+
+
+def test_latest_comes_first_by_its_date() -> None:
+    """A preference outranks the price."""
+    files = things(
+        {"n": 1, "modified_at": "2026-11-02T09:00:00Z"},
+        {"n": 2, "modified_at": "2026-11-20T09:00:00Z"},
+    )
+
+    assert order(files, wish("share the latest")) == [2, 1]
+    assert order(files, wish("share the oldest")) == [1, 2]
+
+
+def test_best_rated_comes_first() -> None:
+    """Ratings are compared as numbers."""
+    assert order(
+        things({"n": 1, "rating": 7}, {"n": 2, "rating": 9.1}), wish("the best rated")
+    ) == [2, 1]
+
+
+def test_words_of_the_request_outrank_the_price() -> None:
+    """What bears the request's own words is meant."""
+    rooms = things({"n": 1, "kind": "team", "price": euros(9)}, {"n": 2, "price": euros(1)})
+
+    assert order(rooms, wish("write to the team")) == [1, 2]
+
+
+def test_value_that_differs_comes_behind() -> None:
+    """A table at another time is the second choice, even if it is cheaper."""
+    tables = things(
+        {"n": 1, "time": "19:30", "price": euros(1)}, {"n": 2, "time": "20:00", "price": euros(5)}
+    )
+
+    assert order(tables, wish(stated={"time": "20:00"})) == [2, 1]
+
+
+def test_strict_value_that_differs_is_not_taken() -> None:
+    """A French restaurant is no second choice for an Italian one."""
+    ranking = rank_items(
+        things({"cuisine": "french"}),
+        wish(stated={"cuisine": "italian"}, strict=frozenset({"cuisine"})),
+    )
+
+    assert ranking.items == ()
+    assert "cuisine italian" in ranking.refusal
+
+
+def test_thing_without_the_name_is_not_taken() -> None:
+    """The user named it: another folder will not do."""
+    folders = things({"n": 1, "folder_name": "Travel"}, {"n": 2, "folder_name": "Archive 2026"})
+
+    assert order(folders, wish(named=("Archive",))) == [2]
+    assert "'Budget'" in rank_items(folders, wish(named=("Budget",))).refusal
+
+
+def test_gone_things_are_left_out_while_others_exist() -> None:
+    """A cancelled booking is not what is meant, unless there is nothing else."""
+    bookings = things({"n": 1, "status": "cancelled"}, {"n": 2, "status": "confirmed"})
+
+    assert order(bookings, wish()) == [2]
+    assert order(bookings[:1], wish()) == [1]
+
+
+def test_equal_things_are_counted_as_tied() -> None:
+    """Whoever may not guess learns that it would be a guess; price does not count."""
+    assert rank_items(PRICED, wish()).tied == 3
+    assert rank_items(things({"n": 1, "kind": "team"}, {"n": 2}), wish("the team")).tied == 1

@@ -1,0 +1,117 @@
+"""From goals to legs."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import NothingFits
+from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
+from orchestrator.planning.rules.split import agent_for, refers_back, split
+from orchestrator.routing.router import Router
+
+NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def plan_of(specs: Catalog, specs_router: Router) -> Callable[..., MissionPlan]:
+    def plan(goal: str, *agents: AgentProfile) -> MissionPlan:
+        brief = GoalBrief(mission_id="m-1", goal=goal, now=NOW, catalog_digest="d")
+        return split(brief, specs, agents, specs_router)
+
+    return plan
+
+
+@pytest.mark.parametrize(
+    ("clause", "back"),
+    [
+        ("add it to my calendar", True),
+        ("message my team about that", True),
+        ("send me the receipts", True),
+        ("share the latest with anna@example.com", True),
+        ("reserve a hotel for those nights", False),
+        ("find the latest files about the budget", False),
+        ("book a hotel that has a pool", False),
+    ],
+)
+def test_clauses_that_point_back_are_known(clause: str, back: bool) -> None:
+    """Pronouns and bare definite nouns point back; what the goal's own words resolve does not."""
+    assert refers_back(clause) is back
+
+
+def test_pointing_clause_waits_for_the_run_before_it(plan_of: Any) -> None:
+    """What it is was done since the last clause that pointed back, not in the whole mission."""
+    plan = plan_of(
+        "Book a flight from Berlin to Lisbon on 2026-12-03, message my team about it, "
+        "rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
+    )
+
+    flight, message, car, event = plan.legs
+    assert message.depends_on == (flight.leg_id,)
+    assert car.depends_on == ()
+    assert event.depends_on == (car.leg_id,)
+
+
+def test_two_bookings_of_one_kind_do_not_share_an_offer(plan_of: Any) -> None:
+    """An id that the earlier tool was itself given does not feed the later one."""
+    plan = plan_of(
+        "Book a flight from Berlin to Lisbon on 2026-12-03 and "
+        "book a flight from Lisbon to Porto on 2026-12-06"
+    )
+
+    assert [leg.depends_on for leg in plan.legs] == [(), ()]
+    assert [leg.leg_id for leg in plan.legs] == ["1-flights", "2-flights"]
+
+
+def test_legs_go_to_the_agent_of_their_domain() -> None:
+    """A profile that names the domain comes before one for all; without either one is made."""
+    travel = AgentProfile(name="travel", domains=("flights", "hotels"))
+    anyone = AgentProfile(name="anyone")
+
+    assert agent_for("hotels", [anyone, travel]) is travel
+    assert agent_for("files", [anyone, travel]) is anyone
+    assert agent_for("files", [travel]) == AgentProfile(name="files", domains=("files",))
+
+
+def test_what_is_declined_is_no_leg(plan_of: Any) -> None:
+    """A clause that says not to do something asks for nothing."""
+    plan = plan_of(
+        "Rent a car in Lisbon from 2026-12-03 to 2026-12-06. Don't book a hotel in Lisbon"
+    )
+
+    assert [leg.leg_id for leg in plan.legs] == ["1-cars"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "domains"),
+    [
+        ("tell Alice I am late", ["messages"]),
+        ("get me a taxi in Lisbon", ["cars"]),
+        ("book a flihgt to Lisbon on 2026-12-03", ["flights"]),
+        ("cancle my restaurant resevation", ["dining"]),
+        ("shoot an email to lee@example.com about lunch", ["messages"]),
+        ("settle the electricity bill", ["payments"]),
+        ("call off the meeting with Sam", ["calendar"]),
+        ("unshare the budget with Lee", ["files"]),
+        (
+            "Find the quarterly report and share it with bob@example.com",
+            ["files", "files"],
+        ),
+    ],
+)
+def test_everyday_words_are_no_reason_to_refuse(
+    goal: str, domains: list[str], plan_of: Any
+) -> None:
+    """Each request becomes a leg of the domain that was meant."""
+    assert [leg.agent.domains[0] for leg in plan_of(goal).legs] == domains
+
+
+@pytest.mark.parametrize(
+    "goal", ["sell my car in Lisbon", "paint my house", "tell me a joke", "book me a massage"]
+)
+def test_what_nobody_does_is_still_refused(goal: str, plan_of: Any) -> None:
+    """A synonym or a known verb alone is not enough."""
+    with pytest.raises(NothingFits):
+        plan_of(goal)

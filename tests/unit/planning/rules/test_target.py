@@ -1,0 +1,74 @@
+"""Which forwarded tool reaches the goal: what there is, or what somebody has already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.planning.models import GiveUp, StepContext
+from orchestrator.planning.rules.chaining import decide
+from orchestrator.planning.rules.target import find_target
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext
+
+if TYPE_CHECKING:
+    from tests.unit.planning.conftest import Mission
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("show me flights to Rome", "flight_search_offers"),
+        ("show me my flights to Rome", "flight_list_bookings"),
+        ("which flights have I booked", "flight_list_bookings"),
+        ("find cars in Porto", "car_search_offers"),
+        ("list our car rentals", "car_list_bookings"),
+        ("show me hotels in Oslo", "hotel_search_rooms"),
+        ("list events of tomorrow", "calendar_list_events"),
+    ],
+)
+def test_what_there_is_comes_before_what_was_booked(
+    text: str, target: str, specs: Catalog, specs_router: Router
+) -> None:
+    """Unless it is one's own that is asked for, or there is nothing to choose from."""
+    found = find_target(specs_router.route(text), specs)
+
+    assert found is not None
+    assert found.name == target
+
+
+def test_nobody_is_asked_for_a_reference_that_is_ours(
+    step_context: StepContext, specs: Catalog, specs_router: Router
+) -> None:
+    """A probe that a request leads to ends the leg with a reason, and asks nothing."""
+    goal = "find my flight booking by my reference"
+    context = step_context.model_copy(update={"leg_goal": goal, "mission_goal": goal})
+    selection = specs_router.route(goal, RouteContext(goal=goal)).model_copy(
+        update={"tools": ("flight_find_booking",), "prerequisites": ()}
+    )
+
+    decision = decide(context, selection, specs)
+
+    assert isinstance(decision, GiveUp)
+    assert "client_reference" in decision.reason
+
+
+async def test_what_is_shared_is_a_file(mission: Mission) -> None:
+    """The report is looked for among the files, and shared; no one is asked for anything."""
+    run = await mission.run("Find the quarterly report and share it with bob@example.com")
+
+    assert run.names("1-files")[0] == "file_find_files"
+    assert "file_share_file" in run.names("2-files")
+    assert not any("ask_user" in run.names(leg.leg_id) for leg in run.plan.legs)
+
+
+async def test_it_is_what_the_leg_before_found(mission: Mission) -> None:
+    """So "book the cheapest one" is for a car, though hotels and flights can be booked as well."""
+    run = await mission.run(
+        "Find a car in Porto from 2026-12-03 to 2026-12-06. Book the cheapest one."
+    )
+
+    assert [leg.agent.domains[0] for leg in run.plan.legs] == ["cars", "cars"]
+    assert "car_book_offer" in run.names("2-cars")

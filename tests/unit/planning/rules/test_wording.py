@@ -1,0 +1,112 @@
+"""Plain words for what was done."""
+
+import pytest
+
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.models import Fact
+from orchestrator.planning.rules.wording import (
+    answer_sentence,
+    clause_title,
+    cut_to,
+    done_phrase,
+    headline,
+    participle,
+    report,
+)
+
+
+@pytest.mark.parametrize(
+    ("summary", "done"),
+    [
+        ("Reserve a selected restaurant table.", "Restaurant table reserved"),
+        ("Post a message to a channel.", "Message posted to a channel"),
+        ("Subscribe to warnings for a city.", "Subscribed to warnings for a city"),
+        ("Pay an invoice. It is charged at once.", "Invoice paid"),
+        ("Borrow", "Fallback"),
+    ],
+)
+def test_what_a_tool_does_is_said_as_done(summary: str, done: str) -> None:
+    """The verb becomes a participle behind its object; articles go."""
+    assert done_phrase(summary, "Fallback") == done
+
+
+@pytest.mark.parametrize(
+    ("verb", "done"),
+    [("file", "filed"), ("carry", "carried"), ("stop", "stopped"), ("rent", "rented"),
+     ("send", "sent"), ("play", "played"), ("cancel", "cancelled")],
+)  # fmt: skip
+def test_participles_are_formed_by_rule_or_list(verb: str, done: str) -> None:
+    """Regular verbs need no list."""
+    assert participle(verb) == done
+
+
+TABLE = Tool(
+    name="table_reserve",
+    document="inn",
+    domain="inn",
+    summary="Reserve a table.",
+    input_schema={"type": "object"},
+    effect=Effect.OBLIGATION,
+)
+RESERVED = Fact(
+    source="1-inn.2",
+    tool="table_reserve",
+    side_effect=True,
+    title="Reserve a table",
+    body={
+        "reservation_id": "r-7",
+        "status": "confirmed",
+        "inn_name": "Roma",
+        "date": "2026-12-04",
+        "time": "20:00",
+        "party_size": 4,
+        "price": {"amount": 20, "currency": "EUR"},
+        "created_at": "2026-11-21T10:00:00Z",
+    },
+)
+
+
+def test_report_names_the_particulars() -> None:
+    """A reader learns what, where, when, how many, its id and its price, and no bookkeeping."""
+    assert report(RESERVED, TABLE) == (
+        "Table reserved: Roma, 2026-12-04, 20:00, party size 4, reference r-7, 20.00 EUR"
+    )
+
+
+def test_title_that_says_more_than_the_tool_is_kept() -> None:
+    """A card's own title is better than one made from the tool's summary."""
+    titled = RESERVED.model_copy(update={"title": "Dinner at Roma"})
+
+    assert headline(titled, TABLE) == "Dinner at Roma"
+    assert headline(RESERVED, TABLE) == "Table reserved"
+
+
+def test_answer_that_lists_things_names_them() -> None:
+    """A list is told by its size and the names in it."""
+    body: JsonObject = {
+        "inns": [{"inn_id": "1", "inn_name": "Roma"}, {"inn_id": "2", "inn_name": "Casa"}]
+    }
+
+    assert answer_sentence(TABLE, body) == "Found 2 inns: Roma, Casa."
+    assert answer_sentence(TABLE, {"inns": []}) == "Table: nothing was found."
+
+
+def test_answer_that_is_one_thing_is_told_field_by_field() -> None:
+    """Names of fields are read as words."""
+    weather = TABLE.model_copy(update={"summary": "Show the weather forecast."})
+
+    said = answer_sentence(weather, {"city": "Oslo", "temperature_max_c": -1.5, "storm": False})
+
+    assert said == "Weather forecast: city Oslo, temperature max c -1.5, storm no."
+
+
+def test_clause_becomes_a_title() -> None:
+    """The verb and the articles before its object go."""
+    assert clause_title("please rent a compact car in Lisbon") == "Compact car in Lisbon"
+
+
+def test_long_texts_are_cut_with_an_ellipsis() -> None:
+    """The result is never longer than allowed."""
+    assert cut_to("  short ", 10) == "short"
+    assert cut_to("x" * 20, 10) == "x" * 9 + "…"

@@ -1,0 +1,105 @@
+"""Which planner handles a leg: the profile's model, the worker's default, or none."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.budget import Usage
+from orchestrator.core.errors import NothingFits, PlanError, RequestUnread
+from orchestrator.planning.models import (
+    AgentProfile,
+    Finish,
+    GoalBrief,
+    MissionPlan,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.per_agent import ChoosingPlanner
+from orchestrator.routing.selection import Selection
+from orchestrator.testing import fake_selection
+
+CATALOG = Catalog({}, {})
+SELECTION = fake_selection(catalog_size=0)
+BRIEF = GoalBrief(
+    mission_id="m", goal="do it", now=datetime(2026, 11, 21, tzinfo=UTC), catalog_digest=""
+)
+MODELLED = AgentProfile(name="modelled", model="some:model")
+
+
+class Lost:
+    """Splits nothing, and finishes every step with its name."""
+
+    def __init__(self, why: PlanError | None = None) -> None:
+        """Take why a goal is not split; nothing fits when None."""
+        self._why = why
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        raise self._why or NothingFits(brief.goal)
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        return Finish(summary="chaining")
+
+    async def plan_metered(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> tuple[StepDecision, Usage | None]:
+        return Finish(summary="model"), Usage(requests=1)
+
+
+def _planner(default_model: str | None = None) -> ChoosingPlanner:
+    return ChoosingPlanner(Lost(), Lost, default_model=default_model)
+
+
+@pytest.mark.parametrize(
+    ("profile_model", "default", "summary"),
+    [
+        (None, None, "chaining"),
+        ("some:model", None, "model"),
+        (None, "some:model", "model"),
+    ],
+)
+async def test_a_leg_is_planned_by_a_model_where_one_is_set(
+    step_context: StepContext, profile_model: str | None, default: str | None, summary: str
+) -> None:
+    """By its agent or by the worker; else by chaining."""
+    agent = AgentProfile(name="a", model=profile_model)
+    context = step_context.model_copy(update={"agent": agent})
+
+    decision = await _planner(default).plan_step(context, SELECTION, CATALOG)
+    assert decision == Finish(summary=summary)
+
+
+async def test_planning_without_a_model_has_no_usage(step_context: StepContext) -> None:
+    """None, which is not the same as no tokens."""
+    _, usage = await _planner().plan_metered(step_context, SELECTION, CATALOG)
+
+    assert usage is None
+
+
+async def test_a_goal_that_cannot_be_split_is_one_leg_of_a_model() -> None:
+    """Of the agent for every domain that has one, or of a generalist with the default."""
+    by_profile = await _planner().split_goal(BRIEF, CATALOG, [MODELLED])
+    by_default = await _planner("some:model").split_goal(BRIEF, CATALOG, [])
+
+    assert [(leg.goal, leg.agent.name) for leg in by_profile.legs] == [("do it", "modelled")]
+    assert [leg.agent.name for leg in by_default.legs] == ["generalist"]
+
+
+async def test_a_goal_that_the_router_cannot_read_is_one_leg_of_a_model() -> None:
+    """It plans from the whole catalog."""
+    planner = ChoosingPlanner(Lost(RequestUnread("KeyError in the router")), Lost)
+
+    plan = await planner.split_goal(BRIEF, CATALOG, [MODELLED])
+
+    assert [(leg.goal, leg.agent.name) for leg in plan.legs] == [("do it", "modelled")]
+
+
+async def test_without_a_model_nothing_fits() -> None:
+    """An agent without a model cannot do what chaining cannot."""
+    with pytest.raises(NothingFits):
+        await _planner().split_goal(BRIEF, CATALOG, [AgentProfile(name="plain")])

@@ -1,0 +1,131 @@
+"""What a leg cancels by itself: which obligation it means, and what the ledger makes of it."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
+from orchestrator.testing import fake_obligation
+
+S = ObligationState
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def at(second: int) -> datetime:
+    """That many seconds after NOW."""
+    return NOW + timedelta(seconds=second)
+
+
+def booking(
+    number: int, names: JsonObject, *, written: int = 0, tool: str = "cancel"
+) -> Obligation:
+    """A committed booking that its cancel would name so."""
+    intended = fake_obligation(
+        f"m.1-leg.{number}", cancel_tool=tool, written_at=at(written), deadline=at(written + 60)
+    )
+    outcome = ToolOutcome(kind="succeeded", undo_arguments=names)
+    return intended.answered(outcome, at=at(written + 1))
+
+
+def cancel(names: JsonObject, *, written: int = 10, number: int = 7) -> CancelCall:
+    """A leg's own call that names something."""
+    return CancelCall(
+        call_id=f"m.2-leg.{number}",
+        tool="cancel",
+        arguments=names,
+        names=names,
+        written_at=at(written),
+    )
+
+
+def came_to(ledger: Ledger, call: CancelCall, kind: OutcomeKind) -> Ledger:
+    """The ledger after the call was written ahead and answered a second later."""
+    answered = call.answered(ToolOutcome(kind=kind), at=call.written_at + timedelta(seconds=1))
+    return ledger.cancelling(call).cancelling(answered)
+
+
+def states(ledger: Ledger) -> list[ObligationState]:
+    return [o.state for o in ledger.obligations]
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [("succeeded", S.CANCELLED), ("rejected", S.COMMITTED), ("unknown", S.COMMITTED)],
+)
+def test_what_a_legs_cancel_comes_to_is_in_the_ledger(kind: OutcomeKind, state: S) -> None:
+    """Done is cancelled; refused leaves it as it was; unclear leaves it live, with the call."""
+    ledger = Ledger(obligations=(booking(1, {"id": "b1", "reference": "r1"}),))
+    call = cancel({"id": "b1"})
+
+    (after,) = came_to(ledger, call, kind).obligations
+
+    assert after.state is state
+    assert (after.cancel_call is not None) == (kind == "unknown")
+    assert after.cancelled_by == (call.call_id if kind == "succeeded" else None)
+
+
+def test_a_cancel_is_written_ahead() -> None:
+    """Before anything is known of it, the obligation says that a cancel may have left."""
+    ledger = Ledger(obligations=(booking(1, {"id": "b1"}),))
+
+    (after,) = ledger.cancelling(cancel({"id": "b1"})).obligations
+
+    assert after.is_live
+    assert after.cancel_call is not None
+
+
+@pytest.mark.parametrize(
+    ("known", "names"),
+    [
+        ({"id": "b1"}, {"id": "b2"}),
+        ({"reference": "r1"}, {"id": "b1"}),
+        ({"id": "b1", "amount": 100}, {"id": "b1", "amount": 40}),
+        ({"id": "b1"}, {}),
+    ],
+    ids=["another", "a name that is not known", "a part of it", "no name"],
+)
+def test_a_cancel_of_something_else_changes_nothing(known: JsonObject, names: JsonObject) -> None:
+    """In doubt it stays live: a rollback then cancels it, or an operator looks at it."""
+    ledger = Ledger(obligations=(booking(1, known),))
+
+    assert states(came_to(ledger, cancel(names), "succeeded")) == [S.COMMITTED]
+
+
+def test_another_tools_cancel_changes_nothing() -> None:
+    """The same id at another provider is another thing."""
+    ledger = Ledger(obligations=(booking(1, {"id": "b1"}, tool="cancel_hotel"),))
+
+    assert states(came_to(ledger, cancel({"id": "b1"}), "succeeded")) == [S.COMMITTED]
+
+
+def test_a_cancel_that_may_mean_two_means_none() -> None:
+    """Which one is gone cannot be told."""
+    two = (booking(1, {"order": 7}), booking(2, {"order": 7}, written=2))
+
+    after = came_to(Ledger(obligations=two), cancel({"order": 7}), "succeeded")
+
+    assert states(after) == [S.COMMITTED, S.COMMITTED]
+
+
+def test_the_same_order_made_again_is_cancelled_again() -> None:
+    """A cancel means what stood when it was sent: not what came later, not what was gone."""
+    ledger = Ledger(obligations=(booking(1, {"order": 7}),))
+    ledger = came_to(ledger, cancel({"order": 7}, written=10), "succeeded")
+    ledger = ledger.written(booking(2, {"order": 7}, written=20))
+    before = states(ledger)
+    ledger = came_to(ledger, cancel({"order": 7}, written=30, number=8), "succeeded")
+
+    assert before == [S.CANCELLED, S.COMMITTED]
+    assert states(ledger) == [S.CANCELLED, S.CANCELLED]
+    assert states(Ledger.merged([ledger])) == states(ledger)
+
+
+def test_what_another_leg_cancelled_shows_when_the_ledgers_are_merged() -> None:
+    """The leg that cancels need not be the one that booked."""
+    booked = Ledger(obligations=(booking(1, {"id": "b1"}),))
+    cancelled = came_to(Ledger(), cancel({"id": "b1"}), "succeeded")
+
+    assert states(booked) == [S.COMMITTED]
+    assert states(Ledger.merged([cancelled, booked])) == [S.CANCELLED]

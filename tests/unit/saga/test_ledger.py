@@ -1,0 +1,163 @@
+"""The ledger: legal moves, what is live, and the order that undoes it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.record import JsonObject
+from orchestrator.saga.ledger import IllegalTransition, Ledger, Obligation, ObligationState
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.testing import fake_obligation
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+S = ObligationState
+FINAL = (S.VOID, S.CANCELLED, S.ACCEPTED)
+states = st.sampled_from(list(ObligationState))
+
+
+def obligation(number: int = 1, *, written: int = 0) -> Obligation:
+    """An intended obligation, written that many seconds after NOW."""
+    at = NOW + timedelta(seconds=written)
+    return fake_obligation(f"m.1-leg.{number}", written_at=at, deadline=at + timedelta(minutes=1))
+
+
+@given(st.lists(states))
+def test_a_final_state_is_never_left(moves: Sequence[ObligationState]) -> None:
+    """Once void, cancelled or accepted, an obligation refuses every move."""
+    current = obligation()
+    for move in moves:
+        before = current.state
+        try:
+            current = current.moved(move, at=NOW)
+        except IllegalTransition:
+            assert current.state is before
+        else:
+            assert before not in FINAL
+
+
+@given(st.lists(states))
+def test_what_is_live_can_still_be_undone(moves: Sequence[ObligationState]) -> None:
+    """Live is exactly what is not final: nothing leaves the list but by being settled."""
+    current = obligation()
+    for move in moves:
+        try:
+            current = current.moved(move, at=NOW)
+        except IllegalTransition:
+            continue
+
+    assert current.is_live == (current.state not in FINAL)
+
+
+def test_a_committed_call_cannot_become_void() -> None:
+    """What the provider was known to hold is never called nothing."""
+    committed = obligation().moved(S.COMMITTED, at=NOW)
+
+    with pytest.raises(IllegalTransition):
+        committed.moved(S.VOID, at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [("succeeded", S.COMMITTED), ("rejected", S.VOID), ("unknown", S.INTENDED)],
+)
+def test_an_outcome_settles_its_obligation(kind: str, state: ObligationState) -> None:
+    """Succeeded commits, rejected voids, unknown leaves it intended."""
+    outcome = ToolOutcome.model_validate({"kind": kind, "body": {"booking_id": "b1"}})
+
+    assert obligation().answered(outcome, at=NOW).state is state
+
+
+def test_a_commitment_keeps_what_undoing_needs() -> None:
+    """The answer's body and headers are kept with the obligation."""
+    outcome = ToolOutcome(
+        kind="succeeded", body={"booking_id": "b1"}, headers={"location": "/bookings/b1"}
+    )
+
+    committed = obligation().answered(outcome, at=NOW)
+
+    assert committed.response == {"booking_id": "b1"}
+    assert committed.response_headers == {"location": "/bookings/b1"}
+
+
+@given(st.lists(st.tuples(states, st.integers(0, 1000)), max_size=12))
+def test_undoing_goes_backwards_over_all_that_is_live(
+    made: Sequence[tuple[ObligationState, int]],
+) -> None:
+    """Exactly the live obligations, the last committed first, however long ago they were parked.
+
+    One that was never known to be counts from when it was written.
+    """
+    ledger = Ledger(
+        obligations=tuple(
+            obligation(number).model_copy(
+                update={
+                    "state": state,
+                    "committed_at": NOW + timedelta(seconds=seconds) if number % 2 else None,
+                    "settled_at": NOW + timedelta(seconds=1000 - seconds),
+                    "written_at": NOW + timedelta(seconds=seconds),
+                }
+            )
+            for number, (state, seconds) in enumerate(made)
+        )
+    )
+
+    order = ledger.undo_order()
+
+    times = [o.committed_at or o.written_at for o in order]
+    assert times == sorted(times, reverse=True)
+    assert {o.obligation_id for o in order} == {
+        o.obligation_id for o in ledger.obligations if o.is_live
+    }
+
+
+@given(st.lists(st.integers(0, 5)))
+def test_writing_never_loses_an_obligation(numbers: Sequence[int]) -> None:
+    """Each id ever written is there once, in the order of its first writing."""
+    ledger = Ledger()
+    for number in numbers:
+        ledger = ledger.written(obligation(number))
+
+    ids = [o.obligation_id for o in ledger.obligations]
+    assert ids == list(dict.fromkeys(f"m.1-leg.{number}" for number in numbers))
+
+
+def test_merging_orders_by_the_time_of_writing() -> None:
+    """The ledgers of several legs become one, in the order things were written."""
+    first, second, third = (obligation(n, written=n) for n in (1, 2, 3))
+
+    merged = Ledger.merged([Ledger(obligations=(first, third)), Ledger(obligations=(second,))])
+
+    assert merged.obligations == (first, second, third)
+
+
+@pytest.mark.parametrize("body", [None, {"booking_id": "b1"}], ids=["no answer", "an answer"])
+def test_a_retry_goes_back_to_what_it_was_before_it_was_parked(body: JsonObject | None) -> None:
+    """Committed stays committed, though its answer was empty; unclear stays unclear."""
+    committed = obligation().answered(ToolOutcome(kind="succeeded", body=body), at=NOW)
+    unclear = obligation().answered(ToolOutcome(kind="unknown"), at=NOW)
+
+    for before in (committed, unclear):
+        parked = before.given_up(at=NOW, note="refused")
+        assert parked.resolved("retry", at=NOW, note="ops").state is before.state
+
+
+def test_only_what_is_parked_can_be_resolved() -> None:
+    """An operator's word moves nothing else."""
+    committed = obligation().moved(S.COMMITTED, at=NOW)
+    for resolution in ("retry", "accept"):
+        with pytest.raises(IllegalTransition):
+            committed.resolved(resolution, at=NOW, note="ops")
+
+
+def test_giving_up_parks_or_lets_go_as_the_contract_says() -> None:
+    """`park` leaves it live for an operator; `continue` accepts it, and says so."""
+    committed = obligation().moved(S.COMMITTED, at=NOW)
+    lenient = committed.model_copy(update={"on_failure": "continue"})
+
+    assert committed.given_up(at=NOW, note="refused").state is S.PARKED
+    let_go = lenient.given_up(at=NOW, note="refused")
+    assert let_go.state is S.ACCEPTED
+    assert "refused" in let_go.note

@@ -1,0 +1,53 @@
+"""How a question is shown, and that the command it shows is one that the CLI takes."""
+
+from collections.abc import Callable
+
+import pytest
+
+from orchestrator.cli import render
+from orchestrator.messages.mission import Question
+
+
+def _question(**more: object) -> Question:
+    return Question.model_validate(
+        {
+            "question_id": "trip-1.1-flights.2",
+            "mission_id": "trip-1",
+            "leg_id": "1-flights",
+            "question": "What now?",
+            "fields": {},
+            **more,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "lines"),
+    [
+        (
+            _question(fields={"city": {}, "day": {}}),
+            [
+                "asks: What now?",
+                "  orchestrator mission answer trip-1.1-flights.2 city=... day=...",
+            ],
+        ),
+        (
+            _question(personal=["phone", "traveler_id"]),
+            [
+                "asks: What now?",
+                "  orchestrator pii set phone",
+                "  orchestrator pii set traveler_id",
+                "  orchestrator mission answer trip-1.1-flights.2",
+            ],
+        ),
+    ],
+    ids=["values", "personal"],
+)
+def test_a_question_shows_how_to_answer_it(
+    question: Question, lines: list[str], parse_command: Callable[[list[str]], None]
+) -> None:
+    """With values, or after storing personal fields without any."""
+    shown = render.asked(question).split("\n")
+
+    assert shown == lines
+    parse_command(shown[-1].split())

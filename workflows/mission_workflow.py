@@ -1,0 +1,358 @@
+"""A mission from goal to result: plan, run the legs, and roll back when one of them is lost.
+
+Invariant: when a mission ends, every obligation of its legs belongs to a mission that succeeded,
+was undone, or is held open by its rollback for an operator.
+"""
+
+import asyncio
+from datetime import datetime
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.exceptions import (
+    ApplicationError,
+    WorkflowAlreadyStartedError,
+)
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.budget import Usage
+    from orchestrator.core.errors import MissionIdTaken
+    from orchestrator.messages import names
+    from orchestrator.messages.leg import LegInput
+    from orchestrator.messages.mission import (
+        AcceptedMission,
+        CatalogPin,
+        LegResult,
+        LegStatus,
+        MissionInput,
+        MissionRequest,
+        MissionResult,
+        MissionStatus,
+        ReserveInput,
+        final_status,
+        receipts_of,
+        request_digest,
+        spend_of,
+    )
+    from orchestrator.messages.rollback import RollbackInput
+    from orchestrator.planning.models import Fact, GoalBrief, LegPlan, MissionPlan
+    from orchestrator.saga.ledger import Ledger, RollbackReport
+    from workflows import calls
+    from workflows.failures import LOST, first_words, refuse
+    from workflows.reservations import Purse
+    from workflows.waiting import finish_despite_cancel, until
+
+_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
+_MISSION_ID = SearchAttributeKey.for_keyword(names.MISSION_ID_ATTRIBUTE)
+
+
+class MissionLost(Exception):
+    """The mission cannot reach its goal, for a reason of its own and not of a leg."""
+
+
+@workflow.defn(name=names.MISSION_WORKFLOW)
+class MissionWorkflow:
+    """Runs one mission."""
+
+    @workflow.init
+    def __init__(self, mission: MissionInput) -> None:
+        """A mission that has not planned anything yet."""
+        self._request = mission.request
+        self._mission_id = workflow.info().workflow_id
+        self._status = MissionStatus.PLANNING
+        self._catalog = CatalogPin(digest="", size=0)
+        self._plan = MissionPlan(legs=())
+        self._results: dict[str, LegResult] = {}
+        self._started: list[str] = []
+        self._ledger: Ledger | None = None
+        self._error: str | None = None
+        self._cancelled = False
+        self._purse = Purse(mission.request.budget)
+        self._rollback: RollbackReport | None = None
+        self._finished = False
+
+    @workflow.run
+    async def run(self, _mission: MissionInput) -> MissionResult:
+        """Reach the goal.
+
+        Raises:
+            ApplicationError: MissionFailed, its details the same MissionResult a success returns.
+            asyncio.CancelledError: a person cancelled it; the result is there to be queried.
+        """
+        try:
+            await self._pursue()
+        except LOST as error:
+            self._note_error(error)
+            await finish_despite_cancel(self._undo())
+        if not workflow.all_handlers_finished():
+            await finish_despite_cancel(workflow.wait_condition(workflow.all_handlers_finished))
+        return self._conclude()
+
+    # -- the story --------------------------------------------------------------------------------
+
+    async def _pursue(self) -> None:
+        self._show(MissionStatus.PLANNING)
+        self._catalog = await calls.pin_catalog()
+        self._plan = await calls.split_goal(
+            GoalBrief(
+                mission_id=self._mission_id,
+                goal=self._request.goal,
+                inputs=self._request.inputs,
+                now=workflow.info().start_time,
+                catalog_digest=self._catalog.digest,
+            )
+        )
+        self._show(MissionStatus.RUNNING)
+        await self._run_legs()
+
+    async def _run_legs(self) -> None:
+        """Each leg as soon as those it depends on have succeeded; the first loss stops them all.
+
+        One end is handled at a time, under one timer: two legs that end together lead to the same
+        commands as two that end one after the other, however a replay groups their events.
+        """
+        running: dict[str, asyncio.Task[LegResult]] = {}
+        ended: list[str] = []
+        late = asyncio.create_task(
+            workflow.sleep(until(self._deadline()), summary="the mission's deadline")
+        )
+        try:
+            self._start_ready(running, ended)
+            while len(self._results) < len(self._plan.legs):
+                await workflow.wait_condition(lambda: bool(ended) or late.done())
+                if not ended:
+                    raise MissionLost("the mission's deadline has passed")
+                result = running.pop(ended.pop(0)).result()
+                self._results[result.leg_id] = result
+                self._purse.settle(result.leg_id, result.spend)
+                self._show(self._status)
+                self._start_ready(running, ended)
+        except LOST as error:
+            self._note_error(error)
+            for task in running.values():
+                task.cancel()
+            if running:
+                await finish_despite_cancel(_all_done(list(running.values())))
+            raise
+        finally:
+            late.cancel()
+
+    def _start_ready(self, running: dict[str, asyncio.Task[LegResult]], ended: list[str]) -> None:
+        """Start what can start; each leg is noted in `ended`, in the order of history."""
+        for leg in self._ready():
+            task = asyncio.create_task(self._run_leg(leg))
+            task.add_done_callback(lambda _, leg_id=leg.leg_id: ended.append(leg_id))  # type: ignore[misc]
+            running[leg.leg_id] = task
+        self._describe()
+
+    def _deadline(self) -> datetime:
+        return workflow.info().start_time + self._request.policy.deadline
+
+    def _ready(self) -> list[LegPlan]:
+        """Legs to start now, in the plan's order."""
+        ready = [
+            leg
+            for leg in self._plan.legs
+            if leg.leg_id not in self._started
+            and all(needed in self._results for needed in leg.depends_on)
+        ]
+        self._started += [leg.leg_id for leg in ready]
+        return ready
+
+    async def _run_leg(self, leg: LegPlan) -> LegResult:
+        result: LegResult = await workflow.execute_child_workflow(
+            names.LEG_WORKFLOW,
+            LegInput(
+                mission_id=self._mission_id,
+                mission_goal=self._request.goal,
+                leg=leg,
+                inputs=self._request.inputs,
+                facts=self._facts_for(leg),
+                budget=self._request.budget,
+                policy=self._request.policy,
+                catalog=self._catalog,
+                started_at=workflow.info().start_time,
+            ),
+            id=names.leg_workflow_id(self._mission_id, leg.leg_id),
+            task_queue=leg.agent.task_queue,
+            result_type=LegResult,
+            # A terminated mission asks its legs to stop: they settle the call they have on the way.
+            parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
+            search_attributes=workflow_attributes(self._mission_id, LegStatus.RUNNING.value),
+            static_summary=f"{leg.agent.name}: {leg.goal}"[:200],
+        )
+        return result
+
+    def _facts_for(self, leg: LegPlan) -> tuple[Fact, ...]:
+        return tuple(f for needed in leg.depends_on for f in self._results[needed].facts)
+
+    # -- when it is lost --------------------------------------------------------------------------
+
+    async def _undo(self) -> None:
+        """Collect what the legs left, and have it undone by a workflow that outlives this one."""
+        if not self._started:
+            return
+        self._show(MissionStatus.ROLLING_BACK)
+        collected = await calls.collect_legs(self._mission_id)
+        self._results = {leg.leg_id: leg for leg in collected.legs}
+        self._ledger = Ledger.merged(leg.ledger for leg in collected.legs)
+        if not self._ledger.live():
+            return
+        await self._start_rollback(take_over=collected.last_rollback)
+        await workflow.wait_condition(lambda: self._rollback is not None)
+        assert self._rollback is not None
+        self._ledger = self._rollback.ledger
+
+    async def _start_rollback(self, *, take_over: str | None) -> None:
+        """Start it, or a new run that goes on where one from before us stopped."""
+        try:
+            await workflow.start_child_workflow(
+                names.ROLLBACK_WORKFLOW,
+                RollbackInput(
+                    mission_id=self._mission_id, reason=self._error or "", take_over=take_over
+                ),
+                id=names.rollback_workflow_id(self._mission_id),
+                parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
+                search_attributes=workflow_attributes(self._mission_id, "collecting"),
+                static_summary=f"undo {self._mission_id}: {self._error}"[:200],
+            )
+        except WorkflowAlreadyStartedError:
+            workflow.logger.info("somebody started the rollback before us; its report will come")
+
+    def _conclude(self) -> MissionResult:
+        if self._ledger is None:
+            self._ledger = Ledger.merged(r.ledger for r in self._results.values())
+        self._finished = True
+        failed = self._error is not None
+        self._show(final_status(failed=failed, cancelled=self._cancelled, ledger=self._ledger))
+        result = self.result()
+        if self._cancelled:
+            raise asyncio.CancelledError
+        if self._error is not None:
+            raise ApplicationError(
+                self._error, result, type=names.MISSION_FAILED, non_retryable=True
+            )
+        return result
+
+    def _note_error(self, error: BaseException) -> None:
+        """Keep the first error: a later one never hides it.
+
+        A leg that somebody cancelled is a lost leg; only a cancel of the mission itself cancels it.
+        """
+        if self._error is not None:
+            return
+        self._cancelled = workflow.cancellation_reason() is not None
+        self._error = "cancelled" if self._cancelled else first_words(error)
+
+    # -- what comes in and what can be seen -------------------------------------------------------
+
+    @workflow.update(name=names.TAKE_ON_UPDATE)
+    def take_on(self, request: MissionRequest) -> AcceptedMission:
+        """That a worker has it: answered before anything is planned."""
+        return self.accepted()
+
+    @workflow.update(name=names.PLAN_UPDATE)
+    async def plan(self, request: MissionRequest) -> AcceptedMission:
+        """What it is going to do, once that is known; or why it could not be planned."""
+        await workflow.wait_condition(lambda: bool(self._plan.legs) or self._error is not None)
+        return self.accepted()
+
+    @take_on.validator
+    @plan.validator
+    def check_request(self, request: MissionRequest) -> None:
+        """Refuse a request that this mission was not started with."""
+        if request_digest(request) != request_digest(self._request):
+            raise refuse(MissionIdTaken(self._mission_id))
+
+    @workflow.query(name=names.ACCEPTED_QUERY)
+    def accepted(self) -> AcceptedMission:
+        """What was asked for, and what came of planning it."""
+        return AcceptedMission(
+            mission_id=self._mission_id,
+            plan=self._plan,
+            catalog=self._catalog,
+            request_digest=request_digest(self._request),
+            refusal=None if self._plan.legs else self._error,
+        )
+
+    @workflow.signal(name=names.ROLLBACK_SETTLED_SIGNAL)
+    def rollback_settled(self, report: RollbackReport) -> None:
+        """The rollback has tried everything; what it could not undo is parked with it."""
+        self._rollback = report
+
+    @workflow.signal(name=names.RESERVE_SIGNAL)
+    async def reserve_budget(self, wanted: ReserveInput) -> None:
+        """Set money aside for a leg's next call, or say why it does not fit."""
+        answer = self._purse.reserve(wanted)
+        handle = workflow.get_external_workflow_handle(
+            names.leg_workflow_id(self._mission_id, wanted.leg_id)
+        )
+        try:
+            await handle.signal(names.RESERVED_SIGNAL, answer)
+        except ApplicationError:
+            workflow.logger.info("the leg that asked for money is over")
+
+    @workflow.query(name=names.LEGS_QUERY)
+    def legs(self) -> list[str]:
+        """Ids of the legs that were started."""
+        return self._started
+
+    @workflow.query(name=names.RESULT_QUERY)
+    def result(self) -> MissionResult:
+        """The result document as it stands; final once the mission is over."""
+        ledger = self._ledger or Ledger.merged(r.ledger for r in self._results.values())
+        done = self._status is MissionStatus.SUCCEEDED
+        return MissionResult(
+            mission_id=self._mission_id,
+            goal=self._request.goal,
+            status=self._status,
+            error=self._error,
+            summary=" ".join(r.summary for r in self._results.values()) if done else "",
+            legs=tuple(self._leg(leg) for leg in self._plan.legs),
+            receipts=receipts_of(ledger),
+            ledger=ledger,
+            spend=spend_of(ledger),
+            usage=Usage.total(r.usage for r in self._results.values()),
+            catalog_digest=self._catalog.digest,
+            catalog_size=self._catalog.size,
+            started_at=workflow.info().start_time,
+            finished_at=workflow.now() if self._finished else None,
+        )
+
+    def _leg(self, leg: LegPlan) -> LegResult:
+        if leg.leg_id in self._results:
+            return self._results[leg.leg_id]
+        status = LegStatus.RUNNING if leg.leg_id in self._started else LegStatus.WAITING
+        if self._finished:
+            status = LegStatus.CANCELLED
+        return LegResult(leg_id=leg.leg_id, agent=leg.agent.name, goal=leg.goal, status=status)
+
+    def _show(self, status: MissionStatus) -> None:
+        """Make the status visible in the Temporal UI: search attribute and current details."""
+        self._status = status
+        workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
+        self._describe()
+
+    def _describe(self) -> None:
+        """Current details for the Temporal UI; they are asked for, so no history grows by them."""
+        lines = [f"**{self._status.value}**: {self._request.goal}", ""]
+        lines += [
+            f"- {leg.leg_id} ({leg.agent.name}): {self._leg(leg).status.value}, {leg.goal}"
+            for leg in self._plan.legs
+        ]
+        if self._error is not None:
+            lines += ["", f"first error: {self._error}"]
+        workflow.set_current_details("\n".join(lines))
+
+
+def workflow_attributes(mission_id: str, status: str) -> TypedSearchAttributes:
+    """The search attributes that a leg or a rollback starts with."""
+    return TypedSearchAttributes(
+        [SearchAttributePair(_MISSION_ID, mission_id), SearchAttributePair(_STATUS, status)]
+    )
+
+
+async def _all_done(tasks: list[asyncio.Task[LegResult]]) -> None:
+    """Wait until each has ended, however; errors that follow from the first are not news."""
+    await asyncio.gather(*tasks, return_exceptions=True)

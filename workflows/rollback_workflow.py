@@ -1,0 +1,185 @@
+"""Undo everything a mission may have left behind, in reverse order, asking nobody.
+
+Invariant: when this workflow completes, every obligation of the mission is cancelled, void, or was
+accepted by its contract or an operator. What can't be undone is parked, and the workflow stays open
+and findable until an operator has resolved it. It reads no router and obeys no budget.
+"""
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+from temporalio.exceptions import ActivityError, ApplicationError
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.messages import names
+    from orchestrator.messages.rollback import ResolveInput, RollbackInput
+    from orchestrator.saga.ledger import Ledger, Obligation, ObligationState, RollbackReport
+    from orchestrator.saga.retry_policy import Patience, UndoFailure
+    from workflows import calls
+    from workflows.failures import undo_failure
+    from workflows.waiting import finish_despite_cancel, until
+
+_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
+
+
+@workflow.defn(name=names.ROLLBACK_WORKFLOW)
+class RollbackWorkflow:
+    """Undoes the ledger of one mission."""
+
+    @workflow.init
+    def __init__(self, rollback: RollbackInput) -> None:
+        """Begin with an empty report; the ledgers are collected by the run."""
+        self._input = rollback
+        self._report = RollbackReport(mission_id=rollback.mission_id, took_over=rollback.take_over)
+        self._retries: list[str] = []
+        self._parked_some = False
+
+    @workflow.run
+    async def run(self, _rollback: RollbackInput) -> RollbackReport:
+        """Undo, then wait until nothing is parked any more.
+
+        A cancel request changes nothing: it would leave behind what is here to be undone.
+        """
+        report, _ = await finish_despite_cancel(self._roll_back())
+        return report
+
+    async def _roll_back(self) -> RollbackReport:
+        await self._collect()
+        for obligation in self._pending():
+            await self._undo(obligation.obligation_id)
+        self._report = self._report.model_copy(update={"settled": True})
+        await self._tell_mission()
+        if self._parked_some:
+            await self._serve_operators()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        self._show("rolled_back")
+        return self._report
+
+    async def _collect(self) -> None:
+        """What the legs left, as far as an earlier rollback has not dealt with it."""
+        self._show("collecting")
+        collected = await calls.collect_legs(
+            self._input.mission_id, take_over=self._input.take_over
+        )
+        found = Ledger.merged(leg.ledger for leg in collected.legs)
+        ledger = found.overlaid(collected.taken_over)
+        self._report = self._report.model_copy(update={"ledger": ledger})
+        self._parked_some = bool(self._report.parked)
+
+    def _pending(self) -> tuple[Obligation, ...]:
+        """What is still to be undone, in order; what is parked waits for its operator."""
+        return tuple(
+            o for o in self._report.ledger.undo_order() if o.state is not ObligationState.PARKED
+        )
+
+    async def _serve_operators(self) -> None:
+        """Until nothing is parked: try again what they ask for, in the order in which they ask.
+
+        One decision at a time, each followed by the same commands: decisions that arrive together
+        lead to what they lead to one after the other.
+        """
+        self._show_rest()
+        while True:
+            await workflow.wait_condition(lambda: bool(self._retries) or not self._report.parked)
+            if not self._retries:
+                return
+            await self._undo(self._retries.pop(0))
+            self._show_rest()
+
+    async def _undo(self, obligation_id: str) -> None:
+        """Try while patience lasts; one at a time, for a later booking may stand on an earlier."""
+        self._show("rolling_back")
+        obligation = self._report.ledger.obligation(obligation_id)
+        await self._outlive(obligation)
+        patience = Patience(most=obligation.cancel_max_attempts)
+        while not patience.spent:
+            if patience.pause:
+                summary = f"until {obligation.tool} is tried again"
+                await workflow.sleep(patience.pause, summary=summary)
+            failure = await self._try(self._report.ledger.obligation(obligation_id))
+            if failure is None:
+                return
+            patience = patience.after(failure)
+        failed = self._report.ledger.obligation(obligation_id)
+        self._write(failed.given_up(at=workflow.now(), note=patience.spent))
+
+    async def _try(self, obligation: Obligation) -> UndoFailure | None:
+        """One attempt, written down; why it settled nothing, or None when it did.
+
+        That a cancel may have left is noted before it does, for a rollback that takes over from
+        this one.
+        """
+        self._write(obligation.model_copy(update={"cancel_sent": True}))
+        try:
+            outcome = await calls.undo_obligation(obligation)
+        except ActivityError as error:
+            failure = undo_failure(error)
+            self._write(obligation.failed_undo(failure))
+            return failure
+        self._write(obligation.undone(outcome, at=workflow.now()))
+        return None
+
+    async def _outlive(self, obligation: Obligation) -> None:
+        """Wait until a call whose outcome is unknown can no longer arrive.
+
+        Cancelling sooner would find nothing, and the late booking would land after its cancel.
+        """
+        if obligation.state is not ObligationState.INTENDED:
+            return
+        await workflow.sleep(
+            until(obligation.deadline), summary=f"until {obligation.tool} can no longer arrive"
+        )
+
+    async def _tell_mission(self) -> None:
+        """Report to the mission, which may wait for it, whoever started this rollback."""
+        handle = workflow.get_external_workflow_handle(self._input.mission_id)
+        try:
+            await handle.signal(names.ROLLBACK_SETTLED_SIGNAL, self._report)
+        except ApplicationError:
+            workflow.logger.info("the mission is gone; its rollback goes on without it")
+
+    @workflow.update(name=names.RESOLVE_UPDATE)
+    def resolve(self, decision: ResolveInput) -> RollbackReport:
+        """An operator's decision on a parked obligation: retry, cancelled elsewhere, or accept."""
+        parked = self._find(decision.obligation_id)
+        assert parked is not None
+        note = f"{decision.operator}: {decision.note or decision.resolution}"
+        self._write(parked.resolved(decision.resolution, at=workflow.now(), note=note))
+        if decision.resolution == "retry":
+            self._retries.append(parked.obligation_id)
+        return self._report
+
+    @resolve.validator
+    def check_resolution(self, decision: ResolveInput) -> None:
+        """Refuse a decision on what is not parked here."""
+        if self._find(decision.obligation_id) is None:
+            raise ApplicationError(
+                f"{decision.obligation_id} is not parked in this rollback",
+                type="ObligationNotParked",
+                non_retryable=True,
+            )
+
+    @workflow.query(name=names.REPORT_QUERY)
+    def report(self) -> RollbackReport:
+        """Where the rollback stands."""
+        return self._report
+
+    def _find(self, obligation_id: str) -> Obligation | None:
+        found = (o for o in self._report.parked if o.obligation_id == obligation_id)
+        return next(found, None)
+
+    def _write(self, obligation: Obligation) -> None:
+        self._parked_some |= obligation.state is ObligationState.PARKED
+        ledger = self._report.ledger.written(obligation)
+        self._report = self._report.model_copy(update={"ledger": ledger})
+
+    def _show_rest(self) -> None:
+        self._show("parked" if self._report.parked else "rolled_back")
+
+    def _show(self, status: str) -> None:
+        workflow.upsert_search_attributes([_STATUS.value_set(status)])
+        lines = [f"**{status}**: {self._input.reason}", ""]
+        lines += [
+            f"- {o.tool} `{o.obligation_id}`: {o.state.value} {o.note}"
+            for o in self._report.ledger.obligations
+        ]
+        workflow.set_current_details("\n".join(lines))

@@ -1,0 +1,71 @@
+"""Find missions that were stopped from outside with something left to undo, and have it undone.
+
+Invariant: `swept_until` moves only past what was dealt with. A mission that could not be examined
+is looked up again by the next sweep. A long sweep continues as new.
+"""
+
+from datetime import datetime, timedelta
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.messages import names
+    from orchestrator.messages.rollback import Recovery, SweepInput, SweepReport
+    from workflows import calls
+    from workflows.failures import first_words
+
+_PAGES_PER_RUN = 10
+_LAG = timedelta(hours=1)
+"""How much later than it happened an end may show up in a search, with much to spare."""
+
+
+@workflow.defn(name=names.SWEEP_WORKFLOW)
+class SweepWorkflow:
+    """Looks through all that was stopped since the last sweep that completed."""
+
+    @workflow.run
+    async def run(self, sweep: SweepInput) -> SweepReport:
+        """Examine each mission once; returns what was started."""
+        sweep = _begun(sweep)
+        for _ in range(_PAGES_PER_RUN):
+            page = await calls.find_stranded(sweep.closed_after, sweep.page_token)
+            for mission_id in page.mission_ids:
+                sweep = _noted(sweep, await _recover(mission_id))
+            sweep = sweep.model_copy(update={"page_token": page.page_token})
+            if not page.page_token:
+                return _concluded(sweep)
+        workflow.continue_as_new(sweep)
+
+
+def _begun(sweep: SweepInput) -> SweepInput:
+    """The sweep as it stands; a new one goes on where its schedule's last one stopped."""
+    if sweep.began_at is not None:
+        return sweep
+    last = workflow.get_last_completion_result(SweepReport)
+    since = last.swept_until - _LAG if last is not None and last.swept_until else None
+    return sweep.model_copy(update={"began_at": workflow.now(), "closed_after": since})
+
+
+async def _recover(mission_id: str) -> Recovery:
+    try:
+        return await calls.recover_mission(mission_id)
+    except ActivityError as error:
+        return Recovery(mission_id=mission_id, done="unreadable", why=first_words(error))
+
+
+def _noted(sweep: SweepInput, recovery: Recovery) -> SweepInput:
+    report = sweep.report
+    changes: dict[str, object] = {"looked_at": report.looked_at + 1}
+    if recovery.done in ("started", "restarted"):
+        changes["started"] = (*report.started, recovery.mission_id)
+    if recovery.done == "unreadable":
+        changes["unreadable"] = (*report.unreadable, recovery)
+    return sweep.model_copy(update={"report": report.model_copy(update=changes)})
+
+
+def _concluded(sweep: SweepInput) -> SweepReport:
+    swept_until: datetime | None = sweep.began_at
+    if sweep.report.unreadable:
+        swept_until = sweep.closed_after + _LAG if sweep.closed_after is not None else None
+    return sweep.report.model_copy(update={"swept_until": swept_until})
