@@ -63,7 +63,7 @@ def measure(root: Path = ROOT) -> Structure:
     trees = {path: ast.parse(text) for path, text in files.items()}
     lengths = {path: text.count("\n") for path, text in files.items()}
     arrows = _arrows(trees)
-    floors = _floors(root)
+    heights = floors(root)
     functions = [
         (f"{path}:{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1)
         for path, tree in trees.items()
@@ -74,7 +74,7 @@ def measure(root: Path = ROOT) -> Structure:
     return Structure(
         rooms=_room_sizes(lengths),
         arrows=arrows,
-        upward=[arrow for arrow in arrows if floors[arrow.source] <= floors[arrow.target]],
+        upward=[arrow for arrow in arrows if heights[arrow.source] <= heights[arrow.target]],
         duplicate_files=_repeated(
             (path.name, str(path)) for path in files if path.name not in CONVENTIONAL
         ),
@@ -148,8 +148,8 @@ def _imported(tree: ast.Module) -> Iterator[str]:
                 yield from (f"{module}.{a.name}" if module in TOPS else module for a in names)
 
 
-def _floors(root: Path) -> dict[str, int]:
-    """How high each room stands: the layers of the import contract, from the lowest up."""
+def floors(root: Path) -> dict[str, int]:
+    """How high each room stands: 0 for the lowest layer of the import contract."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     layers = next(c["layers"] for c in contracts if c["id"] == "arrows-point-inward")

@@ -15,6 +15,8 @@ from importlinter.api import read_configuration
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.structure import floors, measure
+
 _ROOT: Final = Path(__file__).parent.parent
 _PYPROJECT: Final = "pyproject.toml"
 _PACKAGES: Final = ("orchestrator", "workflows", "activities")
@@ -24,7 +26,7 @@ _CONTRACTS: Final = {
     for contract in read_configuration(str(_ROOT / _PYPROJECT))["contracts_options"]
 }
 _CORE: Final = frozenset(_CONTRACTS["core-is-pure"]["source_modules"])
-_OUTER: Final = frozenset(_CONTRACTS["core-is-pure"]["forbidden_modules"])
+_STRUCTURE: Final = measure(_ROOT)
 
 # Contract, the file that gets a new line, and the line that breaks it.
 _VIOLATIONS: Final = (
@@ -94,14 +96,19 @@ def test_every_import_is_a_declared_dependency() -> None:
     assert undeclared == set()
 
 
-def test_every_room_belongs_to_a_ring() -> None:
-    """A new module of orchestrator is either core or closed to the core."""
-    entrances = {"orchestrator.__init__", "orchestrator.__main__"}
+def test_every_room_stands_on_a_floor() -> None:
+    """Each room is named in the layers, so that an import against them is found."""
+    assert set(_STRUCTURE.rooms) == set(floors(_ROOT))
 
-    rooms = {f"orchestrator.{name}" for name in _names_in(_ROOT / "orchestrator")}
 
-    assert rooms - entrances - _CORE - _OUTER == set()
-    assert set() == _CORE & _OUTER
+def test_no_room_imports_a_room_above_it() -> None:
+    """The layers, counted by another reading of the imports than import-linter's."""
+    assert _STRUCTURE.upward == []
+
+
+def test_no_two_files_share_a_name() -> None:
+    """A name leads to one file; those that convention names alike in every package apart."""
+    assert _STRUCTURE.duplicate_files == {}
 
 
 def test_the_core_reads_no_clock_and_no_environment() -> None:
@@ -152,11 +159,6 @@ def _copy_packages(target: Path) -> None:
         shutil.copytree(
             _ROOT / package, target / package, ignore=shutil.ignore_patterns("__pycache__")
         )
-
-
-def _names_in(package: Path) -> set[str]:
-    modules = {path.stem for path in package.glob("*.py")}
-    return modules | {path.parent.name for path in package.glob("*/__init__.py")}
 
 
 def _declared_dependencies() -> set[str]:
