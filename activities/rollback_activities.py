@@ -5,7 +5,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
 from activities.boundary import heartbeats, translated_errors
-from activities.legs import LegReader, LegsRunning
+from activities.legs import LegReader
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.temporal.rollbacks import describe_rollback, query_or_none, started_with
@@ -55,13 +55,11 @@ class RollbackActivities:
         """Every leg that was started, however it ended; a terminated one is read like any other.
 
         Raises:
-            ApplicationError: a leg is still running; retried until none is.
+            ApplicationError: LegsRunning while a leg is; retried until none is.
         """
         async with heartbeats():
-            try:
+            with translated_errors():
                 legs = await self._legs.legs(wanted.mission_id)
-            except LegsRunning as running:
-                raise ApplicationError(str(running), type=names.LEGS_RUNNING) from None
             newest = await describe_rollback(self._client, wanted.mission_id)
             return CollectLegsOutput(
                 legs=legs,

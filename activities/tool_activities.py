@@ -25,6 +25,7 @@ from orchestrator.confirmation.build import (
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.errors import (
     ArgumentsInvalid,
+    DeadlinePassed,
     EgressRefused,
     GrantMissing,
     GrantUsed,
@@ -248,11 +249,7 @@ def _time_left(call: ToolCall) -> float:
         return call.timeout_s
     left = call.deadline - datetime.now(UTC)
     if left <= timedelta(0):
-        raise ApplicationError(
-            f"{call.tool}: its deadline has passed; nothing was sent",
-            type="DeadlinePassed",
-            non_retryable=True,
-        )
+        raise DeadlinePassed(call.tool)
     return min(call.timeout_s, left.total_seconds())
 
 

@@ -43,4 +43,6 @@ def undo_failure(error: ActivityError) -> UndoFailure:
 
 def refuse(error: OrchestratorError) -> ApplicationError:
     """A refusal that whoever sent the update gets to read; the mission goes on unharmed."""
-    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
+    return ApplicationError(
+        str(error), error.details, type=type(error).__name__, non_retryable=True
+    )

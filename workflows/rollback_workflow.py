@@ -10,12 +10,13 @@ from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.errors import ObligationNotParked
     from orchestrator.messages import names
     from orchestrator.messages.rollback import ResolveInput, RollbackInput
     from orchestrator.saga.ledger import Ledger, Obligation, ObligationState, RollbackReport
     from orchestrator.saga.retry_policy import Patience, UndoFailure
     from workflows import calls
-    from workflows.failures import undo_failure
+    from workflows.failures import refuse, undo_failure
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
@@ -152,11 +153,7 @@ class RollbackWorkflow:
     def check_resolution(self, decision: ResolveInput) -> None:
         """Refuse a decision on what is not parked here."""
         if self._find(decision.obligation_id) is None:
-            raise ApplicationError(
-                f"{decision.obligation_id} is not parked in this rollback",
-                type="ObligationNotParked",
-                non_retryable=True,
-            )
+            raise refuse(ObligationNotParked(decision.obligation_id))
 
     @workflow.query(name=names.REPORT_QUERY)
     def report(self) -> RollbackReport:

@@ -62,7 +62,6 @@ REMINDERS_METRIC: Final = "orchestrator_confirmation_reminders"
 MISSION_FAILED: Final = "MissionFailed"
 LEG_FAILED: Final = "LegFailed"
 PROVIDER_BUSY: Final = "ProviderBusy"
-LEGS_RUNNING: Final = "LegsRunning"
 
 
 def leg_workflow_id(mission_id: str, leg_id: str) -> str:
