@@ -5,7 +5,7 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from orchestrator.adapters.temporal.rollbacks import described, query_or_none
 from orchestrator.core.errors import LegsRunning
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegResult, LegStatus
+from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.saga.ledger import Ledger
 
 _NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})

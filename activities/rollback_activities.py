@@ -20,16 +20,10 @@ from orchestrator.messages.rollback import (
     CollectLegsInput,
     CollectLegsOutput,
     RollbackInput,
+    RollbackReport,
     UndoInput,
 )
-from orchestrator.saga.ledger import (
-    CancelCall,
-    Ledger,
-    Obligation,
-    ObligationState,
-    RollbackReport,
-    UndoOutcome,
-)
+from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState, UndoOutcome
 from orchestrator.saga.outcome import ToolOutcome, settles_earlier_attempts
 from orchestrator.saga.retry_policy import UndoFailure
 

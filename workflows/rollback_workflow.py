@@ -12,8 +12,13 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import ObligationNotParked
     from orchestrator.messages import names
-    from orchestrator.messages.rollback import ResolveInput, RollbackInput
-    from orchestrator.saga.ledger import Ledger, Obligation, ObligationState, RollbackReport
+    from orchestrator.messages.rollback import (
+        ResolveInput,
+        RollbackInput,
+        RollbackReport,
+        RollbackStatus,
+    )
+    from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
     from orchestrator.saga.retry_policy import Patience, UndoFailure
     from workflows import calls
     from workflows.failures import refuse, undo_failure
@@ -52,12 +57,12 @@ class RollbackWorkflow:
         if self._parked_some:
             await self._serve_operators()
         await workflow.wait_condition(workflow.all_handlers_finished)
-        self._show("rolled_back")
+        self._show(RollbackStatus.ROLLED_BACK)
         return self._report
 
     async def _collect(self) -> None:
         """What the legs left, as far as an earlier rollback has not dealt with it."""
-        self._show("collecting")
+        self._show(RollbackStatus.COLLECTING)
         collected = await calls.collect_legs(
             self._input.mission_id, take_over=self._input.take_over
         )
@@ -88,7 +93,7 @@ class RollbackWorkflow:
 
     async def _undo(self, obligation_id: str) -> None:
         """Try while patience lasts; one at a time, for a later booking may stand on an earlier."""
-        self._show("rolling_back")
+        self._show(RollbackStatus.ROLLING_BACK)
         obligation = self._report.ledger.obligation(obligation_id)
         await self._outlive(obligation)
         patience = Patience(most=obligation.cancel_max_attempts)
@@ -170,11 +175,11 @@ class RollbackWorkflow:
         self._report = self._report.model_copy(update={"ledger": ledger})
 
     def _show_rest(self) -> None:
-        self._show("parked" if self._report.parked else "rolled_back")
+        self._show(RollbackStatus.PARKED if self._report.parked else RollbackStatus.ROLLED_BACK)
 
-    def _show(self, status: str) -> None:
-        workflow.upsert_search_attributes([_STATUS.value_set(status)])
-        lines = [f"**{status}**: {self._input.reason}", ""]
+    def _show(self, status: RollbackStatus) -> None:
+        workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
+        lines = [f"**{status.value}**: {self._input.reason}", ""]
         lines += [
             f"- {o.tool} `{o.obligation_id}`: {o.state.value} {o.note}"
             for o in self._report.ledger.obligations

@@ -1,6 +1,5 @@
 """Every name and message that crosses the Temporal boundary; no other module spells one."""
 
-from datetime import timedelta
 from typing import Final
 
 MISSION_WORKFLOW: Final = "MissionWorkflow"
@@ -102,7 +101,3 @@ def leg_of_confirmation(confirmation_id: str) -> str:
 def cancel_key(idempotency_key: str) -> str:
     """The idempotency key of the call that undoes the one with this key: never the same."""
     return f"{idempotency_key}.cancel"
-
-
-INVOKE_MARGIN: Final = timedelta(seconds=5)
-"""Added to a call's own timeout for everything around the wire."""

@@ -9,7 +9,8 @@ from pydantic import Field
 from orchestrator.client.mission_client import MissionClient, MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.mission import LegResult, MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.leg import LegResult
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.runtime.devserver import Stack
 from orchestrator.saga.ledger import Obligation, ObligationState
 from orchestrator.sandbox import FaultRule, SandboxClient

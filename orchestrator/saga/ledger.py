@@ -321,21 +321,3 @@ class UndoOutcome(Record):
 
 Resolution = Literal["retry", "cancelled", "accept"]
 """What an operator may decide on a parked obligation."""
-
-
-class RollbackReport(Record):
-    """Where a rollback stands."""
-
-    mission_id: str
-    took_over: str | None = Field(
-        default=None, description="run id of the broken-off rollback that this one goes on from"
-    )
-    ledger: Ledger = Field(default_factory=Ledger)
-    settled: bool = Field(
-        default=False, description="every obligation was tried; some may be parked"
-    )
-
-    @property
-    def parked(self) -> tuple[Obligation, ...]:
-        """What waits for an operator."""
-        return tuple(o for o in self.ledger.obligations if o.state is ObligationState.PARKED)

@@ -24,9 +24,9 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import CatalogNotFound
 from orchestrator.core.record import Record
 from orchestrator.messages import names
-from orchestrator.messages.leg import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.messages.mission import CatalogPin
+from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.messages.rollback import FindStrandedInput, FindStrandedOutput, UndoInput
+from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import (
     Finish,

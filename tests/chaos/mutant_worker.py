@@ -43,11 +43,11 @@ MUTANTS = {
     "prompt-in-rollback": Mutant(
         "workflows.rollback_workflow",
         """\
-        self._show("rolling_back")
+        self._show(RollbackStatus.ROLLING_BACK)
 """,
         """\
-        self._show("rolling_back")
-        self._show("awaiting_confirmation")
+        self._show(RollbackStatus.ROLLING_BACK)
+        self._show(RollbackStatus("awaiting_confirmation"))
         await workflow.sleep(0.1)
 """,
     ),

@@ -41,23 +41,18 @@ from orchestrator.confirmation.models import (
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.leg import AnswerInput, LegWaiting
-from orchestrator.messages.mission import (
-    LegResult,
-    MissionInput,
-    MissionPolicy,
-    MissionRequest,
-    MissionResult,
-    Question,
-)
+from orchestrator.messages.leg import AnswerInput, LegResult, LegWaiting, Question
+from orchestrator.messages.mission import MissionInput, MissionRequest, MissionResult
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.rollback import (
     CollectLegsInput,
     CollectLegsOutput,
     ResolveInput,
     RollbackInput,
+    RollbackReport,
 )
 from orchestrator.planning.models import CallTool
-from orchestrator.saga.ledger import Obligation, Resolution, RollbackReport
+from orchestrator.saga.ledger import Obligation, Resolution
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
 

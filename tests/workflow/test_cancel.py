@@ -8,7 +8,8 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import CancelledError
 
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegStatus, MissionStatus
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionStatus
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.saga.ledger import ObligationState, UndoOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of

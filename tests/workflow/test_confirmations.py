@@ -10,7 +10,8 @@ from temporalio.exceptions import ApplicationError
 
 from orchestrator.confirmation.models import Approve, ConfirmationCard
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionPolicy, MissionStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool, Finish, GiveUp, StepContext
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of

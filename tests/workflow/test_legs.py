@@ -10,7 +10,9 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegStatus, MissionPolicy, MissionStatus
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,

@@ -23,13 +23,8 @@ from orchestrator.confirmation.models import (
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, LegWaiting
-from orchestrator.messages.mission import (
-    MissionInput,
-    MissionPolicy,
-    MissionRequest,
-    MissionResult,
-    MissionStatus,
-)
+from orchestrator.messages.mission import MissionInput, MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool
 from orchestrator.testing import FakeWorld, MemoryPii, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS

@@ -9,7 +9,8 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegStatus, MissionResult, MissionStatus
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.saga.ledger import ObligationState, Resolution, UndoOutcome
 from orchestrator.saga.outcome import ToolOutcome
