@@ -21,11 +21,11 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.rollback import (
         CollectLegsInput,
         CollectLegsOutput,
+        CompensateInput,
         FindStrandedInput,
         FindStrandedOutput,
         RecoverInput,
         Recovery,
-        UndoInput,
     )
     from orchestrator.messages.step import (
         DiscoverInput,
@@ -36,8 +36,9 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
     from orchestrator.planning.models import GoalBrief, MissionPlan, StepContext
     from orchestrator.routing.selection import Selection
-    from orchestrator.saga.ledger import Obligation, UndoOutcome
-    from orchestrator.saga.outcome import ToolOutcome
+    from orchestrator.saga.ledger import Obligation
+    from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+    from orchestrator.saga.retry_policy import CALLS_PER_ATTEMPT
     from workflows.failures import first_words
 
 _THINK = timedelta(seconds=15)
@@ -197,18 +198,17 @@ async def collect_legs(mission_id: str, *, take_over: str | None = None) -> Coll
     return output
 
 
-async def undo_obligation(obligation: Obligation) -> UndoOutcome:
-    """One attempt to undo one obligation, with the time that its contract gives.
+async def compensate(obligation: Obligation) -> CompensationOutcome:
+    """One attempt to take one obligation back, with the time that its contract gives.
 
     Raises:
-        ActivityError: it came to nothing clear; `undo_failure` says how.
+        ActivityError: it came to nothing clear; `compensation_failure` says how.
     """
-    answer: UndoOutcome = await workflow.execute_activity(
-        names.UNDO_OBLIGATION,
-        UndoInput(obligation=obligation),
-        result_type=UndoOutcome,
-        # At most a leg's own cancel, a probe and a cancel, each within the contract's time.
-        start_to_close_timeout=3 * obligation.cancel_timeout + WIRE_MARGIN,
+    answer: CompensationOutcome = await workflow.execute_activity(
+        names.COMPENSATE,
+        CompensateInput(obligation=obligation),
+        result_type=CompensationOutcome,
+        start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout + WIRE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,
         # How often it is tried is counted where the rollback can be read and replayed.
         retry_policy=RetryPolicy(maximum_attempts=1),

@@ -19,9 +19,10 @@ with workflow.unsafe.imports_passed_through():
         RollbackStatus,
     )
     from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
-    from orchestrator.saga.retry_policy import Patience, UndoFailure
+    from orchestrator.saga.outcome import CompensationFailure
+    from orchestrator.saga.retry_policy import CompensationRetries
     from workflows import calls
-    from workflows.failures import refuse, undo_failure
+    from workflows.failures import compensation_failure, refuse
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
@@ -51,7 +52,7 @@ class RollbackWorkflow:
     async def _roll_back(self) -> RollbackReport:
         await self._collect()
         for obligation in self._pending():
-            await self._undo(obligation.obligation_id)
+            await self._compensate(obligation.obligation_id)
         self._report = self._report.model_copy(update={"settled": True})
         await self._tell_mission()
         if self._parked_some:
@@ -74,7 +75,9 @@ class RollbackWorkflow:
     def _pending(self) -> tuple[Obligation, ...]:
         """What is still to be undone, in order; what is parked waits for its operator."""
         return tuple(
-            o for o in self._report.ledger.undo_order() if o.state is not ObligationState.PARKED
+            o
+            for o in self._report.ledger.compensation_order()
+            if o.state is not ObligationState.PARKED
         )
 
     async def _serve_operators(self) -> None:
@@ -88,27 +91,27 @@ class RollbackWorkflow:
             await workflow.wait_condition(lambda: bool(self._retries) or not self._report.parked)
             if not self._retries:
                 return
-            await self._undo(self._retries.pop(0))
+            await self._compensate(self._retries.pop(0))
             self._show_rest()
 
-    async def _undo(self, obligation_id: str) -> None:
-        """Try while patience lasts; one at a time, for a later booking may stand on an earlier."""
+    async def _compensate(self, obligation_id: str) -> None:
+        """Try as often as the retry policy allows; one at a time, for one may stand on another."""
         self._show(RollbackStatus.ROLLING_BACK)
         obligation = self._report.ledger.obligation(obligation_id)
         await self._outlive(obligation)
-        patience = Patience(most=obligation.cancel_max_attempts)
-        while not patience.spent:
-            if patience.pause:
+        retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
+        while not retries.exhausted:
+            if retries.pause:
                 summary = f"until {obligation.tool} is tried again"
-                await workflow.sleep(patience.pause, summary=summary)
+                await workflow.sleep(retries.pause, summary=summary)
             failure = await self._try(self._report.ledger.obligation(obligation_id))
             if failure is None:
                 return
-            patience = patience.after(failure)
+            retries = retries.after(failure)
         failed = self._report.ledger.obligation(obligation_id)
-        self._write(failed.given_up(at=workflow.now(), note=patience.spent))
+        self._write(failed.given_up(at=workflow.now(), note=retries.exhausted))
 
-    async def _try(self, obligation: Obligation) -> UndoFailure | None:
+    async def _try(self, obligation: Obligation) -> CompensationFailure | None:
         """One attempt, written down; why it settled nothing, or None when it did.
 
         That a cancel may have left is noted before it does, for a rollback that takes over from
@@ -116,12 +119,12 @@ class RollbackWorkflow:
         """
         self._write(obligation.model_copy(update={"cancel_sent": True}))
         try:
-            outcome = await calls.undo_obligation(obligation)
+            outcome = await calls.compensate(obligation)
         except ActivityError as error:
-            failure = undo_failure(error)
-            self._write(obligation.failed_undo(failure))
+            failure = compensation_failure(error)
+            self._write(obligation.compensation_failed(failure))
             return failure
-        self._write(obligation.undone(outcome, at=workflow.now()))
+        self._write(obligation.compensated(outcome, at=workflow.now()))
         return None
 
     async def _outlive(self, obligation: Obligation) -> None:

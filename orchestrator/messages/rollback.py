@@ -32,7 +32,7 @@ class CollectLegsOutput(Record):
     )
 
 
-class UndoInput(Record):
+class CompensateInput(Record):
     """One obligation to undo."""
 
     obligation: Obligation

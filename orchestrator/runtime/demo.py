@@ -249,7 +249,7 @@ def timeline(result: MissionResult) -> tuple[TimelineEntry, ...]:
             what=f"{obligation.tool} undone by {obligation.cancel_tool}",
             outcome=f"{obligation.state.value} {obligation.note}".strip(),
         )
-        for obligation in result.ledger.undone()
+        for obligation in result.ledger.compensated()
         if obligation.settled_at is not None
     ]
     return tuple(sorted(entries, key=lambda entry: entry.at))

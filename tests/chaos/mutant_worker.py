@@ -36,7 +36,7 @@ MUTANTS = {
 """,
     ),
     "cancel-without-key": Mutant(
-        "activities.rollback_activities",
+        "orchestrator.saga.compensation",
         "self._call(tool, arguments, key=key, call_id=key, cancels=True)",
         "self._call(tool, arguments, key=None, call_id=key, cancels=True)",
     ),

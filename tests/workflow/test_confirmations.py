@@ -294,7 +294,7 @@ async def test_rollback_asks_nobody(stage: Stage, world: FakeWorld) -> None:
     result = await mission.end()
 
     assert result.status is MissionStatus.ROLLED_BACK
-    assert [o.cancel_tool for o in world.undone()] == ["refund_ticket"]
+    assert [o.cancel_tool for o in world.compensated()] == ["refund_ticket"]
 
 
 async def test_an_approved_call_that_is_tried_again_keeps_its_grant(

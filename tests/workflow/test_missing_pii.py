@@ -94,9 +94,9 @@ def vault() -> MemoryPii:
 
 @pytest.fixture
 def world(workflow_env: WorkflowEnvironment, vault: MemoryPii) -> FakeWorld:
-    free = fake_tool("book_flight", undo="cancel_flight", personal=PERSONAL)
+    free = fake_tool("book_flight", cancel_tool="cancel_flight", personal=PERSONAL)
     asked = fake_tool(
-        "buy_ticket", undo="refund", card_type="structured-payment", personal=PERSONAL
+        "buy_ticket", cancel_tool="refund", card_type="structured-payment", personal=PERSONAL
     )
     made = FakeWorld(workflow_env.client, [free, asked], pii=vault)
     made.plan(fake_leg("flight"))
