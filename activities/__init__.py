@@ -59,7 +59,7 @@ def all_activities(
         called.prepare_call,
         called.invoke_tool,
         undone.collect_legs,
-        undone.undo_obligation,
+        undone.compensate,
         swept.find_stranded,
         swept.recover_mission,
     ]

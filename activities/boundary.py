@@ -7,23 +7,19 @@ from contextlib import asynccontextmanager, contextmanager
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
-from orchestrator.core.errors import CatalogNotFound, OrchestratorError, ServiceUnavailable
+from orchestrator.core.errors import OrchestratorError
 
 _BEAT_S = 1.5
 
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Raise an OrchestratorError as an ApplicationError of its type.
-
-    Retryable are only those that another worker, or the same one later, may not meet.
-    """
+    """Raise an OrchestratorError as an ApplicationError of its type."""
     try:
         yield
     except OrchestratorError as error:
-        retryable = isinstance(error, CatalogNotFound | ServiceUnavailable)
         raise ApplicationError(
-            str(error), type=type(error).__name__, non_retryable=not retryable
+            str(error), type=type(error).__name__, non_retryable=not error.retryable
         ) from error
 
 

@@ -5,7 +5,7 @@ from temporalio import activity
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages import names
-from orchestrator.messages.mission import CatalogPin
+from orchestrator.messages.mission_policy import CatalogPin
 
 
 class CatalogActivities:

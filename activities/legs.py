@@ -3,15 +3,12 @@
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.rollbacks import described, query_or_none
+from orchestrator.core.errors import LegsRunning
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegResult, LegStatus
+from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.saga.ledger import Ledger
 
 _NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})
-
-
-class LegsRunning(Exception):
-    """A leg has not stopped yet, so what it leaves is not known; it was asked to stop."""
 
 
 class LegReader:
@@ -48,7 +45,7 @@ class LegReader:
         if description.status is WorkflowExecutionStatus.RUNNING:
             # A leg that outlived its mission would go on booking behind the rollback.
             await handle.cancel()
-            raise LegsRunning(f"the leg {leg_id} has not stopped yet")
+            raise LegsRunning(leg_id)
         leg = await query_or_none(handle, names.RESULT_QUERY, LegResult)
         return None if leg is None else _as_ended(leg, description.status)
 

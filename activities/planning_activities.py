@@ -11,7 +11,7 @@ from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.messages import names
-from orchestrator.messages.leg import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
+from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,

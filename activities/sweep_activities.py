@@ -8,13 +8,14 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from activities.boundary import heartbeats
-from activities.legs import LegReader, LegsRunning
+from activities.legs import LegReader
 from orchestrator.adapters.temporal.rollbacks import (
     BROKEN_OFF,
     describe_rollback,
     described,
     start_rollback,
 )
+from orchestrator.core.errors import LegsRunning
 from orchestrator.messages import names
 from orchestrator.messages.rollback import (
     FindStrandedInput,

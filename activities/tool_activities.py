@@ -25,6 +25,7 @@ from orchestrator.confirmation.build import (
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.errors import (
     ArgumentsInvalid,
+    DeadlinePassed,
     EgressRefused,
     GrantMissing,
     GrantUsed,
@@ -38,7 +39,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.observation import trim_body
-from orchestrator.saga.cancel_arguments import names_in, undo_arguments
+from orchestrator.saga.cancel_arguments import cancel_arguments, names_in
 from orchestrator.saga.ledger import CancelCall, Obligation
 from orchestrator.saga.outcome import ToolOutcome, settles_earlier_attempts
 
@@ -147,7 +148,7 @@ class ToolActivities:
                 raise ApplicationError(str(error), type=type(error).__name__) from error
         if tool.is_side_effect and activity.info().attempt > 1:
             outcome = _of_this_attempt(outcome)
-        return _settled(with_undo_arguments(tool, call, outcome))
+        return _settled(with_cancel_arguments(tool, call, outcome))
 
     async def _use_grant(self, call: ToolCall) -> None:
         """Use the grant of a call, which only one execution of an activity ever may.
@@ -168,11 +169,11 @@ class ToolActivities:
             raise GrantUsed(call.call_id, f"the grant for {call.tool} has been used for a call")
 
 
-def with_undo_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
     """The outcome with what it tells of how to undo it, read before a long answer is cut."""
     if outcome.kind != "succeeded":
         return outcome
-    known = undo_arguments(
+    known = cancel_arguments(
         tool,
         call.arguments,
         idempotency_key=call.call_id if tool.idempotency_header else None,
@@ -248,11 +249,7 @@ def _time_left(call: ToolCall) -> float:
         return call.timeout_s
     left = call.deadline - datetime.now(UTC)
     if left <= timedelta(0):
-        raise ApplicationError(
-            f"{call.tool}: its deadline has passed; nothing was sent",
-            type="DeadlinePassed",
-            non_retryable=True,
-        )
+        raise DeadlinePassed(call.tool)
     return min(call.timeout_s, left.total_seconds())
 
 
@@ -267,7 +264,7 @@ def _obligation(tool: Tool, arguments: JsonObject, wanted: PrepareInput) -> Obli
         catalog_digest=wanted.catalog_digest,
         now=wanted.now,
     )
-    known = undo_arguments(tool, arguments, idempotency_key=drafted.idempotency_key)
+    known = cancel_arguments(tool, arguments, idempotency_key=drafted.idempotency_key)
     return drafted.model_copy(update={"undo_arguments": known})
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from orchestrator.core.errors import DocumentUnreadable, UsageError
-from orchestrator.messages.mission import MissionPolicy
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AgentProfile
 from orchestrator.routing.profile import RoutingProfile
 

@@ -16,7 +16,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.core.errors import AmendmentInvalid, CardDecided
     from orchestrator.messages import names
-    from orchestrator.messages.mission import LegStatus
+    from orchestrator.messages.leg import LegStatus
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from workflows import calls
     from workflows.confirmation import Gate

@@ -9,28 +9,36 @@ from temporalio.exceptions import ActivityError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
-    from orchestrator.messages.leg import (
-        DiscoverInput,
-        DiscoverOutput,
-        LegInput,
-        PlanStepInput,
-        PlanStepOutput,
+    from orchestrator.messages.call_limits import (
+        FIRST_PAUSE,
+        LONGEST_PAUSE,
+        WIRE_MARGIN,
+        longest_attempt,
+        longest_call,
     )
-    from orchestrator.messages.mission import CatalogPin
+    from orchestrator.messages.leg import LegInput
+    from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.rollback import (
         CollectLegsInput,
         CollectLegsOutput,
+        CompensateInput,
         FindStrandedInput,
         FindStrandedOutput,
         RecoverInput,
         Recovery,
-        UndoInput,
+    )
+    from orchestrator.messages.step import (
+        DiscoverInput,
+        DiscoverOutput,
+        PlanStepInput,
+        PlanStepOutput,
     )
     from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
     from orchestrator.planning.models import GoalBrief, MissionPlan, StepContext
     from orchestrator.routing.selection import Selection
-    from orchestrator.saga.ledger import Obligation, UndoOutcome
-    from orchestrator.saga.outcome import ToolOutcome
+    from orchestrator.saga.ledger import Obligation
+    from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+    from orchestrator.saga.retry_policy import CALLS_PER_ATTEMPT
     from workflows.failures import first_words
 
 _THINK = timedelta(seconds=15)
@@ -144,29 +152,24 @@ async def prepare_call(
     return answer
 
 
-def longest_call(call: ToolCall, attempts: int) -> timedelta:
-    """How long a call may take with all its attempts and the pauses between them."""
-    attempt = timedelta(seconds=call.timeout_s) + names.INVOKE_MARGIN
-    return attempts * (attempt + timedelta(seconds=4))
-
-
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
     """Run one tool call; what cannot be cleared up within its attempts is an unknown outcome.
 
     Cancelling the workflow does not cancel the call: callers shield it, for a call that was sent
     must be waited for to know what it left behind.
     """
+    timeout = timedelta(seconds=call.timeout_s)
     try:
         answer: ToolOutcome = await workflow.execute_activity(
             names.INVOKE_TOOL,
             call,
             result_type=ToolOutcome,
-            start_to_close_timeout=timedelta(seconds=call.timeout_s) + names.INVOKE_MARGIN,
-            schedule_to_close_timeout=longest_call(call, attempts),
+            start_to_close_timeout=longest_attempt(timeout),
+            schedule_to_close_timeout=longest_call(timeout, attempts),
             heartbeat_timeout=_HEARTBEAT,
             retry_policy=RetryPolicy(
-                initial_interval=timedelta(milliseconds=500),
-                maximum_interval=timedelta(seconds=4),
+                initial_interval=FIRST_PAUSE,
+                maximum_interval=LONGEST_PAUSE,
                 maximum_attempts=attempts,
             ),
             summary=call.tool,
@@ -195,18 +198,17 @@ async def collect_legs(mission_id: str, *, take_over: str | None = None) -> Coll
     return output
 
 
-async def undo_obligation(obligation: Obligation) -> UndoOutcome:
-    """One attempt to undo one obligation, with the time that its contract gives.
+async def compensate(obligation: Obligation) -> CompensationOutcome:
+    """One attempt to take one obligation back, with the time that its contract gives.
 
     Raises:
-        ActivityError: it came to nothing clear; `undo_failure` says how.
+        ActivityError: it came to nothing clear; `compensation_failure` says how.
     """
-    answer: UndoOutcome = await workflow.execute_activity(
-        names.UNDO_OBLIGATION,
-        UndoInput(obligation=obligation),
-        result_type=UndoOutcome,
-        # At most a leg's own cancel, a probe and a cancel, each within the contract's time.
-        start_to_close_timeout=3 * obligation.cancel_timeout + names.INVOKE_MARGIN,
+    answer: CompensationOutcome = await workflow.execute_activity(
+        names.COMPENSATE,
+        CompensateInput(obligation=obligation),
+        result_type=CompensationOutcome,
+        start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout + WIRE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,
         # How often it is tried is counted where the rollback can be read and replayed.
         retry_policy=RetryPolicy(maximum_attempts=1),

@@ -8,7 +8,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import OrchestratorError
     from orchestrator.messages import names
-    from orchestrator.saga.retry_policy import UndoFailure
+    from orchestrator.saga.outcome import CompensationFailure
 
 LOST = (Exception, asyncio.CancelledError)
 """All that can end the work of a workflow, a cancel request included. Not BaseException, for
@@ -25,7 +25,7 @@ def first_words(error: BaseException) -> str:
     return str(cause) or type(cause).__name__
 
 
-def undo_failure(error: ActivityError) -> UndoFailure:
+def compensation_failure(error: ActivityError) -> CompensationFailure:
     """What an attempt to undo came to.
 
     One that died with its worker may have reached the provider, but the contract's attempts are not
@@ -33,14 +33,18 @@ def undo_failure(error: ActivityError) -> UndoFailure:
     """
     cause = error.cause
     if not isinstance(cause, ApplicationError):
-        return UndoFailure(reason=first_words(error), counts=False)
+        return CompensationFailure(reason=first_words(error), counts=False)
     if cause.type == names.PROVIDER_BUSY:
         if cause.details:
-            return UndoFailure.model_validate(cause.details[0])
-        return UndoFailure(reason=cause.message)
-    return UndoFailure(reason=cause.message, counts=False, arrived=False, final=cause.non_retryable)
+            return CompensationFailure.model_validate(cause.details[0])
+        return CompensationFailure(reason=cause.message)
+    return CompensationFailure(
+        reason=cause.message, counts=False, arrived=False, final=cause.non_retryable
+    )
 
 
 def refuse(error: OrchestratorError) -> ApplicationError:
     """A refusal that whoever sent the update gets to read; the mission goes on unharmed."""
-    return ApplicationError(str(error), type=type(error).__name__, non_retryable=True)
+    return ApplicationError(
+        str(error), error.details, type=type(error).__name__, non_retryable=True
+    )

@@ -9,8 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.markdown import as_markdown
     from orchestrator.core.budget import Money
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegInput, LegWaiting
-    from orchestrator.messages.mission import LegResult
+    from orchestrator.messages.leg import LegInput, LegResult, LegWaiting
     from orchestrator.planning.models import Fact, StepContext
 
 

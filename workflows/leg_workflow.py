@@ -6,8 +6,16 @@ from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_e
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
     from orchestrator.messages import names
-    from orchestrator.messages.leg import AnswerInput, LegInput, LegState, LegWaiting
-    from orchestrator.messages.mission import LegResult, LegStatus, Question, ReserveOutput
+    from orchestrator.messages.leg import (
+        AnswerInput,
+        LegInput,
+        LegResult,
+        LegState,
+        LegStatus,
+        LegWaiting,
+        Question,
+        ReserveOutput,
+    )
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import AskUser, CallTool, DiscoverTools, Finish, GiveUp
     from orchestrator.routing.selection import Selection

@@ -18,25 +18,22 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Usage
     from orchestrator.core.errors import MissionIdTaken
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegInput
+    from orchestrator.messages.leg import LegInput, LegResult, LegStatus, ReserveInput
     from orchestrator.messages.mission import (
         AcceptedMission,
-        CatalogPin,
-        LegResult,
-        LegStatus,
         MissionInput,
         MissionRequest,
         MissionResult,
         MissionStatus,
-        ReserveInput,
         final_status,
         receipts_of,
         request_digest,
         spend_of,
     )
-    from orchestrator.messages.rollback import RollbackInput
+    from orchestrator.messages.mission_policy import CatalogPin
+    from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
     from orchestrator.planning.models import Fact, GoalBrief, LegPlan, MissionPlan
-    from orchestrator.saga.ledger import Ledger, RollbackReport
+    from orchestrator.saga.ledger import Ledger
     from workflows import calls
     from workflows.failures import LOST, first_words, refuse
     from workflows.reservations import Purse
@@ -178,7 +175,7 @@ class MissionWorkflow:
             result_type=LegResult,
             # A terminated mission asks its legs to stop: they settle the call they have on the way.
             parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
-            search_attributes=workflow_attributes(self._mission_id, LegStatus.RUNNING.value),
+            search_attributes=workflow_attributes(self._mission_id, LegStatus.RUNNING),
             static_summary=f"{leg.agent.name}: {leg.goal}"[:200],
         )
         return result
@@ -214,7 +211,7 @@ class MissionWorkflow:
                 id=names.rollback_workflow_id(self._mission_id),
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
-                search_attributes=workflow_attributes(self._mission_id, "collecting"),
+                search_attributes=workflow_attributes(self._mission_id, RollbackStatus.COLLECTING),
                 static_summary=f"undo {self._mission_id}: {self._error}"[:200],
             )
         except WorkflowAlreadyStartedError:
@@ -349,7 +346,7 @@ class MissionWorkflow:
 def workflow_attributes(mission_id: str, status: str) -> TypedSearchAttributes:
     """The search attributes that a leg or a rollback starts with."""
     return TypedSearchAttributes(
-        [SearchAttributePair(_MISSION_ID, mission_id), SearchAttributePair(_STATUS, status)]
+        [SearchAttributePair(_MISSION_ID, mission_id), SearchAttributePair(_STATUS, str(status))]
     )
 
 

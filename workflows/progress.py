@@ -11,8 +11,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Money, Usage
     from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegInput, LegState, LegWaiting
-    from orchestrator.messages.mission import LegStatus, StepRecord
+    from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
+    from orchestrator.messages.step import StepRecord
     from orchestrator.planning.models import CallTool, Observation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger

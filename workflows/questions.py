@@ -11,8 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
     from orchestrator.core.record import JsonObject
     from orchestrator.json_schema.validation import answer_problems
-    from orchestrator.messages.leg import AnswerInput
-    from orchestrator.messages.mission import Question
+    from orchestrator.messages.leg import AnswerInput, Question
     from workflows.failures import refuse
     from workflows.waiting import until, wait_beside
 

@@ -8,7 +8,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Money, Spend, over_budget
     from orchestrator.messages import names
-    from orchestrator.messages.mission import ReserveInput, ReserveOutput
+    from orchestrator.messages.leg import ReserveInput, ReserveOutput
     from orchestrator.messages.tool_call import PreparedCall
     from workflows.progress import Progress
 

@@ -10,12 +10,19 @@ from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.errors import ObligationNotParked
     from orchestrator.messages import names
-    from orchestrator.messages.rollback import ResolveInput, RollbackInput
-    from orchestrator.saga.ledger import Ledger, Obligation, ObligationState, RollbackReport
-    from orchestrator.saga.retry_policy import Patience, UndoFailure
+    from orchestrator.messages.rollback import (
+        ResolveInput,
+        RollbackInput,
+        RollbackReport,
+        RollbackStatus,
+    )
+    from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+    from orchestrator.saga.outcome import CompensationFailure
+    from orchestrator.saga.retry_policy import CompensationRetries
     from workflows import calls
-    from workflows.failures import undo_failure
+    from workflows.failures import compensation_failure, refuse
     from workflows.waiting import finish_despite_cancel, until
 
 _STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
@@ -45,18 +52,18 @@ class RollbackWorkflow:
     async def _roll_back(self) -> RollbackReport:
         await self._collect()
         for obligation in self._pending():
-            await self._undo(obligation.obligation_id)
+            await self._compensate(obligation.obligation_id)
         self._report = self._report.model_copy(update={"settled": True})
         await self._tell_mission()
         if self._parked_some:
             await self._serve_operators()
         await workflow.wait_condition(workflow.all_handlers_finished)
-        self._show("rolled_back")
+        self._show(RollbackStatus.ROLLED_BACK)
         return self._report
 
     async def _collect(self) -> None:
         """What the legs left, as far as an earlier rollback has not dealt with it."""
-        self._show("collecting")
+        self._show(RollbackStatus.COLLECTING)
         collected = await calls.collect_legs(
             self._input.mission_id, take_over=self._input.take_over
         )
@@ -68,7 +75,9 @@ class RollbackWorkflow:
     def _pending(self) -> tuple[Obligation, ...]:
         """What is still to be undone, in order; what is parked waits for its operator."""
         return tuple(
-            o for o in self._report.ledger.undo_order() if o.state is not ObligationState.PARKED
+            o
+            for o in self._report.ledger.compensation_order()
+            if o.state is not ObligationState.PARKED
         )
 
     async def _serve_operators(self) -> None:
@@ -82,27 +91,27 @@ class RollbackWorkflow:
             await workflow.wait_condition(lambda: bool(self._retries) or not self._report.parked)
             if not self._retries:
                 return
-            await self._undo(self._retries.pop(0))
+            await self._compensate(self._retries.pop(0))
             self._show_rest()
 
-    async def _undo(self, obligation_id: str) -> None:
-        """Try while patience lasts; one at a time, for a later booking may stand on an earlier."""
-        self._show("rolling_back")
+    async def _compensate(self, obligation_id: str) -> None:
+        """Try as often as the retry policy allows; one at a time, for one may stand on another."""
+        self._show(RollbackStatus.ROLLING_BACK)
         obligation = self._report.ledger.obligation(obligation_id)
         await self._outlive(obligation)
-        patience = Patience(most=obligation.cancel_max_attempts)
-        while not patience.spent:
-            if patience.pause:
+        retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
+        while not retries.exhausted:
+            if retries.pause:
                 summary = f"until {obligation.tool} is tried again"
-                await workflow.sleep(patience.pause, summary=summary)
+                await workflow.sleep(retries.pause, summary=summary)
             failure = await self._try(self._report.ledger.obligation(obligation_id))
             if failure is None:
                 return
-            patience = patience.after(failure)
+            retries = retries.after(failure)
         failed = self._report.ledger.obligation(obligation_id)
-        self._write(failed.given_up(at=workflow.now(), note=patience.spent))
+        self._write(failed.given_up(at=workflow.now(), note=retries.exhausted))
 
-    async def _try(self, obligation: Obligation) -> UndoFailure | None:
+    async def _try(self, obligation: Obligation) -> CompensationFailure | None:
         """One attempt, written down; why it settled nothing, or None when it did.
 
         That a cancel may have left is noted before it does, for a rollback that takes over from
@@ -110,12 +119,12 @@ class RollbackWorkflow:
         """
         self._write(obligation.model_copy(update={"cancel_sent": True}))
         try:
-            outcome = await calls.undo_obligation(obligation)
+            outcome = await calls.compensate(obligation)
         except ActivityError as error:
-            failure = undo_failure(error)
-            self._write(obligation.failed_undo(failure))
+            failure = compensation_failure(error)
+            self._write(obligation.compensation_failed(failure))
             return failure
-        self._write(obligation.undone(outcome, at=workflow.now()))
+        self._write(obligation.compensated(outcome, at=workflow.now()))
         return None
 
     async def _outlive(self, obligation: Obligation) -> None:
@@ -152,11 +161,7 @@ class RollbackWorkflow:
     def check_resolution(self, decision: ResolveInput) -> None:
         """Refuse a decision on what is not parked here."""
         if self._find(decision.obligation_id) is None:
-            raise ApplicationError(
-                f"{decision.obligation_id} is not parked in this rollback",
-                type="ObligationNotParked",
-                non_retryable=True,
-            )
+            raise refuse(ObligationNotParked(decision.obligation_id))
 
     @workflow.query(name=names.REPORT_QUERY)
     def report(self) -> RollbackReport:
@@ -173,11 +178,11 @@ class RollbackWorkflow:
         self._report = self._report.model_copy(update={"ledger": ledger})
 
     def _show_rest(self) -> None:
-        self._show("parked" if self._report.parked else "rolled_back")
+        self._show(RollbackStatus.PARKED if self._report.parked else RollbackStatus.ROLLED_BACK)
 
-    def _show(self, status: str) -> None:
-        workflow.upsert_search_attributes([_STATUS.value_set(status)])
-        lines = [f"**{status}**: {self._input.reason}", ""]
+    def _show(self, status: RollbackStatus) -> None:
+        workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
+        lines = [f"**{status.value}**: {self._input.reason}", ""]
         lines += [
             f"- {o.tool} `{o.obligation_id}`: {o.state.value} {o.note}"
             for o in self._report.ledger.obligations

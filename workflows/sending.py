@@ -5,11 +5,12 @@ the ledger before the leg ends, even when a cancel request arrives while the cal
 """
 
 import asyncio
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.messages.call_limits import longest_call
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import CallTool
     from orchestrator.saga.ledger import Ledger
@@ -29,7 +30,7 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     assert allowed.call is not None
     call = allowed.call
     attempts = progress.leg.policy.call_attempts if allowed.repeatable else 1
-    deadline = workflow.now() + calls.longest_call(call, attempts)
+    deadline = workflow.now() + longest_call(timedelta(seconds=call.timeout_s), attempts)
     if allowed.side_effect:
         call = call.model_copy(update={"deadline": deadline})
     progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))

@@ -12,7 +12,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegStatus
+from orchestrator.messages.leg import LegStatus
 
 APPROVER = "chaos@example.com"
 _LOOKS_EVERY_S = 0.15

@@ -22,8 +22,8 @@ from orchestrator.chaos.retries import steadily
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionRequest, MissionResult
-from orchestrator.saga.ledger import RollbackReport
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.rollback import RollbackReport, RollbackStatus
 from orchestrator.sandbox import SandboxClient
 
 _TERMINATED = WorkflowExecutionStatus.TERMINATED
@@ -135,7 +135,7 @@ class Conductor:
     async def _is_parked(self, rollback_id: str) -> bool:
         handle = self._client.temporal.get_workflow_handle(rollback_id)
         shown = (await handle.describe()).typed_search_attributes
-        return shown.get(_SHOWN) == "parked"
+        return shown.get(_SHOWN) == RollbackStatus.PARKED
 
     # -- what it says -----------------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class Conductor:
 
     async def _ended_as(self, mission_id: str, result: MissionResult) -> str:
         is_terminated = await self._status(mission_id) is _TERMINATED
-        return "terminated" if is_terminated else result.status.value
+        return (MissionStatus.TERMINATED if is_terminated else result.status).value
 
     async def _report(self, mission_id: str) -> RollbackReport | None:
         if await self._status(names.rollback_workflow_id(mission_id)) is None:

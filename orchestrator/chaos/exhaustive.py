@@ -110,7 +110,7 @@ class EveryPoint:
     async def _kills(self, mission_id: str) -> list[KillPoint]:
         result = await self._client.get(mission_id).snapshot()
         parts = ["", *(f".{leg.leg_id}" for leg in result.legs)]
-        if result.ledger.undone():
+        if result.ledger.compensated():
             parts.append(names.rollback_workflow_id(""))
         found = []
         for part in parts:

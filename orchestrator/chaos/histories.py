@@ -10,10 +10,13 @@ from temporalio.client import WorkflowHistory
 
 from orchestrator.chaos.points import KillPoint
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegStatus, MissionStatus
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.rollback import RollbackStatus
 
 _ASKS = frozenset({LegStatus.AWAITING_CONFIRMATION.value, LegStatus.AWAITING_ANSWER.value})
 _UNDOES = MissionStatus.ROLLING_BACK.value
+_TRIED = frozenset({RollbackStatus.PARKED, RollbackStatus.ROLLED_BACK})
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def rollback_seconds(rollback: list[Showing]) -> float | None:
     """From the start of a rollback until everything was tried."""
     if not rollback:
         return None
-    tried = [s.at for s in rollback if s.status in ("parked", "rolled_back")]
+    tried = [s.at for s in rollback if s.status in _TRIED]
     return (tried[0] - rollback[0].at).total_seconds() if tried else None
 
 

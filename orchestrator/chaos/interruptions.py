@@ -10,7 +10,7 @@ from orchestrator.chaos.fault_names import Fault
 from orchestrator.chaos.plan import Blow, MissionScript
 from orchestrator.chaos.retries import steadily
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.core.errors import MissionNotFound, UsageError
+from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 from orchestrator.sandbox import SandboxClient
 
@@ -118,7 +118,7 @@ class Blows:
         """Strike, and count it when there was still something to hit."""
         try:
             await steadily(strike)
-        except (UsageError, MissionNotFound):
+        except UsageError:
             return
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:

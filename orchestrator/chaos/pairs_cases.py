@@ -4,7 +4,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from orchestrator.catalog.tool import Tool
-from orchestrator.messages.mission import MissionPolicy
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
 LATENESS_S = 4.5

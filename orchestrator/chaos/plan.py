@@ -9,7 +9,7 @@ from pydantic import Field
 
 from orchestrator.chaos.fault_names import MACHINES, PROVIDERS, Fault
 from orchestrator.core.record import Record
-from orchestrator.messages.mission import MissionPolicy
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
 PATIENT = MissionPolicy(

@@ -62,7 +62,6 @@ _USAGE = (
     errors.DocumentUnreadable,
     errors.ToolNotFound,
     errors.ArgumentsInvalid,
-    errors.MissionNotFound,
     errors.ConfirmationError,
     errors.QuestionError,
 )

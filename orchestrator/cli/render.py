@@ -20,15 +20,16 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.catalog.tool import Tool
     from orchestrator.client.mission_client import MissionSummary
     from orchestrator.confirmation.models import ConfirmationCard
-    from orchestrator.messages.mission import MissionResult, Question
-    from orchestrator.messages.rollback import SweepReport
+    from orchestrator.messages.leg import Question
+    from orchestrator.messages.mission import MissionResult
+    from orchestrator.messages.rollback import RollbackReport, SweepReport
     from orchestrator.routing.discovery import Match
     from orchestrator.routing.learning.calibration import Calibration
     from orchestrator.routing.router import Explanation
     from orchestrator.routing.selection import Selection
     from orchestrator.runtime.demo import DemoMission, DemoReport
     from orchestrator.runtime.devserver import Stack
-    from orchestrator.saga.ledger import Obligation, RollbackReport
+    from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import ToolOutcome
 
 _COLORS = {

@@ -8,8 +8,8 @@ from orchestrator.cli import render
 from orchestrator.cli.output import AsJson, console, print_json, run, whoami
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
-from orchestrator.messages.rollback import SweepReport
-from orchestrator.saga.ledger import Resolution, RollbackReport
+from orchestrator.messages.rollback import RollbackReport, SweepReport
+from orchestrator.saga.ledger import Resolution
 
 app = typer.Typer(help="See what is parked, resolve it, and sweep.", no_args_is_help=True)
 

@@ -251,28 +251,10 @@ async def connect_temporal(address: str | None = None) -> Client:
         raise errors.ServerUnreachable(config["target_host"]) from error
 
 
-_REFUSALS: dict[str, Callable[[str, str], errors.OrchestratorError]] = {
-    "CardUnknown": errors.CardUnknown,
-    "CardDecided": errors.CardDecided,
-    "CardExpired": errors.CardExpired,
-    "DigestMismatch": errors.DigestMismatch,
-    "ApproverRefused": errors.ApproverRefused,
-    "AmendmentInvalid": errors.AmendmentInvalid,
-    "PersonalValueSent": errors.PersonalValueSent,
-    "QuestionUnknown": errors.QuestionUnknown,
-    "AnswerInvalid": errors.AnswerInvalid,
-}
-
-
 def _refusal(error: WorkflowUpdateFailedError) -> errors.OrchestratorError:
     """The refusal of an update as our own error, of the same kind as the workflow raised."""
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return errors.UsageError(str(cause))
-    if cause.type == errors.MissionIdTaken.__name__:
-        return errors.MissionIdTaken(cause.message.split("'")[1])
-    made = _REFUSALS.get(cause.type or "")
-    if made is None:
-        return errors.UsageError(cause.message)
-    confirmation_id, _, message = cause.message.partition(": ")
-    return made(confirmation_id, message)
+    made = errors.error_named(cause.type or "", cause.details[0]) if cause.details else None
+    return made or errors.UsageError(cause.message)

@@ -29,16 +29,21 @@ from orchestrator.confirmation.models import (
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
-from orchestrator.messages.leg import AnswerInput, LegWaiting
+from orchestrator.messages.leg import AnswerInput, LegStatus, LegWaiting, Question
 from orchestrator.messages.mission import (
     AcceptedMission,
-    LegStatus,
     MissionRequest,
     MissionResult,
-    Question,
+    MissionStatus,
 )
-from orchestrator.messages.rollback import ResolveInput, SweepInput, SweepReport
-from orchestrator.saga.ledger import Resolution, RollbackReport
+from orchestrator.messages.rollback import (
+    ResolveInput,
+    RollbackReport,
+    RollbackStatus,
+    SweepInput,
+    SweepReport,
+)
+from orchestrator.saga.ledger import Resolution
 from orchestrator.settings import Settings, load_settings
 
 _STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
@@ -318,7 +323,7 @@ class MissionClient:
         self, obligation_id: str, resolution: Resolution, *, operator: str, note: str = ""
     ) -> RollbackReport:
         """Decide on a parked obligation: retry it, note it as cancelled, or accept it."""
-        mission_id = obligation_id.partition(".")[0]
+        mission_id = names.mission_of(obligation_id)
         return await self.connection.update(
             names.rollback_workflow_id(mission_id),
             names.RESOLVE_UPDATE,
@@ -333,7 +338,7 @@ class MissionClient:
         """Every rollback that waits for an operator."""
         query = (
             f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND ExecutionStatus = 'Running' "
-            f"AND {names.STATUS_ATTRIBUTE} = 'parked'"
+            f"AND {names.STATUS_ATTRIBUTE} = '{RollbackStatus.PARKED.value}'"
         )
         with self.connection.explaining():
             return [
@@ -400,7 +405,7 @@ async def _summary(execution: WorkflowExecution) -> MissionSummary:
     is_terminated = execution.status is WorkflowExecutionStatus.TERMINATED
     return MissionSummary(
         mission_id=execution.id,
-        status="terminated" if is_terminated else status,
+        status=MissionStatus.TERMINATED.value if is_terminated else status,
         goal=str(memo.get("goal", "")),
         started_at=execution.start_time,
     )

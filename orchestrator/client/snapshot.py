@@ -5,15 +5,10 @@ import asyncio
 from orchestrator.client.connection import Connection
 from orchestrator.core.errors import MissionNotFound
 from orchestrator.messages import names
-from orchestrator.messages.mission import (
-    LegResult,
-    LegStatus,
-    MissionResult,
-    MissionStatus,
-    receipts_of,
-    spend_of,
-)
-from orchestrator.saga.ledger import Ledger, RollbackReport
+from orchestrator.messages.leg import LegResult, LegStatus
+from orchestrator.messages.mission import MissionResult, MissionStatus, receipts_of, spend_of
+from orchestrator.messages.rollback import RollbackReport
+from orchestrator.saga.ledger import Ledger
 
 
 async def take_snapshot(connection: Connection, mission_id: str) -> MissionResult:

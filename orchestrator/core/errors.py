@@ -2,7 +2,9 @@
 
 OrchestratorError
 ├── UsageError              the caller asked for something that cannot be: a bad flag, amount or id
-│   └── MissionIdTaken      a mission with that id was started with another goal
+│   ├── MissionIdTaken      a mission with that id was started with another goal
+│   ├── MissionNotFound     no mission with that id
+│   └── ObligationNotParked an operator decided on what no rollback waits for
 ├── SpecError               a document or catalog is at fault
 │   ├── DocumentUnreadable  no such file, or not JSON or YAML
 │   ├── DocumentInvalid     read, but not an OpenAPI document we can compile
@@ -20,8 +22,8 @@ OrchestratorError
 │   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
 │   ├── EgressRefused       the request would have gone to a host that it may not go to
 │   ├── TokenRefused        the provider's token endpoint gives this client no token
+│   ├── DeadlinePassed      refused before sending: a rollback may be under way by now
 │   └── TransportFailed     the provider could not be reached, or the answer never came
-├── BudgetExceeded          the next call would cost more than is left
 ├── ConfirmationError       a decision or a grant is at fault
 │   ├── CardUnknown         no such confirmation is open
 │   ├── CardDecided         it was already decided
@@ -42,16 +44,40 @@ OrchestratorError
     ├── NoWorker            nobody polls the task queue
     ├── ModelUnavailable    a model did not answer in time, or is overloaded
     ├── EmbedderUnavailable no vectors now; the router goes on without them
-    ├── MissionNotFound     no mission with that id
+    ├── LegsRunning         a leg has not stopped yet, so what it leaves is not known
     └── QueryFailed         a workflow cannot be read: its worker does not replay it
         └── RunReplayed     not at this moment: it is just being replayed
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 
 class OrchestratorError(Exception):
-    """The base: its text is one sentence that says what is wrong and how to mend it."""
+    """The base: its text is one sentence that says what is wrong and what to do about it.
+
+    Attributes are named as the constructor's parameters: `error_named` makes an error again from
+    its `details`, where it arrives.
+    """
+
+    retryable: ClassVar[bool] = False
+    """Whether the same work may succeed later, or on another worker."""
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What it was made of, by parameter."""
+        return dict(vars(self))
+
+
+def error_named(name: str, details: Mapping[str, Any]) -> OrchestratorError | None:
+    """The error of this tree with that name and these details; None when it cannot be made."""
+    kind = globals().get(name)
+    if not details or not (isinstance(kind, type) and issubclass(kind, OrchestratorError)):
+        return None
+    try:
+        return kind(**details)
+    except TypeError:  # as another release makes it
+        return None
 
 
 class UsageError(OrchestratorError):
@@ -68,6 +94,24 @@ class MissionIdTaken(UsageError):
             f"a mission {mission_id!r} exists, with another goal, other inputs or another budget; "
             "choose another id"
         )
+
+
+class MissionNotFound(UsageError):
+    """The server knows no mission with that id."""
+
+    def __init__(self, mission_id: str) -> None:
+        """Name the mission that was asked for."""
+        self.mission_id = mission_id
+        super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
+
+
+class ObligationNotParked(UsageError):
+    """An operator's decision on an obligation that its rollback does not wait for."""
+
+    def __init__(self, obligation_id: str) -> None:
+        """Name the obligation."""
+        self.obligation_id = obligation_id
+        super().__init__(f"{obligation_id} is not parked in this rollback")
 
 
 class SpecError(OrchestratorError):
@@ -97,6 +141,8 @@ class DocumentInvalid(SpecError):
 
 class CatalogNotFound(SpecError):
     """No catalog with that digest is stored where this worker looks."""
+
+    retryable = True
 
     def __init__(self, digest: str) -> None:
         """Name the digest that was asked for."""
@@ -225,6 +271,15 @@ class TokenRefused(ToolError):
         )
 
 
+class DeadlinePassed(ToolError):
+    """A side effect that was not sent before its deadline; nothing was sent."""
+
+    def __init__(self, tool: str) -> None:
+        """Name the tool."""
+        self.tool = tool
+        super().__init__(f"{tool}: its deadline has passed; nothing was sent")
+
+
 class TransportFailed(ToolError):
     """No answer; `may_have_arrived` tells whether the provider may have acted all the same."""
 
@@ -236,17 +291,14 @@ class TransportFailed(ToolError):
         super().__init__(f"{tool}: {reason}")
 
 
-class BudgetExceeded(OrchestratorError):
-    """The next call would cost more than is left."""
-
-
 class ConfirmationError(OrchestratorError):
     """A decision or a grant is at fault."""
 
-    def __init__(self, confirmation_id: str, message: str) -> None:
+    def __init__(self, confirmation_id: str, reason: str) -> None:
         """Name the confirmation and say what is wrong with the decision on it."""
         self.confirmation_id = confirmation_id
-        super().__init__(f"{confirmation_id}: {message}")
+        self.reason = reason
+        super().__init__(f"{confirmation_id}: {reason}")
 
 
 class CardUnknown(ConfirmationError):
@@ -288,10 +340,11 @@ class GrantUsed(ConfirmationError):
 class QuestionError(OrchestratorError):
     """An answer to a leg's question is at fault."""
 
-    def __init__(self, question_id: str, message: str) -> None:
+    def __init__(self, question_id: str, reason: str) -> None:
         """Name the question and say what is wrong with the answer."""
         self.question_id = question_id
-        super().__init__(f"{question_id}: {message}")
+        self.reason = reason
+        super().__init__(f"{question_id}: {reason}")
 
 
 class QuestionUnknown(QuestionError):
@@ -323,6 +376,8 @@ class PiiMissing(OrchestratorError):
 
 class ServiceUnavailable(OrchestratorError):
     """Something we need does not answer."""
+
+    retryable = True
 
 
 class ServerUnreachable(ServiceUnavailable):
@@ -367,13 +422,13 @@ class EmbedderUnavailable(ServiceUnavailable):
         super().__init__(f"the embedder gives no vectors: {reason}")
 
 
-class MissionNotFound(ServiceUnavailable):
-    """The server knows no mission with that id."""
+class LegsRunning(ServiceUnavailable):
+    """A leg has not stopped yet, so what it leaves is not known; it was asked to stop."""
 
-    def __init__(self, mission_id: str) -> None:
-        """Name the mission that was asked for."""
-        self.mission_id = mission_id
-        super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
+    def __init__(self, leg_id: str) -> None:
+        """Name the leg."""
+        self.leg_id = leg_id
+        super().__init__(f"the leg {leg_id} has not stopped yet")
 
 
 class QueryFailed(ServiceUnavailable):

@@ -1,29 +1,34 @@
-"""A leg: what starts it, what survives of it, what it asks its planner, its mission and people."""
+"""A leg: what starts it, what survives of it, its result, what it asks its mission and people."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from pydantic import Field, JsonValue
 
 from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.mission import (
-    CatalogPin,
-    LegStatus,
-    MissionPolicy,
-    Question,
-    StepRecord,
-)
+from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
+from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import (
     Fact,
     LegPlan,
     Observation,
-    StepContext,
-    StepDecision,
 )
-from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Ledger
+
+
+class LegStatus(StrEnum):
+    """Where a leg stands."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    AWAITING_CONFIRMATION = "awaiting_confirmation"
+    AWAITING_ANSWER = "awaiting_answer"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
 class LegState(Record):
@@ -64,32 +69,35 @@ class LegInput(Record):
         return call_id(self.mission_id, self.leg.leg_id, self.state.step)
 
 
-class PlanStepInput(Record):
-    """What a planner gets for one step."""
+class LegResult(Record):
+    """What became of one leg."""
 
-    context: StepContext
-    selection: Selection
-
-
-class PlanStepOutput(Record):
-    """What it decided; a union travels inside a model so that its kind is kept."""
-
-    decision: StepDecision
-    usage: Usage | None = Field(default=None, description="None: no model was asked")
-
-
-class DiscoverInput(Record):
-    """A search for tools that were not forwarded."""
-
-    query: str
-    catalog_digest: str
-    limit: int = 3
+    leg_id: str
+    agent: str
+    goal: str
+    status: LegStatus
+    summary: str = ""
+    error: str | None = None
+    steps: tuple[StepRecord, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    ledger: Ledger = Field(default_factory=Ledger)
+    spend: Spend = Field(default_factory=Spend)
+    usage: Usage = Field(default_factory=Usage)
+    decisions: tuple[DecisionRecord, ...] = ()
 
 
-class DiscoverOutput(Record):
-    """Names of the tools found, best first."""
+class Question(Record):
+    """What a leg asks the person who started the mission."""
 
-    tools: tuple[str, ...]
+    question_id: str
+    mission_id: str
+    leg_id: str
+    question: str
+    fields: dict[str, JsonObject]
+    """What to answer with; empty when the answer is only that something was done."""
+    personal: tuple[str, ...] = ()
+    """Personal fields to store in the vault before answering; no answer carries their values."""
+    expires_at: datetime | None = None
 
 
 class AnswerInput(Record):
@@ -105,3 +113,19 @@ class LegWaiting(Record):
 
     card: ConfirmationCard | None = None
     question: Question | None = None
+
+
+class ReserveInput(Record):
+    """A leg asks its mission to set money aside for one call, beside what it has spent so far."""
+
+    leg_id: str
+    call_id: str
+    spent: Spend = Field(default_factory=Spend)
+    price: Money
+
+
+class ReserveOutput(Record):
+    """Whether the money was set aside; `refusal` says why not."""
+
+    call_id: str
+    refusal: str | None = None

@@ -1,33 +1,20 @@
-"""A mission: what is asked for, what becomes of it, and its legs' results."""
+"""A mission: what is asked for, what was taken on, and what came of it."""
 
 import hashlib
 import json
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field
 
-from orchestrator.confirmation.models import DecisionRecord
-from orchestrator.confirmation.policy import ConfirmationPolicy
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.planning.models import Fact, MissionPlan
+from orchestrator.messages.leg import LegResult
+from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.planning.models import MissionPlan
 from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
 
 MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"
-
-
-class MissionPolicy(Record):
-    """Limits and waits of a mission."""
-
-    confirmation_expiry: timedelta = timedelta(hours=24)
-    answer_expiry: timedelta = timedelta(hours=24)
-    deadline: timedelta = timedelta(days=7)
-    call_timeout: timedelta = Field(
-        default=timedelta(seconds=20), description="hard limit of one attempt of one tool call"
-    )
-    call_attempts: int = Field(default=6, ge=1)
-    confirmation: ConfirmationPolicy = Field(default_factory=ConfirmationPolicy)
 
 
 class MissionRequest(Record):
@@ -40,10 +27,26 @@ class MissionRequest(Record):
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
 
 
+class MissionInput(Record):
+    """What starts a mission."""
+
+    request: MissionRequest
+
+
 def request_digest(request: MissionRequest) -> str:
     """SHA-256 of what is asked for: goal, inputs and budget; not how long to wait for whom."""
     asked = request.model_dump(mode="json", include={"goal", "inputs", "budget"})
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+
+
+class AcceptedMission(Record):
+    """A mission that was taken on, and what it is going to do."""
+
+    mission_id: str
+    plan: MissionPlan = Field(description="its legs; none when it was refused")
+    catalog: CatalogPin
+    request_digest: str = Field(description="tells another request under the same id apart")
+    refusal: str | None = Field(default=None, description="why it could not be planned")
 
 
 class MissionStatus(StrEnum):
@@ -65,31 +68,6 @@ class MissionStatus(StrEnum):
     """It was stopped from outside and could not conclude; the sweep has it undone."""
 
 
-class LegStatus(StrEnum):
-    """Where a leg stands."""
-
-    WAITING = "waiting"
-    RUNNING = "running"
-    AWAITING_CONFIRMATION = "awaiting_confirmation"
-    AWAITING_ANSWER = "awaiting_answer"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class StepRecord(Record):
-    """One step of a leg, as it is shown: how many tools it saw, what it did, what came of it."""
-
-    step: int
-    tools_forwarded: tuple[str, ...]
-    catalog_size: int
-    band: str
-    did: str
-    outcome: str
-    error: str | None = None
-    at: datetime | None = None
-
-
 class Receipt(Record):
     """Proof of one side effect that stands."""
 
@@ -100,23 +78,6 @@ class Receipt(Record):
     price: Money | None = None
     confirmed_by: str | None = None
     reference: JsonObject = Field(default_factory=dict, description="the answer's identifiers")
-
-
-class LegResult(Record):
-    """What became of one leg."""
-
-    leg_id: str
-    agent: str
-    goal: str
-    status: LegStatus
-    summary: str = ""
-    error: str | None = None
-    steps: tuple[StepRecord, ...] = ()
-    facts: tuple[Fact, ...] = ()
-    ledger: Ledger = Field(default_factory=Ledger)
-    spend: Spend = Field(default_factory=Spend)
-    usage: Usage = Field(default_factory=Usage)
-    decisions: tuple[DecisionRecord, ...] = ()
 
 
 class MissionResult(Record):
@@ -136,20 +97,6 @@ class MissionResult(Record):
     catalog_size: int = 0
     started_at: datetime | None = None
     finished_at: datetime | None = None
-
-
-class Question(Record):
-    """What a leg asks the person who started the mission."""
-
-    question_id: str
-    mission_id: str
-    leg_id: str
-    question: str
-    fields: dict[str, JsonObject]
-    """What to answer with; empty when the answer is only that something was done."""
-    personal: tuple[str, ...] = ()
-    """Personal fields to store in the vault before answering; no answer carries their values."""
-    expires_at: datetime | None = None
 
 
 def receipts_of(ledger: Ledger) -> tuple[Receipt, ...]:
@@ -197,42 +144,3 @@ def final_status(*, failed: bool, cancelled: bool, ledger: Ledger) -> MissionSta
     if states & {ObligationState.CANCELLED, ObligationState.ACCEPTED}:
         return MissionStatus.ROLLED_BACK
     return MissionStatus.FAILED
-
-
-class CatalogPin(Record):
-    """The catalog that a mission began with and keeps."""
-
-    digest: str
-    size: int
-
-
-class MissionInput(Record):
-    """What starts a mission."""
-
-    request: MissionRequest
-
-
-class AcceptedMission(Record):
-    """A mission that was taken on, and what it is going to do."""
-
-    mission_id: str
-    plan: MissionPlan = Field(description="its legs; none when it was refused")
-    catalog: CatalogPin
-    request_digest: str = Field(description="tells another request under the same id apart")
-    refusal: str | None = Field(default=None, description="why it could not be planned")
-
-
-class ReserveInput(Record):
-    """A leg asks its mission to set money aside for one call, beside what it has spent so far."""
-
-    leg_id: str
-    call_id: str
-    spent: Spend = Field(default_factory=Spend)
-    price: Money
-
-
-class ReserveOutput(Record):
-    """Whether the money was set aside; `refusal` says why not."""
-
-    call_id: str
-    refusal: str | None = None

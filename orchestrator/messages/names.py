@@ -1,6 +1,5 @@
 """Every name and message that crosses the Temporal boundary; no other module spells one."""
 
-from datetime import timedelta
 from typing import Final
 
 MISSION_WORKFLOW: Final = "MissionWorkflow"
@@ -16,7 +15,7 @@ DISCOVER_TOOLS: Final = "discover_tools"
 PREPARE_CALL: Final = "prepare_call"
 INVOKE_TOOL: Final = "invoke_tool"
 COLLECT_LEGS: Final = "collect_legs"
-UNDO_OBLIGATION: Final = "undo_obligation"
+COMPENSATE: Final = "undo_obligation"
 FIND_STRANDED: Final = "find_stranded"
 RECOVER_MISSION: Final = "recover_mission"
 
@@ -29,7 +28,7 @@ ACTIVITIES: Final = (
     PREPARE_CALL,
     INVOKE_TOOL,
     COLLECT_LEGS,
-    UNDO_OBLIGATION,
+    COMPENSATE,
     FIND_STRANDED,
     RECOVER_MISSION,
 )
@@ -62,7 +61,6 @@ REMINDERS_METRIC: Final = "orchestrator_confirmation_reminders"
 MISSION_FAILED: Final = "MissionFailed"
 LEG_FAILED: Final = "LegFailed"
 PROVIDER_BUSY: Final = "ProviderBusy"
-LEGS_RUNNING: Final = "LegsRunning"
 
 
 def leg_workflow_id(mission_id: str, leg_id: str) -> str:
@@ -98,12 +96,3 @@ def confirmation_id(call_id: str, asked: int) -> str:
 def leg_of_confirmation(confirmation_id: str) -> str:
     """The workflow id of the leg that a confirmation belongs to."""
     return confirmation_id.rpartition(".")[0]
-
-
-def cancel_key(idempotency_key: str) -> str:
-    """The idempotency key of the call that undoes the one with this key: never the same."""
-    return f"{idempotency_key}.cancel"
-
-
-INVOKE_MARGIN: Final = timedelta(seconds=5)
-"""Added to a call's own timeout for everything around the wire."""

@@ -1,15 +1,14 @@
 """Rollbacks and sweeps: what starts them, what they collect, what they did."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field
 
 from orchestrator.core.record import Record
-from orchestrator.messages.mission import (
-    LegResult,
-)
-from orchestrator.saga.ledger import Ledger, Obligation, Resolution
+from orchestrator.messages.leg import LegResult
+from orchestrator.saga.ledger import Ledger, Obligation, ObligationState, Resolution
 
 
 class CollectLegsInput(Record):
@@ -33,7 +32,7 @@ class CollectLegsOutput(Record):
     )
 
 
-class UndoInput(Record):
+class CompensateInput(Record):
     """One obligation to undo."""
 
     obligation: Obligation
@@ -47,6 +46,33 @@ class RollbackInput(Record):
     take_over: str | None = Field(
         default=None, description="run id of an earlier rollback of the mission that was broken off"
     )
+
+
+class RollbackReport(Record):
+    """Where a rollback stands."""
+
+    mission_id: str
+    took_over: str | None = Field(
+        default=None, description="run id of the broken-off rollback that this one goes on from"
+    )
+    ledger: Ledger = Field(default_factory=Ledger)
+    settled: bool = Field(
+        default=False, description="every obligation was tried; some may be parked"
+    )
+
+    @property
+    def parked(self) -> tuple[Obligation, ...]:
+        """What waits for an operator."""
+        return tuple(o for o in self.ledger.obligations if o.state is ObligationState.PARKED)
+
+
+class RollbackStatus(StrEnum):
+    """What a rollback is doing, as its search attribute says."""
+
+    COLLECTING = "collecting"
+    ROLLING_BACK = "rolling_back"
+    PARKED = "parked"
+    ROLLED_BACK = "rolled_back"
 
 
 class FindStrandedInput(Record):

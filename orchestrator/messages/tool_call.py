@@ -7,9 +7,7 @@ from pydantic import Field
 from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.mission import (
-    MissionPolicy,
-)
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import (
     Observation,
 )

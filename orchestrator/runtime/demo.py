@@ -9,7 +9,8 @@ from pydantic import Field
 from orchestrator.client.mission_client import MissionClient, MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.mission import LegResult, MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.leg import LegResult
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.runtime.devserver import Stack
 from orchestrator.saga.ledger import Obligation, ObligationState
 from orchestrator.sandbox import FaultRule, SandboxClient
@@ -248,7 +249,7 @@ def timeline(result: MissionResult) -> tuple[TimelineEntry, ...]:
             what=f"{obligation.tool} undone by {obligation.cancel_tool}",
             outcome=f"{obligation.state.value} {obligation.note}".strip(),
         )
-        for obligation in result.ledger.undone()
+        for obligation in result.ledger.compensated()
         if obligation.settled_at is not None
     ]
     return tuple(sorted(entries, key=lambda entry: entry.at))

@@ -1,7 +1,7 @@
-"""The two ends of a rollback pair, compared: which obligation a call of its cancel tool means.
+"""Arguments of cancel tools: as a contract fills them, and which obligation a planner's mean.
 
-What undoes an obligation is filled from its call and its answer, as the contract says. A cancel
-that a planner makes names one by the same inputs.
+The contract fills them from the call and its answer. A cancel that a planner makes names its
+obligation by the same inputs.
 """
 
 import re
@@ -18,7 +18,7 @@ from orchestrator.core.record import JsonObject
 _BEGINS_WITH_A_NUMBER = re.compile(r"\s*[-+]?[.,]?\d")
 
 
-def undo_arguments(
+def cancel_arguments(
     tool: Tool,
     arguments: JsonObject,
     *,
@@ -44,7 +44,7 @@ def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObjec
 
     They are the inputs that the contract fills from a call. Alone they must make a valid cancel:
     a currency that two bookings share names neither. Nor does a call that says how much of it to
-    undo, in an input that the contract does not fill: a part is not the whole.
+    cancel, in an input that the contract does not fill: a part is not the whole.
     """
     forward = catalog.tools.get(cancel.cancel_for or "")
     if forward is None or forward.compensation is None:

@@ -20,8 +20,12 @@ from pydantic import Field, JsonValue
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
-from orchestrator.saga.retry_policy import UndoFailure
+from orchestrator.saga.outcome import (
+    CompensationFailure,
+    CompensationOutcome,
+    OutcomeKind,
+    ToolOutcome,
+)
 
 
 class ObligationState(StrEnum):
@@ -50,6 +54,10 @@ _NEXT: dict[ObligationState, frozenset[ObligationState]] = {
     _S.CANCELLED: frozenset(),
     _S.ACCEPTED: frozenset(),
 }
+
+
+Resolution = Literal["retry", "cancelled", "accept"]
+"""What an operator may decide on a parked obligation."""
 
 
 class IllegalTransition(OrchestratorError):
@@ -166,7 +174,7 @@ class Obligation(Record):
             ObligationState.ACCEPTED, at=at, note=f"{note}; its contract says to continue"
         )
 
-    def undone(self, outcome: "UndoOutcome", *, at: datetime) -> "Obligation":
+    def compensated(self, outcome: "CompensationOutcome", *, at: datetime) -> "Obligation":
         """This obligation after an attempt to undo it that was answered clearly."""
         if outcome.state == "parked":
             return self.given_up(at=at, note=outcome.note)
@@ -175,7 +183,7 @@ class Obligation(Record):
             state = ObligationState.CANCELLED
         return self.moved(state, at=at, note=outcome.note)
 
-    def failed_undo(self, failure: UndoFailure) -> "Obligation":
+    def compensation_failed(self, failure: CompensationFailure) -> "Obligation":
         """This obligation after an attempt to undo it that settled nothing."""
         sent = self.cancel_sent or failure.arrived
         return self.model_copy(update={"cancel_sent": sent, "note": failure.reason})
@@ -269,11 +277,11 @@ class Ledger(Record):
         """Those the providers may still hold, in the order written."""
         return tuple(o for o in self.obligations if o.is_live)
 
-    def undone(self) -> tuple[Obligation, ...]:
+    def compensated(self) -> tuple[Obligation, ...]:
         """Those that were taken back at their providers, in the order written."""
         return tuple(o for o in self.obligations if o.state is ObligationState.CANCELLED)
 
-    def undo_order(self) -> tuple[Obligation, ...]:
+    def compensation_order(self) -> tuple[Obligation, ...]:
         """The live ones in the order to undo them: last committed first, across all legs.
 
         One whose outcome is unknown counts from when it was written. Equal times are ordered by id,
@@ -309,33 +317,3 @@ class Ledger(Record):
         for cancel in sorted(cancels, key=lambda c: (c.written_at, c.call_id)):
             merged = merged.cancelling(cancel)
         return merged
-
-
-class UndoOutcome(Record):
-    """What one attempt to undo an obligation came to; one that may be repeated raises instead."""
-
-    state: Literal["cancelled", "void", "parked"]
-    note: str = ""
-    refund: Money | None = None
-
-
-Resolution = Literal["retry", "cancelled", "accept"]
-"""What an operator may decide on a parked obligation."""
-
-
-class RollbackReport(Record):
-    """Where a rollback stands."""
-
-    mission_id: str
-    took_over: str | None = Field(
-        default=None, description="run id of the broken-off rollback that this one goes on from"
-    )
-    ledger: Ledger = Field(default_factory=Ledger)
-    settled: bool = Field(
-        default=False, description="every obligation was tried; some may be parked"
-    )
-
-    @property
-    def parked(self) -> tuple[Obligation, ...]:
-        """What waits for an operator."""
-        return tuple(o for o in self.ledger.obligations if o.state is ObligationState.PARKED)

@@ -1,4 +1,4 @@
-"""What a call came to, decided from its status or transport error: DESIGN's table of outcomes."""
+"""What calls and compensations come to; a call's outcome is decided from its status or fault."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -35,6 +35,28 @@ class ToolOutcome(Record):
     """When the answer arrived, by the clock of the worker that received it."""
     retry_after_s: float | None = None
     """How long the provider asked to wait before the next attempt."""
+
+
+class CompensationOutcome(Record):
+    """What one attempt to undo an obligation came to; one that may be repeated raises instead."""
+
+    state: Literal["cancelled", "void", "parked"]
+    note: str = ""
+    refund: Money | None = None
+
+
+class CompensationFailure(Record):
+    """An attempt to undo that came to nothing clear."""
+
+    reason: str
+    counts: bool = Field(
+        default=True, description="the provider may have worked on it, so it is one of the attempts"
+    )
+    arrived: bool = Field(
+        default=True, description="the cancel may have been carried out, and only its answer lost"
+    )
+    final: bool = Field(default=False, description="no further attempt can end otherwise")
+    retry_after_s: float | None = Field(default=None, description="as the provider asked")
 
 
 class TransportFault(StrEnum):

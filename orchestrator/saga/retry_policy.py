@@ -1,8 +1,8 @@
-"""How often, and for how long, one obligation is tried to be undone before it is parked.
+"""The retry policy of a compensation: how often and how long it is tried before it is parked.
 
 Attempts that the provider may have worked on count, and their number is the contract's; they are
-spread so that an outage of minutes does not use them up. What a provider put off, and what never
-reached it, does not count: it is waited for, up to a limit.
+spread so that an outage of minutes does not use them up. What a provider deferred, and what
+never reached it, does not count: it is waited for, up to a limit.
 """
 
 from datetime import timedelta
@@ -11,73 +11,62 @@ from typing import Final
 from pydantic import Field
 
 from orchestrator.core.record import Record
+from orchestrator.saga.outcome import CompensationFailure
 
 FIRST_PAUSE: Final = timedelta(seconds=1)
 SPREAD: Final = timedelta(minutes=5)
 """The last attempt comes no sooner than this after the first, however few the contract gives."""
 LONGEST_PAUSE: Final = timedelta(minutes=5)
-LONGEST_PUT_OFF_PAUSE: Final = timedelta(minutes=1)
-"""Between attempts that were put off, unless the provider itself asks to wait longer."""
-PUT_OFF: Final = timedelta(minutes=15)
-"""How long a provider may put one undo off, in all: others wait behind it."""
+LONGEST_DEFERRAL_PAUSE: Final = timedelta(minutes=1)
+"""Between deferred attempts, unless the provider itself asks to wait longer."""
+LONGEST_DEFERRAL: Final = timedelta(minutes=15)
+"""How long a provider may defer one compensation, in all: others wait behind it."""
+CALLS_PER_ATTEMPT: Final = 3
+"""At most a leg's own cancel, a probe and a cancel, each within the contract's time."""
 
 _DOUBLINGS: Final = 16
 """More of them only make numbers too large to be times."""
 
 
-class UndoFailure(Record):
-    """An attempt to undo that came to nothing clear."""
-
-    reason: str
-    counts: bool = Field(
-        default=True, description="the provider may have worked on it, so it is one of the attempts"
-    )
-    arrived: bool = Field(
-        default=True, description="the cancel may have been carried out, and only its answer lost"
-    )
-    final: bool = Field(default=False, description="no further attempt can end otherwise")
-    retry_after_s: float | None = Field(default=None, description="as the provider asked")
-
-
-class Patience(Record):
+class CompensationRetries(Record):
     """How far the attempts on one obligation have come."""
 
-    most: int = Field(ge=1, description="attempts that the contract gives")
+    max_attempts: int = Field(ge=1, description="attempts that the contract gives")
     attempts: int = 0
-    put_off: int = 0
-    waited: timedelta = Field(
-        default=timedelta(0), description="in pauses after attempts that were put off"
-    )
+    deferred: int = 0
+    waited: timedelta = Field(default=timedelta(0), description="in pauses after deferred attempts")
     pause: timedelta = Field(default=timedelta(0), description="before the next attempt")
-    spent: str = Field(default="", description="why there is no next attempt; empty while there is")
+    exhausted: str = Field(
+        default="", description="why there is no next attempt; empty while there is"
+    )
 
-    def after(self, failure: UndoFailure) -> "Patience":
-        """What is left of it after one more failure."""
+    def after(self, failure: CompensationFailure) -> "CompensationRetries":
+        """With one more failure."""
         if failure.final:
-            return self.model_copy(update={"spent": failure.reason})
+            return self.model_copy(update={"exhausted": failure.reason})
         if failure.counts:
             return self._counted(failure)
         return self._waited(failure)
 
-    def _counted(self, failure: UndoFailure) -> "Patience":
+    def _counted(self, failure: CompensationFailure) -> "CompensationRetries":
         attempts = self.attempts + 1
         counted = self.model_copy(update={"attempts": attempts})
-        if attempts >= self.most:
-            spent = f"all {self.most} attempts are spent: {failure.reason}"
-            return counted.model_copy(update={"spent": spent})
+        if attempts >= self.max_attempts:
+            reason = f"all {self.max_attempts} attempts are spent: {failure.reason}"
+            return counted.model_copy(update={"exhausted": reason})
         asked = _asked(failure)
-        if asked > PUT_OFF:
-            return counted.model_copy(update={"spent": _too_long(failure)})
-        pause = max(pause_after(attempts, self.most), asked)
+        if asked > LONGEST_DEFERRAL:
+            return counted.model_copy(update={"exhausted": _too_long(failure)})
+        pause = max(pause_after(attempts, self.max_attempts), asked)
         return counted.model_copy(update={"pause": pause})
 
-    def _waited(self, failure: UndoFailure) -> "Patience":
-        pause = max(_doubled(FIRST_PAUSE, self.put_off, LONGEST_PUT_OFF_PAUSE), _asked(failure))
+    def _waited(self, failure: CompensationFailure) -> "CompensationRetries":
+        pause = max(_doubled(FIRST_PAUSE, self.deferred, LONGEST_DEFERRAL_PAUSE), _asked(failure))
         waited = self.waited + pause
-        if waited > PUT_OFF:
-            return self.model_copy(update={"spent": _too_long(failure)})
+        if waited > LONGEST_DEFERRAL:
+            return self.model_copy(update={"exhausted": _too_long(failure)})
         return self.model_copy(
-            update={"put_off": self.put_off + 1, "waited": waited, "pause": pause}
+            update={"deferred": self.deferred + 1, "waited": waited, "pause": pause}
         )
 
 
@@ -109,12 +98,12 @@ def _doubled(first: timedelta, times: int, most: timedelta) -> timedelta:
     return min(first * (1 << min(times, _DOUBLINGS)), most)
 
 
-def _asked(failure: UndoFailure) -> timedelta:
+def _asked(failure: CompensationFailure) -> timedelta:
     # Seconds beyond any calendar come from a provider too, and are as good as for ever.
     return timedelta(seconds=min(failure.retry_after_s or 0.0, 1e9))
 
 
-def _too_long(failure: UndoFailure) -> str:
+def _too_long(failure: CompensationFailure) -> str:
     asked = "" if failure.retry_after_s is None else f", and asks for {failure.retry_after_s:g} s"
-    minutes = int(PUT_OFF.total_seconds() // 60)
+    minutes = int(LONGEST_DEFERRAL.total_seconds() // 60)
     return f"the provider puts it off for more than {minutes} minutes{asked}: {failure.reason}"

@@ -17,8 +17,8 @@ _WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
 def fake_tool(
     name: str,
     *,
-    undo: str | None = None,
-    undo_with: JsonObject | None = None,
+    cancel_tool: str | None = None,
+    cancel_arguments: JsonObject | None = None,
     cancels: str | None = None,
     card_type: str | None = None,
     effect: Effect | None = None,
@@ -32,18 +32,18 @@ def fake_tool(
 
     ```python
     fake_tool("find_flights")                                      # reads
-    fake_tool("book_flight", undo="cancel_flight")                 # leaves an obligation
-    fake_tool("pay", undo="refund", card_type="structured-payment")  # the same, confirmed first
-    fake_tool("post_note", effect=Effect.WRITE)                    # nothing undoes it
+    fake_tool("book_flight", cancel_tool="cancel_flight")          # leaves an obligation
+    fake_tool("pay", cancel_tool="refund", card_type="structured-payment")  # confirmed first
+    fake_tool("post_note", effect=Effect.WRITE)                    # nothing takes it back
     ```
 
     Args:
         name: the operationId.
-        undo: the operationId of the cancel tool; it need not be in the world.
-        undo_with: how the cancel tool's inputs are filled, by runtime expressions.
-        cancels: the operationId of the tool that this one undoes.
+        cancel_tool: the operationId of the cancel tool; it need not be in the world.
+        cancel_arguments: how the cancel tool's inputs are filled, by runtime expressions.
+        cancels: the operationId of the tool that this one cancels.
         card_type: of the card that must be approved; None when nothing is asked.
-        effect: by default an obligation when `undo` is given, a cancel with `cancels`, else a read.
+        effect: by default an obligation with `cancel_tool`, a cancel with `cancels`, else a read.
         idempotent: whether it takes an idempotency key, and so may be called again.
         max_attempts: of its cancel, before it is parked.
         on_failure: what becomes of it then.
@@ -51,9 +51,9 @@ def fake_tool(
         personal: inputs whose values come from the vault.
     """
     compensation = None
-    if undo is not None:
+    if cancel_tool is not None:
         compensation = Compensation(
-            cancel=ToolCallTemplate(tool=undo, arguments=undo_with or {}),
+            cancel=ToolCallTemplate(tool=cancel_tool, arguments=cancel_arguments or {}),
             max_attempts=max_attempts,
             on_failure=on_failure,
         )
@@ -63,7 +63,7 @@ def fake_tool(
         domain="fake",
         summary=name.replace("_", " ").capitalize(),
         input_schema=input_schema or {"type": "object", "additionalProperties": True},
-        effect=effect or _effect(undo, cancels),
+        effect=effect or _effect(cancel_tool, cancels),
         cancel_for=cancels,
         card_type=card_type,
         compensation=compensation,
@@ -72,8 +72,8 @@ def fake_tool(
     )
 
 
-def _effect(undo: str | None, cancels: str | None) -> Effect:
-    if undo is not None:
+def _effect(cancel_tool: str | None, cancels: str | None) -> Effect:
+    if cancel_tool is not None:
         return Effect.OBLIGATION
     return Effect.CANCEL if cancels is not None else Effect.READ
 
@@ -105,7 +105,7 @@ def fake_selection(
 
 
 def fake_obligation(call_id: str = "m.1-leg.1", **stated: Any) -> Obligation:
-    """What a call of `book`, undone by `cancel`, has left, or may have: it is intended.
+    """What a call of `book`, which `cancel` takes back, has left, or may have: it is intended.
 
     ```python
     fake_obligation(state=ObligationState.COMMITTED, response={"booking_id": "b1"})

@@ -28,7 +28,8 @@ from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient, MissionHandle
 from orchestrator.client.start import new_mission_id
-from orchestrator.messages.mission import MissionPolicy, MissionRequest
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import StepDecision
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router

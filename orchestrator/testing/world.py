@@ -13,7 +13,7 @@ from temporalio.client import Client
 from activities.boundary import heartbeats, translated_errors
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
-from activities.tool_activities import ToolActivities, check_grant, with_undo_arguments
+from activities.tool_activities import ToolActivities, check_grant, with_cancel_arguments
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.pii_vault import PiiVault
@@ -24,9 +24,9 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import CatalogNotFound
 from orchestrator.core.record import Record
 from orchestrator.messages import names
-from orchestrator.messages.leg import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.messages.mission import CatalogPin
-from orchestrator.messages.rollback import FindStrandedInput, FindStrandedOutput, UndoInput
+from orchestrator.messages.mission_policy import CatalogPin
+from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
+from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import (
     Finish,
@@ -37,8 +37,8 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.routing.selection import Selection
-from orchestrator.saga.ledger import Obligation, UndoOutcome
-from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing.fakes import fake_selection
 from orchestrator.testing.memory import MemoryGrants, MemoryPii, MemorySecrets
 
@@ -46,8 +46,10 @@ DecideStep = StepDecision | Callable[[StepContext], StepDecision]
 """A decision, or what makes one from all that the planner of the step was told."""
 PlayCall = ToolOutcome | Exception | Callable[[ToolCall], Awaitable[ToolOutcome]]
 """What a call comes to; an exception is an attempt that failed, and Temporal tries again."""
-PlayUndo = UndoOutcome | Exception | Callable[[Obligation], Awaitable[UndoOutcome]]
-"""What undoing comes to; an exception as above."""
+PlayCompensation = (
+    CompensationOutcome | Exception | Callable[[Obligation], Awaitable[CompensationOutcome]]
+)
+"""What a compensation comes to; an exception as above."""
 _T = TypeVar("_T")
 
 
@@ -57,7 +59,7 @@ class FakeCall:
 
     activity: str
     subject: str
-    """The leg that thinks, the tool that is called, or the tool whose obligation is undone."""
+    """The leg that thinks, the tool that is called, or the tool whose obligation is taken back."""
     message: Record
     at: datetime
     """When it began, by the server's clock, which may skip."""
@@ -114,14 +116,14 @@ class FakeWorld:
     order.
 
     ```python
-    world = FakeWorld(client, [fake_tool("book_flight", undo="cancel_flight")])
+    world = FakeWorld(client, [fake_tool("book_flight", cancel_tool="cancel_flight")])
     world.plan(fake_leg("flight"), fake_leg("hotel", after=("flight",)))
     world.decide("flight", CallTool(tool="book_flight"))          # then it finishes
     world.decide("hotel", GiveUp(reason="everything is full"))
     async with Worker(client, task_queue="tests", workflows=ALL_WORKFLOWS,
                       activities=world.activities()):
         ...                                                       # start a mission, wait for it
-    assert world.subjects(names.UNDO_OBLIGATION) == ["book_flight"]
+    assert world.subjects(names.COMPENSATE) == ["book_flight"]
     ```
 
     What the script leaves out goes well: legs finish, calls succeed, obligations are cancelled.
@@ -140,7 +142,7 @@ class FakeWorld:
         self._plan = MissionPlan(legs=())
         self._decisions: dict[str, list[DecideStep]] = {}
         self._outcomes: dict[str, list[PlayCall]] = {}
-        self._undos: dict[str, list[PlayUndo]] = {}
+        self._compensations: dict[str, list[PlayCompensation]] = {}
         self._found: dict[str, tuple[str, ...]] = {}
         self._forwarded: tuple[str, ...] = tuple(made.tools)
         self.usage: Usage | None = None
@@ -149,7 +151,7 @@ class FakeWorld:
         catalogs = _OneCatalog(made)
         wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
         self._called = ToolActivities(catalogs, wire, MemoryGrants())
-        self._undone = RollbackActivities(catalogs, wire, client)
+        self._rollback = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
         self._stranded: tuple[tuple[str, ...], ...] = ((),)
 
@@ -167,9 +169,9 @@ class FakeWorld:
         """What each attempt to call a tool comes to; the last one again and again."""
         self._outcomes[tool] = list(outcomes)
 
-    def undo(self, tool: str, *outcomes: PlayUndo) -> None:
-        """What each attempt to undo an obligation of a tool comes to; the last one repeats."""
-        self._undos[tool] = list(outcomes)
+    def compensate(self, tool: str, *outcomes: PlayCompensation) -> None:
+        """What each attempt to compensate a call of a tool comes to; the last one repeats."""
+        self._compensations[tool] = list(outcomes)
 
     def forward(self, *tools: str) -> None:
         """The tools that every step sees; all of the catalog when this is not called."""
@@ -212,10 +214,10 @@ class FakeWorld:
         messages = [call.message for call in self.attempts(names.INVOKE_TOOL, tool)]
         return [m for m in messages if isinstance(m, ToolCall)]
 
-    def undone(self) -> list[Obligation]:
-        """The obligations that were undone or tried to be, one for each attempt."""
-        messages = [call.message for call in self.attempts(names.UNDO_OBLIGATION)]
-        return [m.obligation for m in messages if isinstance(m, UndoInput)]
+    def compensated(self) -> list[Obligation]:
+        """The obligations that were to be taken back, one for each attempt."""
+        messages = [call.message for call in self.attempts(names.COMPENSATE)]
+        return [m.obligation for m in messages if isinstance(m, CompensateInput)]
 
     # -- the activities ---------------------------------------------------------------------------
 
@@ -229,8 +231,8 @@ class FakeWorld:
             self._discover_tools,
             self._prepare_call,
             self._invoke_tool,
-            self._undone.collect_legs,
-            self._undo_obligation,
+            self._rollback.collect_legs,
+            self._compensate,
             self._find_stranded,
             self._swept.recover_mission,
         ]
@@ -286,16 +288,16 @@ class FakeWorld:
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         outcome = await played(call) if callable(played) else played
-        return with_undo_arguments(self.catalog.tool(call.tool), call, outcome)
+        return with_cancel_arguments(self.catalog.tool(call.tool), call, outcome)
 
-    @activity.defn(name=names.UNDO_OBLIGATION)
-    async def _undo_obligation(self, undo: UndoInput) -> UndoOutcome:
-        tool = undo.obligation.tool
-        await self._enter(names.UNDO_OBLIGATION, tool, undo)
-        played = _next(self._undos, tool) or UndoOutcome(state="cancelled")
+    @activity.defn(name=names.COMPENSATE)
+    async def _compensate(self, wanted: CompensateInput) -> CompensationOutcome:
+        tool = wanted.obligation.tool
+        await self._enter(names.COMPENSATE, tool, wanted)
+        played = _next(self._compensations, tool) or CompensationOutcome(state="cancelled")
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
-        return await played(undo.obligation) if callable(played) else played
+        return await played(wanted.obligation) if callable(played) else played
 
     @activity.defn(name=names.FIND_STRANDED)
     async def _find_stranded(self, wanted: FindStrandedInput) -> FindStrandedOutput:

@@ -36,18 +36,18 @@ MUTANTS = {
 """,
     ),
     "cancel-without-key": Mutant(
-        "activities.rollback_activities",
+        "orchestrator.saga.compensation",
         "self._call(tool, arguments, key=key, call_id=key, cancels=True)",
         "self._call(tool, arguments, key=None, call_id=key, cancels=True)",
     ),
     "prompt-in-rollback": Mutant(
         "workflows.rollback_workflow",
         """\
-        self._show("rolling_back")
+        self._show(RollbackStatus.ROLLING_BACK)
 """,
         """\
-        self._show("rolling_back")
-        self._show("awaiting_confirmation")
+        self._show(RollbackStatus.ROLLING_BACK)
+        self._show(RollbackStatus("awaiting_confirmation"))
         await workflow.sleep(0.1)
 """,
     ),

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.chaos.chaos_run import ChaosRun, RunOptions
 from orchestrator.chaos.plan import Blow, MissionScript, Moment
 from orchestrator.chaos.report import ChaosReport
-from orchestrator.messages.mission import MissionPolicy
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
 

@@ -22,10 +22,10 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
 from orchestrator.core.record import JsonObject
-from orchestrator.messages.rollback import UndoInput
+from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
-from orchestrator.saga.ledger import Ledger, Obligation, UndoOutcome
-from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.sandbox.faults import FaultKind
 from orchestrator.settings import bundled_specs
@@ -100,10 +100,10 @@ class Event:
         environment.info = dataclasses.replace(environment.info, attempt=attempt)
         return await _unless_unclear(environment.run(self.called.invoke_tool, call))
 
-    async def undo(self, obligation: Obligation) -> UndoOutcome | None:
+    async def undo(self, obligation: Obligation) -> CompensationOutcome | None:
         """One attempt; None when it came to nothing clear."""
-        wanted = UndoInput(obligation=obligation)
-        return await _unless_unclear(ActivityEnvironment().run(self.undone.undo_obligation, wanted))
+        wanted = CompensateInput(obligation=obligation)
+        return await _unless_unclear(ActivityEnvironment().run(self.undone.compensate, wanted))
 
     def effects(self) -> list[str]:
         """What happened at the provider, in order."""

@@ -9,7 +9,8 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages import names
-from orchestrator.messages.mission import CatalogPin, MissionRequest
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.runtime.worker import build
 from orchestrator.settings import Settings
 

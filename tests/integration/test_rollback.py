@@ -10,13 +10,9 @@ import pytest
 
 from orchestrator.client.mission_client import MissionClient, MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.messages.mission import (
-    LegStatus,
-    MissionPolicy,
-    MissionRequest,
-    MissionResult,
-    MissionStatus,
-)
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.names import leg_workflow_id, rollback_workflow_id
 from orchestrator.runtime.demo import DINNER, TRIP
 from orchestrator.saga.ledger import ObligationState

@@ -22,7 +22,8 @@ from orchestrator.confirmation.policy import ConfirmationPolicy
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionPolicy, MissionRequest, MissionResult
+from orchestrator.messages.mission import MissionRequest, MissionResult
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.runtime.demo import DINNER, TRIP
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import FaultRule, SandboxClient

@@ -41,23 +41,18 @@ from orchestrator.confirmation.models import (
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.leg import AnswerInput, LegWaiting
-from orchestrator.messages.mission import (
-    LegResult,
-    MissionInput,
-    MissionPolicy,
-    MissionRequest,
-    MissionResult,
-    Question,
-)
+from orchestrator.messages.leg import AnswerInput, LegResult, LegWaiting, Question
+from orchestrator.messages.mission import MissionInput, MissionRequest, MissionResult
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.rollback import (
     CollectLegsInput,
     CollectLegsOutput,
     ResolveInput,
     RollbackInput,
+    RollbackReport,
 )
 from orchestrator.planning.models import CallTool
-from orchestrator.saga.ledger import Obligation, Resolution, RollbackReport
+from orchestrator.saga.ledger import Obligation, Resolution
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
 
@@ -70,15 +65,15 @@ PATIENCE_S = 20.0
 
 TOOLS = (
     fake_tool("find_flights"),
-    fake_tool("book_flight", undo="cancel_flight"),
-    fake_tool("book_hotel", undo="cancel_hotel"),
-    fake_tool("book_car", undo="cancel_car"),
-    fake_tool("book_tour", undo="cancel_tour", on_failure="continue"),
-    fake_tool("send_parcel", undo="recall_parcel", idempotent=False),
+    fake_tool("book_flight", cancel_tool="cancel_flight"),
+    fake_tool("book_hotel", cancel_tool="cancel_hotel"),
+    fake_tool("book_car", cancel_tool="cancel_car"),
+    fake_tool("book_tour", cancel_tool="cancel_tour", on_failure="continue"),
+    fake_tool("send_parcel", cancel_tool="recall_parcel", idempotent=False),
     fake_tool("post_note", effect=Effect.WRITE),
     fake_tool(
         "buy_ticket",
-        undo="refund_ticket",
+        cancel_tool="refund_ticket",
         card_type="structured-payment",
         input_schema={
             "type": "object",
@@ -86,7 +81,7 @@ TOOLS = (
             "properties": {"seat": {"type": "string", "minLength": 2}, "price": {"type": "object"}},
         },
     ),
-    fake_tool("buy_pass", undo="refund_pass", card_type="structured-payment"),
+    fake_tool("buy_pass", cancel_tool="refund_pass", card_type="structured-payment"),
 )
 
 

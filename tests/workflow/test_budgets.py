@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegStatus, MissionStatus, ReserveInput
+from orchestrator.messages.leg import LegStatus, ReserveInput
+from orchestrator.messages.mission import MissionStatus
 from orchestrator.planning.models import CallTool
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg

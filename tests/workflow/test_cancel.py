@@ -8,9 +8,11 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import CancelledError
 
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegStatus, MissionStatus
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionStatus
 from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.saga.ledger import ObligationState, UndoOutcome
+from orchestrator.saga.ledger import ObligationState
+from orchestrator.saga.outcome import CompensationOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ async def test_a_cancel_waits_for_the_call_that_is_on_its_way_and_undoes_it(
 
     assert states_of(meanwhile.ledger) == {"book_flight": "intended"}
     assert meanwhile.status is LegStatus.RUNNING
-    assert [(o.tool, o.state) for o in world.undone()] == [
+    assert [(o.tool, o.state) for o in world.compensated()] == [
         ("book_flight", ObligationState.COMMITTED)
     ]
     assert len(world.sent("book_flight")) == 1
@@ -77,7 +79,7 @@ async def test_cancelling_twice_does_not_disturb_the_rollback(
 ) -> None:
     """The second request finds the rollback under way and changes nothing."""
     mission = await at_the_card(stage, world)
-    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
+    undo = world.hold(names.COMPENSATE, "book_flight")
 
     await mission.handle.cancel()
     async with undo:
@@ -86,7 +88,7 @@ async def test_cancelling_twice_does_not_disturb_the_rollback(
 
     assert await mission.status() is WorkflowExecutionStatus.CANCELED
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
-    assert len(world.undone()) == 1
+    assert len(world.compensated()) == 1
 
 
 async def test_a_cancel_during_the_rollback_of_a_lost_mission_leaves_it_failed(
@@ -95,7 +97,7 @@ async def test_a_cancel_during_the_rollback_of_a_lost_mission_leaves_it_failed(
     """It was lost before anybody cancelled: the first error stays, and so does the rollback."""
     world.plan(fake_leg("flight"))
     world.decide("flight", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
-    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
+    undo = world.hold(names.COMPENSATE, "book_flight")
 
     mission = await stage.start()
     async with undo:
@@ -113,7 +115,7 @@ async def test_a_cancelled_mission_with_something_parked_says_so(
 ) -> None:
     """Canceled for Temporal, parked for the operator: what is left is not hidden by the cancel."""
     mission = await at_the_card(stage, world)
-    world.undo("book_flight", UndoOutcome(state="parked", note="too late"))
+    world.compensate("book_flight", CompensationOutcome(state="parked", note="too late"))
 
     await mission.handle.cancel()
     result = await mission.end()
@@ -187,11 +189,11 @@ async def test_a_leg_that_outlived_its_mission_is_stopped_before_it_is_undone(
         await mission.handle.terminate()
         rollback = await mission.start_rollback()
         await mission.is_cancelling("trip")
-        undone_too_soon = list(world.undone())
+        undone_too_soon = list(world.compensated())
     report = await rollback.result()
 
     assert undone_too_soon == []
-    assert [(o.tool, o.state) for o in world.undone()] == [
+    assert [(o.tool, o.state) for o in world.compensated()] == [
         ("book_flight", ObligationState.COMMITTED)
     ]
     assert (await mission.leg("trip")).status is LegStatus.CANCELLED
@@ -204,7 +206,7 @@ async def test_a_mission_terminated_during_its_rollback_does_not_stop_it(
 ) -> None:
     """The rollback was abandoned to itself; that nobody reads its report is no error."""
     mission = await at_the_card(stage, world)
-    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
+    undo = world.hold(names.COMPENSATE, "book_flight")
 
     await mission.handle.cancel()
     async with undo:

@@ -13,7 +13,8 @@ from orchestrator.confirmation.models import Approve, ConfirmationCard, Reject
 from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy, StandingApproval
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.messages.mission import MissionPolicy, MissionStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool
 from orchestrator.testing import FakeWorld, fake_leg
 from workflows.confirmation import Gate

@@ -14,7 +14,8 @@ from temporalio.worker import Replayer, Worker
 
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.confirmation.policy import ConfirmationPolicy
-from orchestrator.messages.mission import MissionPolicy, MissionStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AskUser, CallTool
 from orchestrator.testing import FakeWorld, fake_leg
 from workflows import ALL_WORKFLOWS

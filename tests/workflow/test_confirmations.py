@@ -10,7 +10,8 @@ from temporalio.exceptions import ApplicationError
 
 from orchestrator.confirmation.models import Approve, ConfirmationCard
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionPolicy, MissionStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool, Finish, GiveUp, StepContext
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
@@ -293,7 +294,7 @@ async def test_rollback_asks_nobody(stage: Stage, world: FakeWorld) -> None:
     result = await mission.end()
 
     assert result.status is MissionStatus.ROLLED_BACK
-    assert [o.cancel_tool for o in world.undone()] == ["refund_ticket"]
+    assert [o.cancel_tool for o in world.compensated()] == ["refund_ticket"]
 
 
 async def test_an_approved_call_that_is_tried_again_keeps_its_grant(

@@ -10,7 +10,9 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegStatus, MissionPolicy, MissionStatus
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -126,7 +128,7 @@ async def test_a_call_that_was_rejected_undoes_nothing_by_itself(
         "book_flight": "void",
         "book_car": "committed",
     }
-    assert world.undone() == []
+    assert world.compensated() == []
 
 
 async def test_arguments_that_break_the_contract_go_back_to_the_planner(
@@ -195,7 +197,7 @@ async def test_a_mission_past_its_deadline_is_lost_and_undone(
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
     assert world.sent("buy_ticket") == []
     assert result.started_at is not None
-    assert world.attempts(names.UNDO_OBLIGATION)[0].at - result.started_at >= timedelta(hours=1)
+    assert world.attempts(names.COMPENSATE)[0].at - result.started_at >= timedelta(hours=1)
 
 
 async def test_a_side_effect_is_in_the_ledger_before_it_is_sent(
@@ -253,7 +255,7 @@ async def test_a_goal_that_cannot_be_split_fails_the_mission(
     assert result.status is MissionStatus.CANCELLED
     assert await mission.status() is WorkflowExecutionStatus.CANCELED
     assert result.legs == ()
-    assert world.undone() == []
+    assert world.compensated() == []
 
 
 async def test_the_temporal_ui_shows_which_legs_run(stage: Stage, world: FakeWorld) -> None:

@@ -23,13 +23,8 @@ from orchestrator.confirmation.models import (
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, LegWaiting
-from orchestrator.messages.mission import (
-    MissionInput,
-    MissionPolicy,
-    MissionRequest,
-    MissionResult,
-    MissionStatus,
-)
+from orchestrator.messages.mission import MissionInput, MissionRequest, MissionResult, MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import CallTool
 from orchestrator.testing import FakeWorld, MemoryPii, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
@@ -99,9 +94,9 @@ def vault() -> MemoryPii:
 
 @pytest.fixture
 def world(workflow_env: WorkflowEnvironment, vault: MemoryPii) -> FakeWorld:
-    free = fake_tool("book_flight", undo="cancel_flight", personal=PERSONAL)
+    free = fake_tool("book_flight", cancel_tool="cancel_flight", personal=PERSONAL)
     asked = fake_tool(
-        "buy_ticket", undo="refund", card_type="structured-payment", personal=PERSONAL
+        "buy_ticket", cancel_tool="refund", card_type="structured-payment", personal=PERSONAL
     )
     made = FakeWorld(workflow_env.client, [free, asked], pii=vault)
     made.plan(fake_leg("flight"))

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 BUSY = ApplicationError("HTTP 503", type=names.PROVIDER_BUSY)
 TOOLS = (
     fake_tool(
-        "book_flight", undo="cancel_flight", undo_with={"reference": "$response.body#/reference"}
+        "book_flight",
+        cancel_tool="cancel_flight",
+        cancel_arguments={"reference": "$response.body#/reference"},
     ),
     fake_tool("cancel_flight", cancels="book_flight"),
 )
@@ -61,7 +63,7 @@ async def test_what_a_leg_cancelled_itself_is_cancelled_in_the_ledger(
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
     assert result.ledger.obligations[0].note == f"cancelled by {mission.mission_id}.trip.2"
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
-    assert world.undone() == []
+    assert world.compensated() == []
 
 
 async def test_a_cancel_asks_nobody_and_has_a_key_of_its_own(
@@ -103,7 +105,7 @@ async def test_a_cancel_that_was_refused_leaves_it_to_the_rollback(
     result = await (await stage.start()).end()
 
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
-    assert [o.cancel_call for o in world.undone()] == [None]
+    assert [o.cancel_call for o in world.compensated()] == [None]
 
 
 async def test_a_cancel_whose_outcome_is_unknown_is_cleared_up_by_the_rollback(
@@ -115,7 +117,7 @@ async def test_a_cancel_whose_outcome_is_unknown_is_cleared_up_by_the_rollback(
 
     mission = await stage.start()
     result = await mission.end()
-    (tried,) = world.undone()
+    (tried,) = world.compensated()
 
     assert result.error is not None
     assert "whether cancel_flight took effect is unknown" in result.error
@@ -137,7 +139,7 @@ async def test_a_crash_while_a_cancel_is_on_its_way_loses_nothing(
     await mission.leg_handle("trip").terminate()
     await mission.handle.terminate()
     await (await mission.start_rollback()).result()
-    (tried,) = world.undone()
+    (tried,) = world.compensated()
 
     assert tried.cancel_call is not None
     assert tried.cancel_call.call_id == f"{mission.mission_id}.trip.2"

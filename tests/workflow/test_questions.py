@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from orchestrator.messages.mission import MissionPolicy, MissionStatus, Question
+from orchestrator.messages.leg import Question
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AskUser, CallTool
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 

@@ -9,17 +9,18 @@ from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
 from orchestrator.messages import names
-from orchestrator.messages.mission import LegStatus, MissionResult, MissionStatus
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.saga.ledger import ObligationState, Resolution, UndoOutcome
-from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.saga.ledger import ObligationState, Resolution
+from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
 
 SOLD_OUT = ToolOutcome(kind="rejected", status=409, reason="sold out")
-TOO_LATE = UndoOutcome(state="parked", note="too late to cancel")
+TOO_LATE = CompensationOutcome(state="parked", note="too late to cancel")
 BUSY = ApplicationError("HTTP 503", type=names.PROVIDER_BUSY)
 
 
@@ -37,10 +38,10 @@ def never_answer(world: FakeWorld) -> None:
     world.answer("book_flight", BUSY)
 
 
-async def park(stage: Stage, world: FakeWorld, *then: UndoOutcome) -> tuple[Mission, str]:
+async def park(stage: Stage, world: FakeWorld, *then: CompensationOutcome) -> tuple[Mission, str]:
     """A mission with one parked obligation, and its id; undone once more, it comes to `then`."""
     lose_after(world, "book_flight")
-    world.undo("book_flight", TOO_LATE, *then)
+    world.compensate("book_flight", TOO_LATE, *then)
     mission = await stage.start()
     await mission.over()
     (parked,) = await mission.parked()
@@ -89,7 +90,7 @@ async def test_everything_is_undone_in_reverse_order_of_commitment_across_legs(
     car.release()
     result = await mission.end()
 
-    assert world.subjects(names.UNDO_OBLIGATION) == ["book_car", "book_flight", "book_hotel"]
+    assert world.subjects(names.COMPENSATE) == ["book_car", "book_flight", "book_hotel"]
     assert result.status is MissionStatus.ROLLED_BACK
     assert set(states_of(result.ledger).values()) == {"cancelled"}
     assert result.receipts == ()
@@ -157,8 +158,8 @@ async def test_an_unknown_outcome_is_undone_only_when_the_call_can_no_longer_arr
     never_answer(world)
 
     result = await (await stage.start()).end()
-    tried = world.attempts(names.UNDO_OBLIGATION)
-    obligation = world.undone()[0]
+    tried = world.attempts(names.COMPENSATE)
+    obligation = world.compensated()[0]
 
     assert [call.subject for call in tried] == ["book_flight"]
     assert obligation.state is ObligationState.INTENDED
@@ -172,7 +173,9 @@ async def test_a_call_that_is_found_never_to_have_happened_is_void(
 ) -> None:
     """Nothing was undone, for there was nothing: the mission simply failed."""
     never_answer(world)
-    world.undo("book_flight", UndoOutcome(state="void", note="the provider does not hold it"))
+    world.compensate(
+        "book_flight", CompensationOutcome(state="void", note="the provider does not hold it")
+    )
 
     result = await (await stage.start()).end()
 
@@ -185,7 +188,7 @@ async def test_what_cannot_be_undone_is_parked_and_the_rest_is_undone(
 ) -> None:
     """The mission ends as parked; its rollback stays open, with the reason for the operator."""
     lose_after(world, "book_flight", "book_hotel")
-    world.undo("book_hotel", TOO_LATE)
+    world.compensate("book_hotel", TOO_LATE)
 
     mission = await stage.start()
     result = await mission.over()
@@ -202,13 +205,13 @@ async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
 ) -> None:
     """The contract says how often; the note says why it stopped."""
     lose_after(world, "book_flight")
-    world.undo("book_flight", BUSY)
+    world.compensate("book_flight", BUSY)
 
     result = await (await stage.start()).end()
     (parked,) = result.ledger.obligations
 
     assert result.status is MissionStatus.PARKED
-    assert len(world.undone()) == parked.cancel_max_attempts == 3
+    assert len(world.compensated()) == parked.cancel_max_attempts == 3
     assert "all 3 attempts are spent" in parked.note
     assert "HTTP 503" in parked.note
 
@@ -216,12 +219,12 @@ async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
 async def test_an_undo_that_fails_at_first_is_tried_again(stage: Stage, world: FakeWorld) -> None:
     """A provider that is down for a moment parks nothing."""
     lose_after(world, "book_flight")
-    world.undo("book_flight", BUSY, UndoOutcome(state="cancelled"))
+    world.compensate("book_flight", BUSY, CompensationOutcome(state="cancelled"))
 
     result = await (await stage.start()).end()
 
     assert result.status is MissionStatus.ROLLED_BACK
-    assert len(world.undone()) == 2
+    assert len(world.compensated()) == 2
 
 
 @pytest.mark.parametrize(
@@ -238,23 +241,25 @@ async def test_an_operators_word_closes_the_rollback(
 
     assert states_of(report.ledger) == {"book_flight": state}
     assert report.ledger.obligations[0].note.startswith("ops: ")
-    assert len(world.undone()) == 1
+    assert len(world.compensated()) == 1
 
 
 async def test_an_operators_retry_undoes_it_after_all(stage: Stage, world: FakeWorld) -> None:
     """It is tried once more as the committed obligation that it is, and the rollback closes."""
-    mission, parked = await park(stage, world, UndoOutcome(state="cancelled"))
+    mission, parked = await park(stage, world, CompensationOutcome(state="cancelled"))
 
     await mission.resolve(parked, "retry")
     report = await mission.rollback_handle.result()
 
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
-    assert [o.state for o in world.undone()] == [ObligationState.COMMITTED] * 2
+    assert [o.state for o in world.compensated()] == [ObligationState.COMMITTED] * 2
 
 
 async def test_a_retry_that_fails_again_parks_again(stage: Stage, world: FakeWorld) -> None:
     """The rollback stays open until everything is resolved, however often it takes."""
-    mission, parked = await park(stage, world, UndoOutcome(state="parked", note="still too late"))
+    mission, parked = await park(
+        stage, world, CompensationOutcome(state="parked", note="still too late")
+    )
 
     await mission.resolve(parked, "retry")
 
@@ -271,7 +276,7 @@ async def test_a_retry_that_fails_again_parks_again(stage: Stage, world: FakeWor
 async def test_resolving_what_is_not_parked_is_refused(stage: Stage, world: FakeWorld) -> None:
     """An unknown id, or one that is already cancelled; the parked one stays parked."""
     lose_after(world, "book_flight", "book_hotel")
-    world.undo("book_hotel", TOO_LATE)
+    world.compensate("book_hotel", TOO_LATE)
     mission = await stage.start()
     result = await mission.over()
     flight, hotel = (o.obligation_id for o in result.ledger.obligations)
@@ -287,7 +292,7 @@ async def test_resolving_what_is_not_parked_is_refused(stage: Stage, world: Fake
 async def test_a_contract_that_says_continue_does_not_park(stage: Stage, world: FakeWorld) -> None:
     """What it lets go is accepted with the reason, and the rollback closes by itself."""
     lose_after(world, "book_tour")
-    world.undo("book_tour", TOO_LATE)
+    world.compensate("book_tour", TOO_LATE)
 
     mission = await stage.start()
     result = await mission.end()
@@ -308,7 +313,7 @@ async def test_the_first_error_is_never_hidden_by_a_later_one(
     world.decide("flight", CallTool(tool="book_flight"))
     world.decide("visa", GiveUp(reason="no visa"))
     world.answer("book_flight", BUSY)
-    world.undo("book_flight", TOO_LATE)
+    world.compensate("book_flight", TOO_LATE)
     call = world.hold(names.INVOKE_TOOL, "book_flight")
     lost = world.hold(names.PLAN_STEP, "visa")
 
@@ -326,20 +331,22 @@ async def test_the_first_error_is_never_hidden_by_a_later_one(
 async def test_what_no_tool_undoes_is_tried_too(stage: Stage, world: FakeWorld) -> None:
     """A write without a cancel tool is in the ledger: rollback has it parked, not forgotten."""
     lose_after(world, "post_note")
-    world.undo("post_note", UndoOutcome(state="parked", note="no tool is declared that undoes it"))
+    world.compensate(
+        "post_note", CompensationOutcome(state="parked", note="no tool is declared that undoes it")
+    )
 
     mission = await stage.start()
     result = await mission.end()
 
     assert states_of(result.ledger) == {"post_note": "parked"}
-    assert world.undone()[0].cancel_tool is None
+    assert world.compensated()[0].cancel_tool is None
 
 
 async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeWorld) -> None:
     """A stray click must not leave bookings behind: what is parked stays with its operator."""
     lose_after(world, "book_flight", "book_hotel")
-    world.undo("book_flight", TOO_LATE)
-    undo = world.hold(names.UNDO_OBLIGATION, "book_hotel")
+    world.compensate("book_flight", TOO_LATE)
+    undo = world.hold(names.COMPENSATE, "book_hotel")
 
     mission = await stage.start()
     async with undo:
@@ -357,7 +364,7 @@ async def test_a_rollback_that_somebody_else_started_reports_to_the_mission(
     """The mission that meets it goes on to its end with the other's report."""
     lose_after(world, "book_flight")
     lost = world.hold(names.PLAN_STEP, "visa")
-    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
+    undo = world.hold(names.COMPENSATE, "book_flight")
 
     mission = await stage.start()
     async with lost:
@@ -367,4 +374,4 @@ async def test_a_rollback_that_somebody_else_started_reports_to_the_mission(
     result = await mission.end()
 
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
-    assert len(world.undone()) == 1
+    assert len(world.compensated()) == 1

@@ -21,8 +21,9 @@ from orchestrator.adapters.temporal.rollbacks import start_rollback
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.saga.ledger import Obligation, UndoOutcome
-from orchestrator.saga.retry_policy import PUT_OFF, UndoFailure
+from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome
+from orchestrator.saga.retry_policy import LONGEST_DEFERRAL
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from workflows import ALL_WORKFLOWS
 
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
 
 DOWN = ApplicationError("HTTP 500", type=names.PROVIDER_BUSY)
-TOO_LATE = UndoOutcome(state="parked", note="too late to cancel")
-DONE = UndoOutcome(state="cancelled")
+TOO_LATE = CompensationOutcome(state="parked", note="too late to cancel")
+DONE = CompensationOutcome(state="cancelled")
 
 
 def asked_to_wait(seconds: float) -> ApplicationError:
     """A 429 with Retry-After."""
-    failure = UndoFailure(reason="HTTP 429", counts=False, arrived=False, retry_after_s=seconds)
+    failure = CompensationFailure(
+        reason="HTTP 429", counts=False, arrived=False, retry_after_s=seconds
+    )
     return ApplicationError("HTTP 429", failure, type=names.PROVIDER_BUSY)
 
 
@@ -51,10 +54,10 @@ def lose_after(world: FakeWorld, *tools: str) -> None:
     world.decide("visa", GiveUp(reason="no visa"))
 
 
-def lost(reached: asyncio.Event) -> Callable[[Obligation], Awaitable[UndoOutcome]]:
+def lost(reached: asyncio.Event) -> Callable[[Obligation], Awaitable[CompensationOutcome]]:
     """An attempt that nobody ever hears of again."""
 
-    async def hang(_: Obligation) -> UndoOutcome:
+    async def hang(_: Obligation) -> CompensationOutcome:
         reached.set()
         async with heartbeats():
             await asyncio.Event().wait()
@@ -65,7 +68,7 @@ def lost(reached: asyncio.Event) -> Callable[[Obligation], Awaitable[UndoOutcome
 
 def tried_at(world: FakeWorld) -> list[datetime]:
     """When each attempt to undo something began, by the server's clock."""
-    return [call.at for call in world.attempts(names.UNDO_OBLIGATION)]
+    return [call.at for call in world.attempts(names.COMPENSATE)]
 
 
 async def stop(mission: Mission) -> None:
@@ -90,14 +93,14 @@ async def test_an_outage_of_minutes_parks_nothing(stage: Stage, world: FakeWorld
     lose_after(world, "book_flight")
     began: list[datetime] = []
 
-    async def down_for_four_minutes(_: Obligation) -> UndoOutcome:
+    async def down_for_four_minutes(_: Obligation) -> CompensationOutcome:
         now = activity.info().started_time
         began.append(now)
         if now < began[0] + timedelta(minutes=4):
             raise DOWN.with_traceback(None)
         return DONE
 
-    world.undo("book_flight", down_for_four_minutes)
+    world.compensate("book_flight", down_for_four_minutes)
 
     result = await (await stage.start()).end()
 
@@ -108,7 +111,7 @@ async def test_an_outage_of_minutes_parks_nothing(stage: Stage, world: FakeWorld
 async def test_a_provider_that_asks_to_wait_is_waited_for(stage: Stage, world: FakeWorld) -> None:
     """More often than the contract gives attempts, for these are none; and as long as it says."""
     lose_after(world, "book_flight")
-    world.undo("book_flight", *[asked_to_wait(90)] * 5, DONE)
+    world.compensate("book_flight", *[asked_to_wait(90)] * 5, DONE)
 
     result = await (await stage.start()).end()
     times = tried_at(world)
@@ -122,13 +125,13 @@ async def test_a_provider_that_asks_to_wait_is_waited_for(stage: Stage, world: F
 async def test_a_provider_that_puts_off_for_ever_is_parked(stage: Stage, world: FakeWorld) -> None:
     """What waits behind it is undone then."""
     lose_after(world, "book_flight", "book_hotel")
-    world.undo("book_hotel", asked_to_wait(120))
+    world.compensate("book_hotel", asked_to_wait(120))
 
     result = await (await stage.start()).end()
     times = tried_at(world)
 
     assert states_of(result.ledger) == {"book_flight": "cancelled", "book_hotel": "parked"}
-    assert times[-1] - times[0] <= PUT_OFF + timedelta(minutes=1)
+    assert times[-1] - times[0] <= LONGEST_DEFERRAL + timedelta(minutes=1)
     assert "puts it off" in result.ledger.obligations[1].note
 
 
@@ -138,7 +141,7 @@ async def test_a_terminated_rollback_is_started_again_where_it_stopped(
     """The mission, which waits for it, ends with the report of the second one."""
     lose_after(world, "book_flight", "book_hotel")
     reached = asyncio.Event()
-    world.undo("book_flight", lost(reached), DONE)
+    world.compensate("book_flight", lost(reached), DONE)
 
     mission = await stage.start()
     await reached.wait()
@@ -149,8 +152,8 @@ async def test_a_terminated_rollback_is_started_again_where_it_stopped(
 
     assert begun == "restarted"
     assert result.status is MissionStatus.ROLLED_BACK
-    assert [o.tool for o in world.undone()] == ["book_hotel", "book_flight", "book_flight"]
-    assert [o.cancel_sent for o in world.undone()] == [False, False, True]
+    assert [o.tool for o in world.compensated()] == ["book_hotel", "book_flight", "book_flight"]
+    assert [o.cancel_sent for o in world.compensated()] == [False, False, True]
     assert (await mission.report()).took_over == first
 
 
@@ -159,12 +162,12 @@ async def test_what_was_parked_stays_parked_when_its_rollback_is_terminated(
 ) -> None:
     """The operator finds it again, with its reason, and nothing was tried without being asked."""
     lose_after(world, "book_flight", "book_hotel", "book_car")
-    world.undo("book_hotel", TOO_LATE)
-    world.undo("book_car", TOO_LATE)
+    world.compensate("book_hotel", TOO_LATE)
+    world.compensate("book_car", TOO_LATE)
     mission = await stage.start()
     car = next(o for o in await mission.parked() if o.tool == "book_car")
     await mission.resolve(car.obligation_id, "accept")
-    before = len(world.undone())
+    before = len(world.compensated())
 
     await stop(mission)
     await start_again(stage, mission)
@@ -173,7 +176,7 @@ async def test_what_was_parked_stays_parked_when_its_rollback_is_terminated(
     report = await mission.rollback_handle.result()
 
     assert hotel.note == "too late to cancel"
-    assert len(world.undone()) == before
+    assert len(world.compensated()) == before
     assert states_of(report.ledger) == {
         "book_flight": "cancelled",
         "book_hotel": "cancelled",
@@ -186,7 +189,7 @@ async def test_a_rollback_terminated_twice_still_knows_what_the_first_had_noted(
 ) -> None:
     """The second one was stopped before any worker had seen it."""
     lose_after(world, "book_flight")
-    world.undo("book_flight", TOO_LATE)
+    world.compensate("book_flight", TOO_LATE)
     mission = await stage.start()
     await mission.parked()
     await stop(mission)
@@ -199,7 +202,7 @@ async def test_a_rollback_terminated_twice_still_knows_what_the_first_had_noted(
     (flight,) = await mission.parked()
 
     assert flight.note == "too late to cancel"
-    assert len(world.undone()) == 1
+    assert len(world.compensated()) == 1
     await stop(mission)
 
 
@@ -209,7 +212,7 @@ async def test_a_second_request_joins_the_rollback_that_runs(
     """And one that comes after its end repeats nothing."""
     world.plan(fake_leg("flight"))
     world.decide("flight", CallTool(tool="book_flight"))
-    undo = world.hold(names.UNDO_OBLIGATION, "book_flight")
+    undo = world.hold(names.COMPENSATE, "book_flight")
     mission = await stage.start()
     await mission.end()
 
@@ -220,7 +223,7 @@ async def test_a_second_request_joins_the_rollback_that_runs(
     begun.append(await start_again(stage, mission))
 
     assert begun == ["started", "running", "completed"]
-    assert len(world.undone()) == 1
+    assert len(world.compensated()) == 1
 
 
 async def test_a_mission_that_finished_yesterday_is_rolled_back(
@@ -237,7 +240,7 @@ async def test_a_mission_that_finished_yesterday_is_rolled_back(
     await stage.env.sleep(timedelta(days=1))
     report = await (await mission.start_rollback()).result()
 
-    assert [o.tool for o in world.undone()] == ["book_hotel", "book_flight"]
+    assert [o.tool for o in world.compensated()] == ["book_hotel", "book_flight"]
     assert set(states_of(report.ledger).values()) == {"cancelled"}
     assert tried_at(world)[0] >= ended + timedelta(days=1)
 
@@ -248,8 +251,8 @@ async def test_operators_are_served_in_the_order_in_which_they_ask(
 ) -> None:
     """Two retries that arrive at once lead to what they lead to one after the other."""
     lose_after(world, "book_flight", "book_hotel")
-    world.undo("book_flight", TOO_LATE, DONE)
-    world.undo("book_hotel", TOO_LATE, DONE)
+    world.compensate("book_flight", TOO_LATE, DONE)
+    world.compensate("book_hotel", TOO_LATE, DONE)
     mission = await stage.start()
     parked = {o.tool: o.obligation_id for o in await mission.parked()}
     first, second = parked["book_flight"], parked["book_hotel"]
@@ -269,7 +272,7 @@ async def test_operators_are_served_in_the_order_in_which_they_ask(
     ]
     order = ["book_flight" if first in args else "book_hotel" for args in asked]
 
-    assert [o.tool for o in world.undone()][2:] == order
+    assert [o.tool for o in world.compensated()][2:] == order
     assert await mission.rollback_status() is WorkflowExecutionStatus.COMPLETED
     replayer = Replayer(workflows=ALL_WORKFLOWS, data_converter=pydantic_data_converter)
     await replayer.replay_workflow(history)

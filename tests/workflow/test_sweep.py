@@ -11,7 +11,7 @@ from temporalio.worker import Worker
 from orchestrator.messages import names
 from orchestrator.messages.rollback import RecoverInput, Recovery, SweepInput, SweepReport
 from orchestrator.planning.models import CallTool, GiveUp
-from orchestrator.saga.ledger import UndoOutcome
+from orchestrator.saga.outcome import CompensationOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from workflows import ALL_WORKFLOWS
 
@@ -81,7 +81,7 @@ async def test_a_rollback_that_was_terminated_is_taken_up(stage: Stage, world: F
     """Though its mission has ended in good order: what was parked is on the list again."""
     world.plan(fake_leg("trip"))
     world.decide("trip", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
-    world.undo("book_flight", UndoOutcome(state="parked", note="too late"))
+    world.compensate("book_flight", CompensationOutcome(state="parked", note="too late"))
     mission = await stage.start()
     await mission.parked()
     await mission.rollback_handle.terminate()
@@ -91,7 +91,7 @@ async def test_a_rollback_that_was_terminated_is_taken_up(stage: Stage, world: F
 
     assert report.started == (mission.mission_id,)
     assert [o.note for o in await mission.parked()] == ["too late"]
-    assert len(world.undone()) == 1
+    assert len(world.compensated()) == 1
     await mission.rollback_handle.terminate()
 
 

@@ -24,7 +24,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.messages import names
-from orchestrator.messages.rollback import RollbackInput
+from orchestrator.messages.rollback import RollbackInput, RollbackStatus
 
 T = TypeVar("T")
 _STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
@@ -74,7 +74,7 @@ async def start_rollback(client: Client, mission_id: str, *, reason: str, task_q
             search_attributes=TypedSearchAttributes(
                 [
                     SearchAttributePair(_MISSION_ID, mission_id),
-                    SearchAttributePair(_STATUS, "collecting"),
+                    SearchAttributePair(_STATUS, RollbackStatus.COLLECTING.value),
                 ]
             ),
             static_summary=f"undo {mission_id}: {reason}"[:200],

@@ -15,9 +15,9 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.messages.rollback import UndoInput
-from orchestrator.saga.ledger import Obligation, UndoOutcome
-from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.messages.rollback import CompensateInput
+from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 
 
 def _operation(name: str, properties: list[str], **more: object) -> JsonObject:
@@ -179,19 +179,19 @@ def shop(store: CatalogStore) -> Callable[..., Catalog]:
     return make
 
 
-Undo = Callable[[ScriptedClient, Obligation], Awaitable[UndoOutcome]]
+Compensate = Callable[[ScriptedClient, Obligation], Awaitable[CompensationOutcome]]
 
 
 @pytest.fixture
-def undo(store: CatalogStore) -> Undo:
-    """Runs the activity that undoes an obligation once, with a client that a test has scripted."""
+def compensate(store: CatalogStore) -> Compensate:
+    """Runs the activity that compensates an obligation once, with a client that a test scripted."""
 
-    async def run(client: ScriptedClient, obligation: Obligation) -> UndoOutcome:
+    async def run(client: ScriptedClient, obligation: Obligation) -> CompensationOutcome:
         activities = RollbackActivities(store, client.as_client, cast(Client, None))
         outcome = await ActivityEnvironment().run(
-            activities.undo_obligation, UndoInput(obligation=obligation)
+            activities.compensate, CompensateInput(obligation=obligation)
         )
-        assert isinstance(outcome, UndoOutcome)
+        assert isinstance(outcome, CompensationOutcome)
         return outcome
 
     return run

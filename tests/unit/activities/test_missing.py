@@ -19,7 +19,7 @@ from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets, fake_tool
 
-PERSONAL = fake_tool("book_flight", undo="cancel_flight", personal=["phone", "traveler_id"])
+PERSONAL = fake_tool("book_flight", cancel_tool="cancel_flight", personal=["phone", "traveler_id"])
 
 
 class OneCatalog(CatalogStore):

@@ -11,7 +11,7 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.messages.leg import DiscoverInput, PlanStepInput
+from orchestrator.messages.step import DiscoverInput, PlanStepInput
 from orchestrator.planning.models import AgentProfile, Finish, StepContext, StepDecision
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner

@@ -16,7 +16,7 @@ from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import fake_obligation
 
 if TYPE_CHECKING:
-    from tests.unit.activities.conftest import Undo
+    from tests.unit.activities.conftest import Compensate
 
 Shop = Callable[..., Catalog]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -44,71 +44,73 @@ def unclear(catalog: Catalog, **more: Any) -> Obligation:
 
 @pytest.mark.parametrize("answer", [BUSY, LOST], ids=["busy", "lost"])
 async def test_a_probe_without_a_clear_answer_is_asked_again(
-    undo: Undo, shop: Shop, scripted: Any, answer: ToolOutcome | Exception
+    compensate: Compensate, shop: Shop, scripted: Any, answer: ToolOutcome | Exception
 ) -> None:
     """Nothing is cancelled on a guess."""
     client = scripted({"find_order": [answer]})
 
     with pytest.raises(ApplicationError) as raised:
-        await undo(client, unclear(shop()))
+        await compensate(client, unclear(shop()))
 
     assert not raised.value.non_retryable
     assert client.called == ["find_order"]
 
 
 async def test_a_repeated_call_that_is_refused_never_happened(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """Under its own key the provider would have answered what it answered the first time."""
     client = scripted({"order_book": [SOLD_OUT]})
 
-    outcome = await undo(client, unclear(shop(probe=False, by_reference=False)))
+    outcome = await compensate(client, unclear(shop(probe=False, by_reference=False)))
 
     assert outcome.state == "void"
     assert client.called == ["order_book"]
 
 
 async def test_a_repeated_call_without_a_clear_answer_is_made_again(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """It is safe to repeat for as long as the attempts last."""
     client = scripted({"order_book": [BUSY]})
 
     with pytest.raises(ApplicationError) as raised:
-        await undo(client, unclear(shop(probe=False, by_reference=False)))
+        await compensate(client, unclear(shop(probe=False, by_reference=False)))
 
     assert raised.value.type == "ProviderBusy"
 
 
 async def test_a_cancel_that_does_not_find_what_the_probe_found_is_parked(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """Once it was seen, it counts as committed: a 404 after that is for an operator."""
     client = scripted({"find_order": [ORDERED], "cancel_order": [MISSING]})
 
-    outcome = await undo(client, unclear(shop()))
+    outcome = await compensate(client, unclear(shop()))
 
     assert outcome.state == "parked"
 
 
 async def test_without_a_reference_in_the_request_the_key_tells(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """Neither probe nor cancel can be filled, so the same call is made again, and cancelled."""
     client = scripted({"order_book": [ORDERED], "cancel_order": [CANCELLED]})
 
-    outcome = await undo(client, unclear(shop(), arguments={"book_id": "b7"}))
+    outcome = await compensate(client, unclear(shop(), arguments={"book_id": "b7"}))
 
     assert outcome.state == "cancelled"
     assert client.called == ["order_book", "cancel_order"]
 
 
-async def test_a_call_that_no_tool_undoes_is_parked(undo: Undo, shop: Shop, scripted: Any) -> None:
+async def test_a_call_that_no_tool_undoes_is_parked(
+    compensate: Compensate, shop: Shop, scripted: Any
+) -> None:
     """The operator reads that nothing is declared; nothing is sent."""
     client = scripted({})
 
     # Any tool without a compensation will do: the lookup declares none.
-    outcome = await undo(client, unclear(shop(), tool="find_order", cancel_tool=None))
+    outcome = await compensate(client, unclear(shop(), tool="find_order", cancel_tool=None))
 
     assert outcome.state == "parked"
     assert outcome.note == "no tool is declared that undoes find_order"
@@ -116,7 +118,7 @@ async def test_a_call_that_no_tool_undoes_is_parked(undo: Undo, shop: Shop, scri
 
 
 async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """The ledger keeps a short answer, and all that undoing needs of the long one."""
     client = scripted({"cancel_order": [CANCELLED]})
@@ -127,12 +129,12 @@ async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(
         undo_arguments={"order_id": "o123"},
     )
 
-    await undo(client, committed)
+    await compensate(client, committed)
 
     assert client.calls[0][1]["order_id"] == "o123"
 
 
-async def test_a_refund_is_noted(undo: Undo, shop: Shop, scripted: Any) -> None:
+async def test_a_refund_is_noted(compensate: Compensate, shop: Shop, scripted: Any) -> None:
     """What came back is kept for the person who reads the ledger."""
     refunded = ToolOutcome.model_validate(
         {"kind": "succeeded", "status": 200, "price": {"amount": "12.50", "currency": "EUR"}}
@@ -140,33 +142,33 @@ async def test_a_refund_is_noted(undo: Undo, shop: Shop, scripted: Any) -> None:
     client = scripted({"cancel_order": [refunded]})
     committed = unclear(shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"})
 
-    outcome = await undo(client, committed)
+    outcome = await compensate(client, committed)
 
     assert outcome.note == "refunded 12.50 EUR"
     assert str(outcome.refund) == "12.50 EUR"
 
 
 async def test_a_catalog_that_is_not_here_is_asked_for_again(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """Another worker may hold it: the attempt fails, nothing is given up."""
     client = scripted({})
 
     with pytest.raises(ApplicationError) as raised:
-        await undo(client, unclear(shop(), catalog_digest="0" * 64))
+        await compensate(client, unclear(shop(), catalog_digest="0" * 64))
 
     assert raised.value.type == "CatalogNotFound"
     assert not raised.value.non_retryable
 
 
 async def test_a_repeated_call_that_is_turned_away_tells_nothing(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """A credential that has expired since does not undo what was booked with it."""
     turned_away = ToolOutcome(kind="rejected", status=401, reason="token expired")
     client = scripted({"order_book": [turned_away]})
 
-    outcome = await undo(client, unclear(shop(probe=False, by_reference=False)))
+    outcome = await compensate(client, unclear(shop(probe=False, by_reference=False)))
 
     assert outcome.state == "parked"
     assert "unknown" in outcome.note
@@ -184,20 +186,20 @@ BY_THE_LEG = CancelCall(
 
 @pytest.mark.parametrize("answer", [CANCELLED, GONE], ids=["done", "gone"])
 async def test_a_legs_unclear_cancel_is_repeated_under_its_own_key(
-    undo: Undo, shop: Shop, scripted: Any, answer: ToolOutcome
+    compensate: Compensate, shop: Shop, scripted: Any, answer: ToolOutcome
 ) -> None:
     """Then it is done, now or before; a cancel with another key would be a second one."""
     client = scripted({"cancel_order": [answer]})
     committed = unclear(shop(), state=ObligationState.COMMITTED, cancel_call=BY_THE_LEG)
 
-    outcome = await undo(client, committed)
+    outcome = await compensate(client, committed)
 
     assert outcome.state == "cancelled"
     assert client.calls == [("cancel_order", {"order_id": "o1"}, "m.1-shop.3")]
 
 
 async def test_a_legs_cancel_that_is_refused_in_the_end_leaves_the_contracts(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """What the planner asked for was wrong; what the contract says is tried all the same."""
     wrong = ToolOutcome(kind="rejected", status=400, reason="no such field")
@@ -209,7 +211,7 @@ async def test_a_legs_cancel_that_is_refused_in_the_end_leaves_the_contracts(
         cancel_call=BY_THE_LEG,
     )
 
-    outcome = await undo(client, committed)
+    outcome = await compensate(client, committed)
 
     assert outcome.state == "cancelled"
     assert [key for _, _, key in client.calls] == ["m.1-shop.3", f"{CALL_ID}.cancel"]
@@ -227,7 +229,7 @@ async def test_a_legs_cancel_that_is_refused_in_the_end_leaves_the_contracts(
     ids=["probe finds nothing", "probe finds it", "410", "no cancel before", "410 at once"],
 )
 async def test_not_found_after_an_unanswered_cancel_is_looked_into(
-    undo: Undo,
+    compensate: Compensate,
     shop: Shop,
     scripted: Any,
     sent: bool,
@@ -241,12 +243,12 @@ async def test_not_found_after_an_unanswered_cancel_is_looked_into(
         shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"}, cancel_sent=sent
     )
 
-    assert (await undo(client, committed)).state == state
+    assert (await compensate(client, committed)).state == state
 
 
 @pytest.mark.parametrize(("method", "state"), [("delete", "cancelled"), ("post", "parked")])
 async def test_without_a_probe_only_a_repeated_delete_may_find_nothing(
-    undo: Undo, shop: Shop, scripted: Any, method: str, state: str
+    compensate: Compensate, shop: Shop, scripted: Any, method: str, state: str
 ) -> None:
     """HTTP says of DELETE that the first one did it; of POST it says nothing."""
     client = scripted({"cancel_order": [MISSING]})
@@ -257,17 +259,17 @@ async def test_without_a_probe_only_a_repeated_delete_may_find_nothing(
         cancel_sent=True,
     )
 
-    assert (await undo(client, committed)).state == state
+    assert (await compensate(client, committed)).state == state
 
 
 async def test_what_others_may_share_finds_no_call_of_ours(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """A cancel by the book would find another's order, or none: the key tells which is ours."""
     client = scripted({"order_book": [ORDERED], "cancel_order": [CANCELLED]})
     shared = unclear(shop(probe=False, by_book=True))
 
-    outcome = await undo(client, shared)
+    outcome = await compensate(client, shared)
 
     assert outcome.state == "cancelled"
     assert client.called == ["order_book", "cancel_order"]
@@ -285,7 +287,7 @@ async def test_what_others_may_share_finds_no_call_of_ours(
     ids=["error", "unavailable", "too many", "lost", "never left"],
 )
 async def test_an_unclear_cancel_says_what_is_known_of_it(
-    undo: Undo,
+    compensate: Compensate,
     shop: Shop,
     scripted: Any,
     answer: ToolOutcome | Exception,
@@ -297,18 +299,20 @@ async def test_an_unclear_cancel_says_what_is_known_of_it(
     committed = unclear(shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"})
 
     with pytest.raises(ApplicationError) as raised:
-        await undo(client, committed)
+        await compensate(client, committed)
     (failure,) = raised.value.details
 
     assert (failure.counts, failure.arrived) == (counts, arrived)
     assert failure.retry_after_s == getattr(answer, "retry_after_s", None)
 
 
-async def test_an_unanswered_question_is_no_cancel(undo: Undo, shop: Shop, scripted: Any) -> None:
+async def test_an_unanswered_question_is_no_cancel(
+    compensate: Compensate, shop: Shop, scripted: Any
+) -> None:
     """The probe was lost, so nothing was cancelled: gone would still mean that it never was."""
     client = scripted({"find_order": [LOST]})
 
     with pytest.raises(ApplicationError) as raised:
-        await undo(client, unclear(shop()))
+        await compensate(client, unclear(shop()))
 
     assert not raised.value.details[0].arrived

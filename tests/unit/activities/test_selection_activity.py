@@ -18,7 +18,7 @@ from activities.planning_activities import PlanningActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces, read_records
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.messages.leg import PlanStepInput
+from orchestrator.messages.step import PlanStepInput
 from orchestrator.planning.models import AgentProfile, CallTool, StepContext
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router

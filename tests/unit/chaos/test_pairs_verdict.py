@@ -14,7 +14,7 @@ BLIND = Compensation(cancel=ToolCallTemplate(tool="drop", arguments={"id": "$res
 
 def trial(state: ObligationState, *, tool: Tool | None = None, **changes: object) -> Trial:
     """A trial after which the one obligation of its mission stands so."""
-    tool = tool or fake_tool("book", undo="drop")
+    tool = tool or fake_tool("book", cancel_tool="drop")
     obligation = fake_obligation(
         "m.1-script.1",
         tool=tool.name,
@@ -46,7 +46,7 @@ def test_what_was_undone_has_no_flaw() -> None:
 
 def test_a_cancel_fed_from_a_lost_answer_is_told() -> None:
     """Parked, since the answer never came and nothing else names what was made."""
-    blind = fake_tool("book", undo="drop", idempotent=False).model_copy(
+    blind = fake_tool("book", cancel_tool="drop", idempotent=False).model_copy(
         update={"compensation": BLIND}
     )
 
@@ -116,7 +116,7 @@ def test_contracts_are_read_first() -> None:
 @pytest.mark.parametrize("case", list(Case))
 def test_each_case_strikes_its_own_mission_once(case: Case) -> None:
     """Trouble is for one mission, once; a clean case has none."""
-    rules = faults_of(case, fake_tool("book", undo="drop"), "drop", mission_id="m1")
+    rules = faults_of(case, fake_tool("book", cancel_tool="drop"), "drop", mission_id="m1")
 
     assert len(rules) == (0 if case is Case.CLEAN else 1)
     assert all(rule.request_prefix == "m1." and rule.times == 1 for rule in rules)

@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import ServerUnreachable
-from orchestrator.saga.ledger import RollbackReport
+from orchestrator.messages.rollback import RollbackReport
 from orchestrator.settings import Settings
 
 

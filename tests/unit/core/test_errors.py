@@ -17,6 +17,7 @@ MADE: tuple[OrchestratorError, ...] = (
     errors.RequestUnread("KeyError in the router"),
     errors.ArgumentsInvalid("book", ["seat is missing", "nights is no number"]),
     errors.EgressRefused("book", "evil.example"),
+    errors.DeadlinePassed("book"),
     errors.TransportFailed("book", "timed out", may_have_arrived=True),
     errors.CardUnknown("m.1-leg.2", "no such confirmation is open"),
     errors.GrantMissing("m.1-leg.2", "no grant"),
@@ -26,6 +27,9 @@ MADE: tuple[OrchestratorError, ...] = (
     errors.NoWorker("orchestrator"),
     errors.EmbedderUnavailable("it answered 503"),
     errors.MissionNotFound("trip"),
+    errors.MissionIdTaken("trip"),
+    errors.ObligationNotParked("m.1-leg.2"),
+    errors.LegsRunning("1-leg"),
     errors.QueryFailed("trip", "[TMPRL1100] Nondeterminism error"),
 )
 
@@ -77,6 +81,41 @@ def test_an_errors_text_holds_what_it_is_about(error: OrchestratorError) -> None
         parts = value if isinstance(value, tuple) else (value,)
         for part in (p for p in parts if isinstance(p, str)):
             assert part[:12] in str(error), name
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.CardDecided("m.1-leg.2", "it was approved: twice"),
+        errors.AnswerInvalid("m.1-leg.2", "nights is no number"),
+        errors.MissionIdTaken("trip's"),
+        errors.ObligationNotParked("m.1-leg.2"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_refusal_is_made_again_from_its_details(error: OrchestratorError) -> None:
+    """Its name and its details are enough: no id is read out of a sentence."""
+    made = errors.error_named(type(error).__name__, error.details)
+
+    assert type(made) is type(error)
+    assert (str(made), vars(made)) == (str(error), vars(error))
+
+
+@pytest.mark.parametrize(
+    ("name", "details"),
+    [("CardDecided", {}), ("CardDecided", {"card": "m"}), ("Sequence", {"a": 1}), ("", {"a": 1})],
+)
+def test_an_error_of_another_release_is_not_made_up(name: str, details: dict[str, object]) -> None:
+    """None: whoever reads it shows its sentence instead."""
+    assert errors.error_named(name, details) is None
+
+
+def test_only_what_may_pass_is_tried_again() -> None:
+    """A missing catalog may come with another worker; a missing mission never comes."""
+    assert errors.CatalogNotFound("0123").retryable
+    assert errors.NoWorker("queue").retryable
+    assert not errors.MissionNotFound("trip").retryable
+    assert not errors.GrantUsed("m.1-leg.2", "used").retryable
 
 
 def test_an_unknown_tool_names_those_that_are_near() -> None:

@@ -12,7 +12,7 @@ from orchestrator.catalog.tool import (
     ToolCallTemplate,
 )
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.cancel_arguments import names_in, undo_arguments
+from orchestrator.saga.cancel_arguments import cancel_arguments, names_in
 
 TEMPLATE: JsonObject = {
     "payment_id": "$response.body#/payment_id",
@@ -100,7 +100,7 @@ def test_a_call_and_its_answer_fill_what_they_can(
     catalog: Catalog, body: JsonValue, more: JsonObject
 ) -> None:
     """Before the answer that is the reference alone."""
-    filled = undo_arguments(
+    filled = cancel_arguments(
         catalog.tool("pay"),
         {"client_reference": "r1"},
         idempotency_key="k",

@@ -104,7 +104,7 @@ def test_undoing_goes_backwards_over_all_that_is_live(
         )
     )
 
-    order = ledger.undo_order()
+    order = ledger.compensation_order()
 
     times = [o.committed_at or o.written_at for o in order]
     assert times == sorted(times, reverse=True)

@@ -14,16 +14,13 @@ from hypothesis.stateful import (
     rule,
 )
 
-from orchestrator.saga.ledger import (
-    CancelCall,
-    Ledger,
-    Obligation,
-    ObligationState,
-    Resolution,
-    UndoOutcome,
+from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState, Resolution
+from orchestrator.saga.outcome import (
+    CompensationFailure,
+    CompensationOutcome,
+    OutcomeKind,
+    ToolOutcome,
 )
-from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
-from orchestrator.saga.retry_policy import UndoFailure
 from orchestrator.testing import fake_obligation
 
 S = ObligationState
@@ -129,7 +126,7 @@ class Story(RuleBasedStateMachine):
         """A rollback takes the next one in order, and the provider says yes, no or nothing."""
         self.rolled_back = True
         ledger = self._ledger()
-        pending = [o for o in ledger.undo_order() if o.state is not S.PARKED]
+        pending = [o for o in ledger.compensation_order() if o.state is not S.PARKED]
         if not pending:
             return
         next_one = pending[0].model_copy(update={"on_failure": kind})
@@ -141,12 +138,16 @@ class Story(RuleBasedStateMachine):
 
     def _tried(self, one: Obligation, *, refused: bool, answered: bool) -> Obligation:
         if not answered:
-            return one.failed_undo(UndoFailure(reason="HTTP 503"))
+            return one.compensation_failed(CompensationFailure(reason="HTTP 503"))
         if refused:
-            return one.undone(UndoOutcome(state="parked", note="too late"), at=self._tick())
+            return one.compensated(
+                CompensationOutcome(state="parked", note="too late"), at=self._tick()
+            )
         state: str = "cancelled" if one.obligation_id in self.held else "void"
         self.held.discard(one.obligation_id)
-        return one.undone(UndoOutcome.model_validate({"state": state}), at=self._tick())
+        return one.compensated(
+            CompensationOutcome.model_validate({"state": state}), at=self._tick()
+        )
 
     @rule(resolution=st.sampled_from(Resolution.__args__))  # type: ignore[attr-defined]
     def resolve(self, resolution: Resolution) -> None:

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from orchestrator.core.budget import Money, Spend
-from orchestrator.messages.leg import LegInput, LegState, LegWaiting
-from orchestrator.messages.mission import CatalogPin, Question
+from orchestrator.messages.leg import LegInput, LegState, LegWaiting, Question
+from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.testing import fake_leg, fake_obligation

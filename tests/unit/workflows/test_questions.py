@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from orchestrator.cli import render
-from orchestrator.messages.mission import Question
+from orchestrator.messages.leg import Question
 
 
 def _question(**more: object) -> Question:

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from orchestrator.core.budget import Money, Spend
-from orchestrator.messages.mission import ReserveInput
+from orchestrator.messages.leg import ReserveInput
 from workflows.reservations import Purse
 
 

@@ -1,4 +1,4 @@
-"""Undoing one obligation: every way its contract leaves, in the order of decision 1."""
+"""Compensating one obligation: every way its contract leaves, in the order of decision 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import fake_obligation
 
 if TYPE_CHECKING:
-    from tests.unit.activities.conftest import Undo
+    from tests.unit.activities.conftest import Compensate
 
 Shop = Callable[..., Catalog]
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
@@ -42,12 +42,12 @@ def ordered(catalog: Catalog, state: ObligationState) -> Obligation:
 
 
 async def test_a_committed_order_is_cancelled_by_its_id(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """The cancel gets the id from the answer, and a key of its own."""
     client = scripted({"cancel_order": [CANCELLED]})
 
-    outcome = await undo(client, ordered(shop(), ObligationState.COMMITTED))
+    outcome = await compensate(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert outcome.state == "cancelled"
     arguments = {"order_id": "o1", "client_reference": REFERENCE}
@@ -55,23 +55,23 @@ async def test_a_committed_order_is_cancelled_by_its_id(
 
 
 async def test_a_committed_order_that_is_not_found_is_parked(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """It was known to be there: a 404 is no proof that it is gone."""
     client = scripted({"cancel_order": [MISSING]})
 
-    outcome = await undo(client, ordered(shop(), ObligationState.COMMITTED))
+    outcome = await compensate(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert outcome.state == "parked"
 
 
 async def test_a_refused_cancel_is_parked_with_the_reason(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """The operator reads why the provider refused."""
     client = scripted({"cancel_order": [REFUSED]})
 
-    outcome = await undo(client, ordered(shop(), ObligationState.COMMITTED))
+    outcome = await compensate(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert outcome.state == "parked"
     assert "too late to cancel" in outcome.note
@@ -81,34 +81,36 @@ async def test_a_refused_cancel_is_parked_with_the_reason(
     "answer", [BUSY, TransportFailed("cancel_order", "timed out", may_have_arrived=True)]
 )
 async def test_an_unclear_cancel_is_tried_again(
-    undo: Undo, shop: Shop, scripted: Any, answer: ToolOutcome | Exception
+    compensate: Compensate, shop: Shop, scripted: Any, answer: ToolOutcome | Exception
 ) -> None:
     """A cancel without a clear answer raises, so that it is repeated under its key."""
     client = scripted({"cancel_order": [answer]})
 
     with pytest.raises(ApplicationError) as raised:
-        await undo(client, ordered(shop(), ObligationState.COMMITTED))
+        await compensate(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert not raised.value.non_retryable
 
 
-async def test_a_missing_credential_parks(undo: Undo, shop: Shop, scripted: Any) -> None:
+async def test_a_missing_credential_parks(
+    compensate: Compensate, shop: Shop, scripted: Any
+) -> None:
     """Trying again in a second mends no configuration: an operator has to look."""
     client = scripted({"cancel_order": [SecretMissing("shop_key", "ORCHESTRATOR_SECRET_X")]})
 
-    outcome = await undo(client, ordered(shop(), ObligationState.COMMITTED))
+    outcome = await compensate(client, ordered(shop(), ObligationState.COMMITTED))
 
     assert outcome.state == "parked"
     assert "shop_key" in outcome.note
 
 
 async def test_an_unknown_order_that_the_probe_finds_is_cancelled_by_its_id(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """The probe's answer stands in for the one that was lost."""
     client = scripted({"find_order": [ORDERED], "cancel_order": [CANCELLED]})
 
-    outcome = await undo(client, ordered(shop(), ObligationState.INTENDED))
+    outcome = await compensate(client, ordered(shop(), ObligationState.INTENDED))
 
     assert outcome.state == "cancelled"
     assert client.called == ["find_order", "cancel_order"]
@@ -116,60 +118,60 @@ async def test_an_unknown_order_that_the_probe_finds_is_cancelled_by_its_id(
 
 
 async def test_an_unknown_order_that_the_probe_does_not_find_is_void(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """Nothing is cancelled that was never there."""
     client = scripted({"find_order": [MISSING]})
 
-    outcome = await undo(client, ordered(shop(), ObligationState.INTENDED))
+    outcome = await compensate(client, ordered(shop(), ObligationState.INTENDED))
 
     assert outcome.state == "void"
     assert client.called == ["find_order"]
 
 
 async def test_without_a_probe_it_is_cancelled_by_reference(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """The cancel gets the reference that the order was sent with, and no id."""
     client = scripted({"cancel_order": [CANCELLED]})
 
-    outcome = await undo(client, ordered(shop(probe=False), ObligationState.INTENDED))
+    outcome = await compensate(client, ordered(shop(probe=False), ObligationState.INTENDED))
 
     assert outcome.state == "cancelled"
     assert client.calls[0][1] == {"client_reference": REFERENCE}
 
 
 async def test_a_cancel_by_reference_that_finds_nothing_is_void(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """The order never came to be."""
     client = scripted({"cancel_order": [MISSING]})
 
-    outcome = await undo(client, ordered(shop(probe=False), ObligationState.INTENDED))
+    outcome = await compensate(client, ordered(shop(probe=False), ObligationState.INTENDED))
 
     assert outcome.state == "void"
 
 
 async def test_a_probe_that_refuses_leads_to_the_next_way(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """A probe that is forbidden says nothing about the order: the cancel by reference does."""
     client = scripted({"find_order": [REFUSED], "cancel_order": [CANCELLED]})
 
-    outcome = await undo(client, ordered(shop(), ObligationState.INTENDED))
+    outcome = await compensate(client, ordered(shop(), ObligationState.INTENDED))
 
     assert outcome.state == "cancelled"
     assert client.called == ["find_order", "cancel_order"]
 
 
 async def test_with_nothing_but_a_key_the_same_call_tells(
-    undo: Undo, shop: Shop, scripted: Any
+    compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """The order is sent again under its own key, and what it answers is cancelled."""
     catalog = shop(probe=False, by_reference=False)
     client = scripted({"order_book": [ORDERED], "cancel_order": [CANCELLED]})
 
-    outcome = await undo(client, ordered(catalog, ObligationState.INTENDED))
+    outcome = await compensate(client, ordered(catalog, ObligationState.INTENDED))
 
     assert outcome.state == "cancelled"
     assert client.calls[0] == (
@@ -179,12 +181,14 @@ async def test_with_nothing_but_a_key_the_same_call_tells(
     )
 
 
-async def test_with_nothing_to_go_by_it_is_parked(undo: Undo, shop: Shop, scripted: Any) -> None:
+async def test_with_nothing_to_go_by_it_is_parked(
+    compensate: Compensate, shop: Shop, scripted: Any
+) -> None:
     """No probe, no reference, no key: nothing is sent, an operator finds out."""
     catalog = shop(probe=False, by_reference=False, key=False)
     client = scripted({})
 
-    outcome = await undo(client, ordered(catalog, ObligationState.INTENDED))
+    outcome = await compensate(client, ordered(catalog, ObligationState.INTENDED))
 
     assert outcome.state == "parked"
     assert client.calls == []

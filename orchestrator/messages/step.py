@@ -1,0 +1,51 @@
+"""One step of a leg: what its planner is asked and answers, and what is kept of it."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from orchestrator.core.budget import Usage
+from orchestrator.core.record import Record
+from orchestrator.planning.models import StepContext, StepDecision
+from orchestrator.routing.selection import Selection
+
+
+class PlanStepInput(Record):
+    """What a planner gets for one step."""
+
+    context: StepContext
+    selection: Selection
+
+
+class PlanStepOutput(Record):
+    """What it decided; a union travels inside a model so that its kind is kept."""
+
+    decision: StepDecision
+    usage: Usage | None = Field(default=None, description="None: no model was asked")
+
+
+class DiscoverInput(Record):
+    """A search for tools that were not forwarded."""
+
+    query: str
+    catalog_digest: str
+    limit: int = 3
+
+
+class DiscoverOutput(Record):
+    """Names of the tools found, best first."""
+
+    tools: tuple[str, ...]
+
+
+class StepRecord(Record):
+    """One step of a leg, as it is shown: how many tools it saw, what it did, what came of it."""
+
+    step: int
+    tools_forwarded: tuple[str, ...]
+    catalog_size: int
+    band: str
+    did: str
+    outcome: str
+    error: str | None = None
+    at: datetime | None = None
