@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.pointer import format_pointer
 
 Direction = Literal["input", "output"]
@@ -82,7 +82,7 @@ class _Place:
     """What is known of one schema of the document, references counted but not followed."""
 
     path: _Path
-    targets: tuple[Node, ...]
+    targets: tuple[DocumentNode, ...]
     own_size: int
     own_height: int
     # By Tarjan's algorithm: when it was met, and the earliest that can be reached from it.
@@ -98,7 +98,7 @@ class _Place:
 class SchemaGraph:
     """Which schemas of one document refer to which; knows those that must not be inlined."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: DocumentNode) -> None:
         """Take the root of the document; nothing is read before it is asked for."""
         version = root.value.get("openapi") if isinstance(root.value, dict) else None
         self.is_3_0 = isinstance(version, str) and version.startswith("3.0")
@@ -112,25 +112,25 @@ class SchemaGraph:
             self._expansions[direction] = SchemaExpansion(self, direction)
         return self._expansions[direction]
 
-    def must_define(self, schema: Node, limit: int = _INLINE_LIMIT) -> bool:
+    def must_define(self, schema: DocumentNode, limit: int = _INLINE_LIMIT) -> bool:
         """Whether the schema refers to itself, or is too large to repeat at every mention."""
         place = self._examined(schema)
         return place.is_recursive or place.size > limit or place.height > _MAX_HEIGHT
 
-    def inline_limit(self, schemas: Iterable[Node]) -> int:
+    def inline_limit(self, schemas: Iterable[DocumentNode]) -> int:
         """How large a referred schema may be to be inlined where these stand together."""
         total = sum(self._examined(schema).size for schema in schemas)
         return _INLINE_LIMIT if total <= _INLINE_TOTAL else _SMALLEST
 
-    def own_size(self, schema: Node) -> int:
+    def own_size(self, schema: DocumentNode) -> int:
         """How many schemas are written here, this one included."""
         return self._examined(schema).own_size
 
-    def _examined(self, schema: Node) -> _Place:
+    def _examined(self, schema: DocumentNode) -> _Place:
         known = self._places.get(schema.path)
         return known if known is not None else self._examine(schema)
 
-    def _examine(self, schema: Node) -> _Place:
+    def _examine(self, schema: DocumentNode) -> _Place:
         try:
             return self._traverse(schema)
         except DocumentInvalid:
@@ -139,7 +139,7 @@ class SchemaGraph:
             self._open.clear()
             raise
 
-    def _traverse(self, schema: Node) -> _Place:
+    def _traverse(self, schema: DocumentNode) -> _Place:
         """Tarjan's strongly connected components, without recursion: chains may be long."""
         first = self._meet(schema)
         waiting = [(first, iter(first.targets))]
@@ -162,7 +162,7 @@ class SchemaGraph:
                     self._close_circle(place)
         return first
 
-    def _meet(self, schema: Node) -> _Place:
+    def _meet(self, schema: DocumentNode) -> _Place:
         targets, size, height = _measured(schema)
         number = len(self._places)
         place = _Place(schema.path, targets, size, height, number=number, lowest=number)
@@ -190,13 +190,13 @@ class SchemaGraph:
         place.height = place.own_height + max((other.height for other in inlined), default=0)
 
 
-def _measured(schema: Node) -> tuple[tuple[Node, ...], int, int]:
+def _measured(schema: DocumentNode) -> tuple[tuple[DocumentNode, ...], int, int]:
     """The targets of all references that are written in the schema, its size and its height.
 
     Raises:
         DocumentInvalid: a reference leads nowhere, or schemas are nested without end.
     """
-    targets: list[Node] = []
+    targets: list[DocumentNode] = []
     levels: list[int] = []
     for place, level in walk(schema):
         levels.append(level)
@@ -205,13 +205,13 @@ def _measured(schema: Node) -> tuple[tuple[Node, ...], int, int]:
     return tuple(targets), len(levels), max(levels)
 
 
-def reference_of(schema: Node) -> str | None:
+def reference_of(schema: DocumentNode) -> str | None:
     """The schema's own `$ref`, as written."""
     reference = schema.value.get("$ref") if isinstance(schema.value, dict) else None
     return reference if isinstance(reference, str) else None
 
 
-def walk(schema: Node) -> Iterator[tuple[Node, int]]:
+def walk(schema: DocumentNode) -> Iterator[tuple[DocumentNode, int]]:
     """The schema and every schema written inside it, with its level; references are not followed.
 
     Raises:
@@ -228,7 +228,7 @@ def walk(schema: Node) -> Iterator[tuple[Node, int]]:
                 waiting.extend((inner, level + 1) for inner in _schemas_under(keyword, child))
 
 
-def _schemas_under(keyword: str, child: Node) -> Iterator[Node]:
+def _schemas_under(keyword: str, child: DocumentNode) -> Iterator[DocumentNode]:
     if keyword in _IN_MAP:
         yield from (place for _, place in child.raw_items())
     elif keyword in _IN_LIST:
@@ -249,13 +249,13 @@ class SchemaExpansion:
         """Take the document's graph."""
         self._graph = graph
         self._hidden = "readOnly" if direction == "input" else "writeOnly"
-        self._targets: dict[str, Node] = {}
+        self._targets: dict[str, DocumentNode] = {}
         self._definitions: dict[str, JsonObject] = {}
         self._abridgements: dict[str, JsonObject] = {}
         self._reached: dict[str, frozenset[str]] = {}
         self._expanded: dict[tuple[_Path, int], JsonObject] = {}
 
-    def expand(self, schema: Node, *, limit: int | None = None) -> JsonObject:
+    def expand(self, schema: DocumentNode, *, limit: int | None = None) -> JsonObject:
         """The schema with its references inlined, or pointing to definitions: see `closed`.
 
         Args:
@@ -326,7 +326,7 @@ class SchemaExpansion:
                     found.add(name)
         return found
 
-    def _expand(self, schema: Node, limit: int, hidden: frozenset[str]) -> JsonObject:
+    def _expand(self, schema: DocumentNode, limit: int, hidden: frozenset[str]) -> JsonObject:
         """The schema expanded; `hidden` are properties that an enclosing schema leaves out."""
         if hidden:
             return self._expand_anew(schema, limit, hidden)
@@ -335,7 +335,7 @@ class SchemaExpansion:
             self._expanded[key] = self._expand_anew(schema, limit, hidden)
         return self._expanded[key]
 
-    def _expand_anew(self, schema: Node, limit: int, hidden: frozenset[str]) -> JsonObject:
+    def _expand_anew(self, schema: DocumentNode, limit: int, hidden: frozenset[str]) -> JsonObject:
         if isinstance(schema.value, bool):
             return {} if schema.value else {"not": {}}
         if (reference := reference_of(schema)) is not None:
@@ -351,7 +351,7 @@ class SchemaExpansion:
         return _from_3_0(expanded, schema.mapping()) if self._graph.is_3_0 else expanded
 
     def _expand_reference(
-        self, schema: Node, target: Node, limit: int, hidden: frozenset[str]
+        self, schema: DocumentNode, target: DocumentNode, limit: int, hidden: frozenset[str]
     ) -> JsonObject:
         expanded: JsonObject
         if self._graph.must_define(target, limit):
@@ -376,7 +376,7 @@ class SchemaExpansion:
         return keyword in _ANNOTATIONS if self._graph.is_3_0 else True
 
     def _expand_keyword(
-        self, keyword: str, child: Node, limit: int, hidden: frozenset[str]
+        self, keyword: str, child: DocumentNode, limit: int, hidden: frozenset[str]
     ) -> JsonValue:
         none = frozenset[str]()
         if keyword in _IN_MAP:
@@ -390,7 +390,7 @@ class SchemaExpansion:
             )
         return child.value
 
-    def _hidden_names(self, schema: Node) -> frozenset[str]:
+    def _hidden_names(self, schema: DocumentNode) -> frozenset[str]:
         """Properties to leave out, those that members of its allOf declare included."""
         names: set[str] = set()
         for part in _all_of(schema):
@@ -398,14 +398,14 @@ class SchemaExpansion:
                 names |= {name for name, place in properties.raw_items() if self._is_hidden(place)}
         return frozenset(names)
 
-    def _is_hidden(self, schema: Node) -> bool:
+    def _is_hidden(self, schema: DocumentNode) -> bool:
         return any(
             isinstance(place.value, dict) and place.value.get(self._hidden) is True
             for place in (schema, schema.resolved())
         )
 
 
-def _all_of(schema: Node) -> Iterator[Node]:
+def _all_of(schema: DocumentNode) -> Iterator[DocumentNode]:
     """The schema and the members of its allOf, theirs included, each once."""
     seen: set[_Path] = set()
     waiting = [schema]
@@ -421,7 +421,7 @@ def _all_of(schema: Node) -> Iterator[Node]:
             waiting.extend(members.raw_elements())
 
 
-def _def_name(target: Node) -> str:
+def _def_name(target: DocumentNode) -> str:
     """A name that depends on nothing but the place, so that digests are stable."""
     path = target.path
     if path[:2] == ("components", "schemas") and len(path) == 3 and _COMPONENT.fullmatch(path[2]):
