@@ -124,7 +124,7 @@ def _output_schema(operation: Operation) -> JsonObject | None:
             written = media_types[content_type].raw("schema")
             if written is None:
                 return {}
-            return _answer_schema(written, operation.graph.expansion("output"))
+            return _answer_schema(written, operation.schemas.outputs)
     return None
 
 

@@ -81,8 +81,8 @@ class _ExpansionOfInputs:
         _, media_type = _chosen_body(operation)
         written.append(media_type.raw("schema") if media_type is not None else None)
         known = [schema for schema in written if schema is not None]
-        self._limit = operation.graph.inline_limit(known)
-        self._expansion = operation.graph.expansion("input")
+        self._expansion = operation.schemas.inputs
+        self._limit = self._expansion.inline_limit(known)
         self.opened = self._expansion.opened
         self.closed = self._expansion.closed
 

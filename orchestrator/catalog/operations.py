@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.expansion import SchemaGraph
+from orchestrator.json_schema.expansion import DocumentSchemas
 from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.json_schema.wellformed import find_defect
 
@@ -24,7 +24,7 @@ class Operation:
     node: DocumentNode
     path_item: DocumentNode
     root: DocumentNode
-    graph: SchemaGraph
+    schemas: DocumentSchemas
 
     @property
     def is_tool(self) -> bool:
@@ -76,7 +76,7 @@ def operations(root: DocumentNode) -> Iterator[Operation]:
         DocumentInvalid: `openapi` is not 3.0.x or 3.1.x, or `paths` is not an object of objects.
     """
     check_version(root)
-    graph = SchemaGraph(root)
+    schemas = DocumentSchemas(root)
     paths = root.at("paths")
     for path, path_item in paths.items() if paths is not None else ():
         if path.startswith("x-"):
@@ -85,7 +85,7 @@ def operations(root: DocumentNode) -> Iterator[Operation]:
         for method in METHODS:
             if (node := path_item.at(method)) is not None:
                 node.mapping()
-                yield Operation(root.document, path, method.upper(), node, path_item, root, graph)
+                yield Operation(root.document, path, method.upper(), node, path_item, root, schemas)
 
 
 def check_version(root: DocumentNode) -> None:

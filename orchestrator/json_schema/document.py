@@ -1,14 +1,14 @@
-"""A place in a document: the value there and the JSON pointer that error messages name."""
+"""Documents as they are written: each value with its place, which error messages name."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import unquote
 
 from pydantic import JsonValue
 
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.pointer import follow, format_pointer, parse_pointer
+from orchestrator.json_schema.pointer import follow, format_pointer
+from orchestrator.json_schema.references import parse_reference, reference_of
 
 _MAX_HOPS = 32
 """A reference to a reference to ... deeper than any real document goes; a circle is cut here."""
@@ -18,7 +18,8 @@ _MAX_HOPS = 32
 class DocumentNode:
     """One value of a document, and the way to it.
 
-    `DocumentNode.of("flights", parsed)` is the root; `.at(key)` and `.items()` walk, following references.
+    `DocumentNode.of("flights", parsed)` is the root; `.at(key)` and `.items()` follow references.
+    A schema that was compiled, and needs its document no more, is a plain `JsonObject`.
     """
 
     document: str
@@ -42,9 +43,8 @@ class DocumentNode:
 
     def at(self, key: str) -> "DocumentNode | None":
         """What this object has under `key`, references followed; None when it has nothing."""
-        if not isinstance(self.value, dict) or key not in self.value:
-            return None
-        return self._child(key, self.value[key]).resolved()
+        found = self.raw(key)
+        return found.resolved() if found is not None else None
 
     def raw(self, key: str) -> "DocumentNode | None":
         """What this object has under `key`, as written: a reference is not followed."""
@@ -109,8 +109,7 @@ class DocumentNode:
         """
         node = self
         for _ in range(_MAX_HOPS):
-            reference = node.value.get("$ref") if isinstance(node.value, dict) else None
-            if not isinstance(reference, str):
+            if (reference := reference_of(node.value)) is None:
                 return node
             node = node.target(reference)
         raise self.invalid("this reference leads in a circle")
@@ -121,11 +120,10 @@ class DocumentNode:
         Raises:
             DocumentInvalid: it leads nowhere or out of the document.
         """
-        address, _, fragment = reference.partition("#")
-        if address:
-            raise self.invalid(f"{reference!r} is in another file, which is not at hand")
         try:
-            path = parse_pointer(unquote(fragment))
+            path = parse_reference(reference)
+            if path is None:
+                raise self.invalid(f"{reference!r} is in another file, which is not at hand")
             return DocumentNode(self.document, self.root, follow(self.root, path), path)
         except (LookupError, ValueError) as error:
             raise self.invalid(f"{reference!r} leads nowhere") from error

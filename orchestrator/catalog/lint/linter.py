@@ -117,7 +117,7 @@ def _place(finding: Finding) -> tuple[object, ...]:
         (0, int(step), "") if step.isascii() and step.isdigit() else (1, 0, step)
         for step in parse_pointer(finding.pointer)
     )
-    return finding.document, steps, finding.code, finding.message
+    return finding.document, steps, finding.code, finding.message, finding.mend
 
 
 def has_errors(findings: list[Finding]) -> bool:

@@ -1,17 +1,17 @@
 """Rules on schemas: each schema is looked at once, however many tools refer to it."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.expansion import reference_of, walk
 from orchestrator.json_schema.patterns import is_pattern
+from orchestrator.json_schema.references import reference_of
+from orchestrator.json_schema.walker import IN_PLACE, subschema_nodes, walk_nodes
 
-_IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
-_IN_PLACE = ("else", "if", "not", "then")
 _Path = tuple[str, ...]
 
 
@@ -81,32 +81,25 @@ def _find_circle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
 
 def _parts_in_place(schema: DocumentNode) -> list[DocumentNode]:
     """The schemas that the same value is checked by."""
-    parts: list[DocumentNode] = []
-    try:
-        if (reference := reference_of(schema)) is not None:
-            parts.append(schema.target(reference))
-        for keyword in _IN_PLACE_LISTS:
-            listed = schema.raw(keyword)
-            parts += listed.raw_elements() if listed is not None else ()
-    except DocumentInvalid:
-        pass
-    return [*parts, *(p for k in _IN_PLACE if (p := schema.raw(k)) is not None)]
+    parts = _targets(schema)
+    # What is malformed has a finding of its own.
+    with suppress(DocumentInvalid):
+        parts += subschema_nodes(schema, IN_PLACE)
+    return parts
 
 
 def _inside(schema: DocumentNode) -> list[DocumentNode]:
-    try:
-        return [place for place, _ in walk(schema)]
-    except DocumentInvalid:
-        # The compiler meets the same place, and says what is wrong there.
-        return []
+    # The compiler meets what is malformed too, and says what is wrong there.
+    with suppress(DocumentInvalid):
+        return [place for place, _ in walk_nodes(schema)]
+    return []
 
 
 def _targets(place: DocumentNode) -> list[DocumentNode]:
-    try:
-        reference = reference_of(place)
+    with suppress(DocumentInvalid):
+        reference = reference_of(place.value)
         return [place.target(reference)] if reference is not None else []
-    except DocumentInvalid:
-        return []
+    return []
 
 
 def _schemas_of(operation: Operation) -> list[DocumentNode]:
