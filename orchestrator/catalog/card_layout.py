@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.record import Record
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 CARD_TYPES_KEY = "x-orchet-card-types"
 """Where a document declares the card types of its own, at its root."""
@@ -31,7 +31,7 @@ class CardLayout(Record):
     sections: tuple[LayoutSection, ...] = ()
 
 
-def declared_types(root: Node) -> dict[str, Node]:
+def declared_types(root: DocumentNode) -> dict[str, DocumentNode]:
     """The places of a document's own card types, by their names; what names nothing is left out."""
     listed = root.at(CARD_TYPES_KEY)
     if listed is None or not isinstance(listed.value, list):
@@ -39,7 +39,7 @@ def declared_types(root: Node) -> dict[str, Node]:
     return {name: place for place in listed.elements() if (name := _name(place)) is not None}
 
 
-def _name(place: Node) -> str | None:
+def _name(place: DocumentNode) -> str | None:
     named = place.value.get("name") if isinstance(place.value, dict) else place.value
     return named if isinstance(named, str) else None
 
@@ -61,12 +61,12 @@ def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout 
     )
 
 
-def _section(place: Node) -> LayoutSection:
+def _section(place: DocumentNode) -> LayoutSection:
     fields = place.require("fields")
     return LayoutSection(title=place.require("title").text(), fields=tuple(_fields(fields)))
 
 
-def _fields(listed: Node) -> Iterator[LayoutField]:
+def _fields(listed: DocumentNode) -> Iterator[LayoutField]:
     for place in listed.elements():
         if isinstance(place.value, dict):
             label = place.at("label")

@@ -12,7 +12,7 @@ from orchestrator.catalog.expressions import expressions_of, input_read, parse_f
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import matches_pattern
 from orchestrator.json_schema.pointer import format_pointer
 
@@ -67,12 +67,12 @@ def read_compensation(
     )
 
 
-def _setting(operation: Operation, name: str) -> Node | None:
+def _setting(operation: Operation, name: str) -> DocumentNode | None:
     return operation.node.at(_PREFIX + name)
 
 
 def _cancel(
-    operation: Operation, cancels: Node, tool: Tool, tools: Mapping[str, Tool]
+    operation: Operation, cancels: DocumentNode, tool: Tool, tools: Mapping[str, Tool]
 ) -> ToolCallTemplate:
     cancel = _same_document_tool(cancels, tools)
     args = _setting(operation, "args")
@@ -96,14 +96,14 @@ def _probe(operation: Operation, tool: Tool, tools: Mapping[str, Tool]) -> ToolC
     return ToolCallTemplate(tool=probe.name, arguments=match_by_name(probe, tool, answered=False))
 
 
-def _same_document_tool(name: Node, tools: Mapping[str, Tool]) -> Tool:
+def _same_document_tool(name: DocumentNode, tools: Mapping[str, Tool]) -> Tool:
     found = tools.get(name.text())
     if found is None:
         raise name.invalid(f"no tool of this document is called {name.text()!r}")
     return found
 
 
-def _template(called: Tool, args: Node) -> ToolCallTemplate:
+def _template(called: Tool, args: DocumentNode) -> ToolCallTemplate:
     arguments: JsonObject = {}
     for name, place in args.raw_items():
         try:
@@ -204,7 +204,7 @@ def _matches(pattern: str, text: str) -> bool:
         return False
 
 
-def _duration(setting: Node | None) -> timedelta | None:
+def _duration(setting: DocumentNode | None) -> timedelta | None:
     if setting is None:
         return None
     duration = _parse_duration(setting.value)
@@ -224,7 +224,7 @@ def _parse_duration(value: JsonValue) -> timedelta | None:
     return timedelta(seconds=value) if _SHORTEST_S <= value <= _LONGEST_S else None
 
 
-def _attempts(setting: Node) -> int:
+def _attempts(setting: DocumentNode) -> int:
     attempts = setting.value
     # JSON knows no difference between 3 and 3.0.
     if isinstance(attempts, float) and attempts.is_integer():
@@ -234,7 +234,7 @@ def _attempts(setting: Node) -> int:
     return attempts
 
 
-def _on_failure(setting: Node) -> Literal["park", "continue"]:
+def _on_failure(setting: DocumentNode) -> Literal["park", "continue"]:
     if setting.value == "park":
         return "park"
     if setting.value == "continue":

@@ -19,9 +19,9 @@ from orchestrator.catalog.inputs import choose_content_type, is_json, read_input
 from orchestrator.catalog.operations import Operation, operations
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.expansion import SchemaExpansion
 from orchestrator.json_schema.flatten import flatten_object
-from orchestrator.json_schema.node import Node
 
 TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 """What planners and model providers take as the name of a tool."""
@@ -37,7 +37,7 @@ def compile_document(name: str, document: JsonObject) -> dict[str, Tool]:
     Raises:
         DocumentInvalid: with the JSON pointer of what cannot be compiled.
     """
-    exposed = [op for op in operations(Node.of(name, document)) if op.is_tool]
+    exposed = [op for op in operations(DocumentNode.of(name, document)) if op.is_tool]
     plain: dict[str, Tool] = {}
     for operation in exposed:
         tool = compile_operation(operation)
@@ -124,11 +124,11 @@ def _output_schema(operation: Operation) -> JsonObject | None:
             written = media_types[content_type].raw("schema")
             if written is None:
                 return {}
-            return _answer_schema(written, operation.graph.expansion("output"))
+            return _answer_schema(written, operation.schemas.outputs)
     return None
 
 
-def _answer_schema(written: Node, expansion: SchemaExpansion) -> JsonObject:
+def _answer_schema(written: DocumentNode, expansion: SchemaExpansion) -> JsonObject:
     """The schema with its properties at the top, where those who chain answers look for them."""
     schema = expansion.opened(expansion.expand(written))
     flat = flatten_object(schema, opened=expansion.opened) if "allOf" in schema else None

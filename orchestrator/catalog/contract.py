@@ -6,7 +6,7 @@ from typing import Literal
 
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Effect, InputBinding
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 DEFAULT_CARD = "structured-confirmation"
 """The card of a call whose contract does not choose one."""
@@ -115,7 +115,7 @@ def read_server(operation: Operation) -> tuple[str, dict[str, str]]:
     return "", {}
 
 
-def _variable_defaults(server: Node) -> dict[str, str]:
+def _variable_defaults(server: DocumentNode) -> dict[str, str]:
     variables = server.at("variables")
     if variables is None:
         return {}

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import InputBinding, Location
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.flatten import flatten_object, rename_properties
-from orchestrator.json_schema.node import Node
 
 _IDEMPOTENCY_HEADERS = frozenset({"idempotency-key", "x-idempotency-key"})
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
@@ -76,39 +76,39 @@ def read_inputs(operation: Operation) -> Inputs:
 class _ExpansionOfInputs:
     """Expands what stands together in one operation's inputs, and is so large as all of it."""
 
-    def __init__(self, operation: Operation, parameters: Iterable[Node]) -> None:
+    def __init__(self, operation: Operation, parameters: Iterable[DocumentNode]) -> None:
         written = [_parameter_written(parameter) for parameter in parameters]
         _, media_type = _chosen_body(operation)
         written.append(media_type.raw("schema") if media_type is not None else None)
         known = [schema for schema in written if schema is not None]
-        self._limit = operation.graph.inline_limit(known)
-        self._expansion = operation.graph.expansion("input")
+        self._expansion = operation.schemas.inputs
+        self._limit = self._expansion.inline_limit(known)
         self.opened = self._expansion.opened
         self.closed = self._expansion.closed
 
-    def expand(self, schema: Node) -> JsonObject:
+    def expand(self, schema: DocumentNode) -> JsonObject:
         return self._expansion.expand(schema, limit=self._limit)
 
 
-def _idempotency_header(parameters: Iterable[Node]) -> str | None:
+def _idempotency_header(parameters: Iterable[DocumentNode]) -> str | None:
     for parameter in parameters:
         if _header_name(parameter) in _IDEMPOTENCY_HEADERS:
             return parameter.require("name").text()
     return None
 
 
-def _header_name(parameter: Node) -> str | None:
+def _header_name(parameter: DocumentNode) -> str | None:
     """The lower-case name of a header parameter; None for the other kinds."""
     if parameter.require("in").text() != "header":
         return None
     return parameter.require("name").text().lower()
 
 
-def _is_input(parameter: Node) -> bool:
+def _is_input(parameter: DocumentNode) -> bool:
     return _header_name(parameter) not in _IDEMPOTENCY_HEADERS | _IGNORED_HEADERS
 
 
-def _read_parameter(parameter: Node, expansion: _ExpansionOfInputs) -> _Field:
+def _read_parameter(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> _Field:
     location = parameter.require("in")
     if location.text() not in get_args(Location) or location.text() == "body":
         raise location.invalid(f"a parameter cannot be in {location.text()!r}")
@@ -123,7 +123,7 @@ def _read_parameter(parameter: Node, expansion: _ExpansionOfInputs) -> _Field:
     )
 
 
-def _serialization(parameter: Node, location: str) -> tuple[str, bool]:
+def _serialization(parameter: DocumentNode, location: str) -> tuple[str, bool]:
     content = parameter.at("content")
     if content is not None and any(is_json(media_type) for media_type, _ in content.items()):
         # Sent as one JSON text: none of OpenAPI's styles applies. Other text goes as it is.
@@ -133,7 +133,7 @@ def _serialization(parameter: Node, location: str) -> tuple[str, bool]:
     return style, explode.value is True if explode is not None else style == "form"
 
 
-def _parameter_schema(parameter: Node, expansion: _ExpansionOfInputs) -> JsonObject:
+def _parameter_schema(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> JsonObject:
     written = _parameter_written(parameter)
     schema = expansion.expand(written) if written is not None else {}
     if (description := _text(parameter, "description")) is not None:
@@ -144,18 +144,18 @@ def _parameter_schema(parameter: Node, expansion: _ExpansionOfInputs) -> JsonObj
     return {**schema, "deprecated": True} if _flag(parameter, "deprecated") else schema
 
 
-def _parameter_written(parameter: Node) -> Node | None:
+def _parameter_written(parameter: DocumentNode) -> DocumentNode | None:
     return parameter.raw("schema") or _content_schema(parameter)
 
 
-def _content_schema(parameter: Node) -> Node | None:
+def _content_schema(parameter: DocumentNode) -> DocumentNode | None:
     content = parameter.at("content")
     for _, media_type in content.items() if content is not None else ():
         return media_type.raw("schema")
     return None
 
 
-def _chosen_body(operation: Operation) -> tuple[str | None, Node | None]:
+def _chosen_body(operation: Operation) -> tuple[str | None, DocumentNode | None]:
     """The media type that is sent, and where it is described."""
     body = operation.node.at("requestBody")
     content = body.at("content") if body is not None else None
@@ -185,7 +185,7 @@ def _read_body(operation: Operation, expansion: _ExpansionOfInputs) -> _Body:
     return _Body(content_type, (_Field("body", "", _described(whole, body), required),))
 
 
-def _described(schema: JsonObject, body: Node) -> JsonObject:
+def _described(schema: JsonObject, body: DocumentNode) -> JsonObject:
     description = _text(body, "description")
     return {"description": description, **schema} if description is not None else schema
 
@@ -207,7 +207,7 @@ def is_json(content_type: str) -> bool:
 
 
 def _body_fields(
-    properties: JsonObject, required: Iterable[str], media_type: Node
+    properties: JsonObject, required: Iterable[str], media_type: DocumentNode
 ) -> Iterator[_Field]:
     needed = frozenset(required)
     for name, schema in properties.items():
@@ -215,7 +215,7 @@ def _body_fields(
         yield _Field("body", name, schema, name in needed, style, explode)
 
 
-def _encoding(media_type: Node, name: str) -> tuple[str, bool]:
+def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:
     """How one field of the body is serialised; only forms make use of it."""
     if is_json(media_type.path[-1]):
         return "simple", False
@@ -295,11 +295,11 @@ def _binding(name: str, place: _Field) -> InputBinding:
     )
 
 
-def _flag(node: Node, key: str) -> bool:
+def _flag(node: DocumentNode, key: str) -> bool:
     found = node.at(key)
     return found is not None and found.value is True
 
 
-def _text(node: Node, key: str) -> str | None:
+def _text(node: DocumentNode, key: str) -> str | None:
     found = node.at(key)
     return found.text() if found is not None else None

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orchestrator.core.errors import DocumentInvalid
-from orchestrator.json_schema.expansion import SchemaGraph
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.expansion import DocumentSchemas
 from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.wellformed import find_fault
+from orchestrator.json_schema.wellformed import find_defect
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "trace")
 SAFE_METHODS = frozenset({"GET", "HEAD"})
@@ -21,10 +21,10 @@ class Operation:
     path: str
     method: str
     """Upper case."""
-    node: Node
-    path_item: Node
-    root: Node
-    graph: SchemaGraph
+    node: DocumentNode
+    path_item: DocumentNode
+    root: DocumentNode
+    schemas: DocumentSchemas
 
     @property
     def is_tool(self) -> bool:
@@ -51,9 +51,9 @@ class Operation:
         found = self.node.at("operationId")
         return found.value if found is not None and isinstance(found.value, str) else None
 
-    def parameters(self) -> list[Node]:
+    def parameters(self) -> list[DocumentNode]:
         """Its parameters and those of its path, in order; its own win over the path's."""
-        merged: dict[tuple[str, str], Node] = {}
+        merged: dict[tuple[str, str], DocumentNode] = {}
         for holder in (self.path_item, self.node):
             listed = holder.at("parameters")
             for parameter in listed.elements() if listed is not None else ():
@@ -61,7 +61,7 @@ class Operation:
                 merged[key] = parameter
         return list(merged.values())
 
-    def inherited(self, key: str) -> Node | None:
+    def inherited(self, key: str) -> DocumentNode | None:
         """What the operation says under `key`, else its path, else the document."""
         for holder in (self.node, self.path_item, self.root):
             if (found := holder.at(key)) is not None:
@@ -69,14 +69,14 @@ class Operation:
         return None
 
 
-def operations(root: Node) -> Iterator[Operation]:
+def operations(root: DocumentNode) -> Iterator[Operation]:
     """Every operation of a document, in its order.
 
     Raises:
         DocumentInvalid: `openapi` is not 3.0.x or 3.1.x, or `paths` is not an object of objects.
     """
     check_version(root)
-    graph = SchemaGraph(root)
+    schemas = DocumentSchemas(root)
     paths = root.at("paths")
     for path, path_item in paths.items() if paths is not None else ():
         if path.startswith("x-"):
@@ -85,16 +85,16 @@ def operations(root: Node) -> Iterator[Operation]:
         for method in METHODS:
             if (node := path_item.at(method)) is not None:
                 node.mapping()
-                yield Operation(root.document, path, method.upper(), node, path_item, root, graph)
+                yield Operation(root.document, path, method.upper(), node, path_item, root, schemas)
 
 
-def check_version(root: Node) -> None:
+def check_version(root: DocumentNode) -> None:
     """Refuse what is not an OpenAPI 3.0 or 3.1 document, or not made of JSON's values.
 
     Raises:
         DocumentInvalid: with the version that was found, if any.
     """
-    if (fault := find_fault(root.value)) is not None:
+    if (fault := find_defect(root.value)) is not None:
         raise DocumentInvalid(root.document, format_pointer(fault.path), fault.reason)
     mapping = root.mapping()
     version = mapping.get("openapi")

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue
 
 from orchestrator.core.errors import DocumentInvalid, OverlayWarning
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 _Path = tuple[str | int, ...]
 
@@ -72,7 +72,7 @@ def parse_overlay(name: str, content: JsonObject) -> Overlay:
     Raises:
         DocumentInvalid: it is not an Overlay 1.0 document, or a target is no JSONPath.
     """
-    root = Node.of(name, content)
+    root = DocumentNode.of(name, content)
     version = root.require("overlay")
     if not _VERSION.fullmatch(version.text()):
         raise version.invalid(f"an Overlay 1.0 document is wanted; it is {version.text()!r}")
@@ -86,13 +86,13 @@ def parse_overlay(name: str, content: JsonObject) -> Overlay:
     )
 
 
-def _check_info(info: Node) -> None:
+def _check_info(info: DocumentNode) -> None:
     _refuse_unknown(info, _INFO_FIELDS)
     for field in ("title", "version"):
         info.require(field).text()
 
 
-def _parse_actions(listed: Node) -> tuple[OverlayAction, ...]:
+def _parse_actions(listed: DocumentNode) -> tuple[OverlayAction, ...]:
     actions: list[OverlayAction] = []
     written: list[JsonValue] = []
     for place in listed.raw_elements():
@@ -106,7 +106,7 @@ def _parse_actions(listed: Node) -> tuple[OverlayAction, ...]:
     return tuple(actions)
 
 
-def _parse_action(action: Node) -> OverlayAction:
+def _parse_action(action: DocumentNode) -> OverlayAction:
     _refuse_unknown(action, _ACTION_FIELDS)
     target, remove, update = action.require("target"), action.raw("remove"), action.raw("update")
     _compile_path(target.text(), target)
@@ -121,7 +121,7 @@ def _parse_action(action: Node) -> OverlayAction:
     )
 
 
-def _refuse_unknown(place: Node, known: frozenset[str]) -> None:
+def _refuse_unknown(place: DocumentNode, known: frozenset[str]) -> None:
     """Refuse a field that Overlay 1.0 does not have: what it was to say would not be done."""
     for field in place.mapping():
         if field not in known and not field.startswith("x-"):
@@ -133,7 +133,7 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _compile_path(target: str, place: Node) -> JSONPathQuery:
+def _compile_path(target: str, place: DocumentNode) -> JSONPathQuery:
     try:
         return jsonpath_rfc9535.compile(target)
     except JSONPathError as error:

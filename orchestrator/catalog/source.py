@@ -15,7 +15,7 @@ from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.wellformed import find_fault
+from orchestrator.json_schema.wellformed import find_defect
 
 SUFFIXES = frozenset({".json", ".yaml", ".yml"})
 _MAX_MEGABYTES = 50
@@ -130,7 +130,7 @@ def read_object(path: Path) -> JsonObject:
         raise DocumentUnreadable(str(path), str(error)) from error
     if not isinstance(value, dict):
         raise DocumentUnreadable(str(path), "it holds no object; an OpenAPI document is one")
-    if (fault := find_fault(value)) is not None:
+    if (fault := find_defect(value)) is not None:
         raise DocumentUnreadable(
             str(path), f"{fault.reason} at {format_pointer(fault.path) or '/'}"
         )

@@ -3,14 +3,14 @@
 import hashlib
 import json
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Final, Literal
 
-import rfc8785
 from pydantic import Field
 
 from orchestrator.confirmation.card_content import CardLine, CardSection, Content, UndoTerms
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.canonical import canonical_text
 
 
 def call_digest(
@@ -42,9 +42,8 @@ def call_digest(
 def _canonical(value: JsonObject) -> bytes:
     """Canonical JSON; for what RFC 8785 excludes (integers from 2**53 on), plain JSON in order."""
     try:
-        # JSON values are what it is defined on; the library's own type is not exported.
-        return rfc8785.dumps(cast(Any, value))
-    except rfc8785.CanonicalizationError:
+        return canonical_text(value, exact=True).encode()
+    except ValueError:
         return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -24,34 +24,35 @@ _encode = json.JSONEncoder(
 TextOf = Callable[[str, JsonValue], str]
 
 
-def canonical_text(value: JsonValue) -> str:
+def canonical_text(value: JsonValue, *, exact: bool = False) -> str:
     """The canonical JSON of a value.
 
+    Args:
+        value: of JSON's types.
+        exact: refuse an integer that no double holds: as a string it would equal that string.
+
     Raises:
-        ValueError: a float that is not finite.
+        ValueError: a float that is not finite, or such an integer.
     """
     if _is_plain(value):
         text = _encode(value)
         if not isinstance(value, dict | list) or not _BEYOND_BASIC_PLANE.search(text):
             return text
     if isinstance(value, dict):
-        return (
-            "{" + ",".join([f"{_encode(k)}:{canonical_text(value[k])}" for k in _keys(value)]) + "}"
-        )
+        return canonical_object(value, lambda _, held: canonical_text(held, exact=exact))
     if isinstance(value, list):
-        return "[" + ",".join(map(canonical_text, value)) + "]"
+        return "[" + ",".join([canonical_text(held, exact=exact) for held in value]) + "]"
     if isinstance(value, int):
+        if exact:
+            raise ValueError(f"no double holds {value}")
         return f'"{value}"'
     return rfc8785.dumps(value).decode()
 
 
 def canonical_object(value: JsonObject, text_of: TextOf) -> str:
     """The canonical JSON of an object; `text_of` gives that of each value, by its key."""
-    return "{" + ",".join([f"{_encode(k)}:{text_of(k, value[k])}" for k in _keys(value)]) + "}"
-
-
-def _keys(value: JsonObject) -> list[str]:
-    return sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+    keys = sorted(value, key=lambda key: key.encode("utf-16-be", "surrogatepass"))
+    return "{" + ",".join([f"{_encode(key)}:{text_of(key, value[key])}" for key in keys]) + "}"
 
 
 def _is_plain(value: JsonValue) -> bool:

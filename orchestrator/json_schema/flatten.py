@@ -1,19 +1,26 @@
 """Object schemas taken apart: their properties, what is required, and what else constrains them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import reference_of
+from orchestrator.json_schema.walker import (
+    COMPOSITIONS,
+    CONDITIONS,
+    IN_PLACE,
+    required_of,
+    subschemas,
+    with_subschemas,
+)
 
-_COMPOSITIONS = ("allOf", "anyOf", "oneOf")
-_CONDITIONS = ("not", "if", "then", "else")
-_CONSTRAINTS = frozenset({*_COMPOSITIONS, *_CONDITIONS, "dependentRequired", "dependentSchemas"})
+_CONSTRAINTS = frozenset({*IN_PLACE, "dependentRequired"})
 _UNBOUND = ("patternProperties", "propertyNames", "maxProperties")
 """Keywords on names or on their number: they would no longer say the same beside parameters."""
 _BRANCH_KEYWORDS = frozenset(
-    {"description", "not", "properties", "required", "title", "type", *_COMPOSITIONS}
+    {"description", "not", "properties", "required", "title", "type", *COMPOSITIONS}
 )
 
 
@@ -61,22 +68,16 @@ def rename_properties(schema: JsonObject, names: Mapping[str, str]) -> JsonObjec
     """Constraints with the properties that they mention renamed, at this object's own level."""
     if all(old == new for old, new in names.items()):
         return schema
-    renamed: JsonObject = {}
+    renamed = with_subschemas(
+        schema, lambda inner: rename_properties(inner, names), (*COMPOSITIONS, *CONDITIONS)
+    )
     for keyword, value in schema.items():
-        if keyword == "required" and isinstance(value, list):
+        if keyword == "required":
             renamed[keyword] = _renamed_list(value, names)
         elif keyword in ("properties", "dependentSchemas") and isinstance(value, dict):
             renamed[keyword] = {names.get(k, k): v for k, v in value.items()}
         elif keyword == "dependentRequired" and isinstance(value, dict):
             renamed[keyword] = {names.get(k, k): _renamed_list(v, names) for k, v in value.items()}
-        elif keyword in _COMPOSITIONS and isinstance(value, list):
-            renamed[keyword] = [
-                rename_properties(v, names) if isinstance(v, dict) else v for v in value
-            ]
-        elif keyword in _CONDITIONS and isinstance(value, dict):
-            renamed[keyword] = rename_properties(value, names)
-        else:
-            renamed[keyword] = value
     return renamed
 
 
@@ -94,7 +95,7 @@ def _all_of_parts(
     What is referred to more than once is there once: it says the same every time.
     """
     parts: list[JsonObject] = []
-    seen: set[JsonValue] = set()
+    seen: set[str | None] = set()
     waiting = [schema]
     while waiting:
         part = opened(waiting.pop())
@@ -106,10 +107,7 @@ def _all_of_parts(
         waiting.append({keyword: value for keyword, value in part.items() if keyword != "allOf"})
         for member in reversed(members):
             if isinstance(member, dict):
-                reference = member.get("$ref")
-                if not isinstance(reference, str):
-                    waiting.append(member)
-                elif reference not in seen:
+                if (reference := reference_of(member)) is None or reference not in seen:
                     seen.add(reference)
                     waiting.append(member)
     return parts
@@ -132,13 +130,12 @@ def _is_open_map(schema: JsonObject) -> bool:
 
 
 def _merge(flat: FlatObject, part: JsonObject) -> None:
-    properties, required = part.get("properties"), part.get("required")
+    properties = part.get("properties")
     if isinstance(properties, dict):
         for name, schema in properties.items():
             known = flat.properties.get(name, schema)
             flat.properties[name] = known if known == schema else {"allOf": [known, schema]}
-    if isinstance(required, list):
-        flat.required += [n for n in required if isinstance(n, str) and n not in flat.required]
+    flat.required += [name for name in required_of(part) if name not in flat.required]
     constraints = {k: v for k, v in part.items() if k in _CONSTRAINTS}
     if part.get("minProperties") == 1 and isinstance(properties, dict) and "anyOf" not in part:
         # Said by name: beside parameters, the number of properties means something else.
@@ -158,17 +155,7 @@ def _is_plain(schema: JsonValue, names: set[str]) -> bool:
     properties = schema.get("properties")
     if isinstance(properties, dict) and not properties.keys() <= names:
         return False
-    return all(_is_plain(branch, names) for branch in _branches(schema))
-
-
-def _branches(schema: JsonObject) -> Iterator[JsonValue]:
-    for keyword, value in schema.items():
-        if keyword in _COMPOSITIONS and isinstance(value, list):
-            yield from value
-        elif keyword == "dependentSchemas" and isinstance(value, dict):
-            yield from value.values()
-        elif keyword in _CONDITIONS:
-            yield value
+    return all(_is_plain(inner.schema, names) for inner in subschemas(schema, IN_PLACE))
 
 
 def _tells_fields(flat: FlatObject, parts: list[JsonObject]) -> bool:

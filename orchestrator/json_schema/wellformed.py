@@ -15,14 +15,14 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
-class Fault:
+class Defect:
     """What a document cannot hold, and the way to it."""
 
     path: tuple[str | int, ...]
     reason: str
 
 
-def find_fault(value: object) -> Fault | None:
+def find_defect(value: object) -> Defect | None:
     """The first thing that makes a value no JSON, or too much of it; None when there is none."""
     level, depth, count = [value], 0, 0
     while level:
@@ -43,7 +43,7 @@ def find_fault(value: object) -> Fault | None:
         if depth > MAX_NESTING:
             return _located(value)
         if count > _MAX_VALUES:
-            return Fault((), f"it holds more than {_MAX_VALUES:,} values")
+            return Defect((), f"it holds more than {_MAX_VALUES:,} values")
     return None
 
 
@@ -66,21 +66,21 @@ def _key_reason(key: object) -> str:
     return f"a key holds {reason}" if (reason := _reason(key)) else ""
 
 
-def _located(value: object) -> Fault | None:
+def _located(value: object) -> Defect | None:
     """The fault again, with the way to it: keeping all ways while all is well would cost much."""
     waiting: list[tuple[tuple[str | int, ...], object]] = [((), value)]
     while waiting:
         path, item = waiting.pop()
         if len(path) > MAX_NESTING:
             reason = f"it is nested too deep, more than {MAX_NESTING} levels"
-            return Fault(path[:_SHOWN_STEPS], reason)
+            return Defect(path[:_SHOWN_STEPS], reason)
         if isinstance(item, dict):
             for key, child in item.items():
                 if reason := _key_reason(key):
-                    return Fault(path, reason)
+                    return Defect(path, reason)
                 waiting.append(((*path, key), child))
         elif isinstance(item, list):
             waiting.extend(((*path, index), child) for index, child in enumerate(item))
         elif reason := _reason(item):
-            return Fault(path, reason)
+            return Defect(path, reason)
     return None

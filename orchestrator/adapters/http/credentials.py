@@ -9,7 +9,7 @@ from orchestrator.adapters.http.servers import origin_of
 from orchestrator.adapters.secrets import SecretRef, SecretStore, secret_for_scheme
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import SecretMissing
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 _BEARER_KINDS = frozenset({"bearer", "oauth2", "openIdConnect"})
 """How a token is obtained differs; it is sent the same way."""
@@ -108,7 +108,9 @@ def _value(credential: Credential, secrets: SecretStore) -> str | ClientKey:
         )
 
 
-def _grant(scheme: Node, secret: SecretRef, scopes: Node, base_url: str) -> ClientGrant | None:
+def _grant(
+    scheme: DocumentNode, secret: SecretRef, scopes: DocumentNode, base_url: str
+) -> ClientGrant | None:
     """The client credentials grant of an oauth2 scheme, if it offers one."""
     flows = scheme.at("flows")
     flow = flows.at("clientCredentials") if flows is not None else None
@@ -123,7 +125,7 @@ def _grant(scheme: Node, secret: SecretRef, scopes: Node, base_url: str) -> Clie
 
 
 def _credential(
-    operation: Operation, requirement: Node, scheme_name: str, base_url: str
+    operation: Operation, requirement: DocumentNode, scheme_name: str, base_url: str
 ) -> Credential:
     scheme = _find_scheme(operation.root, requirement, scheme_name)
     secret = secret_for_scheme(operation.document, scheme_name)
@@ -145,7 +147,7 @@ def _credential(
     )
 
 
-def _find_scheme(root: Node, requirement: Node, name: str) -> Node:
+def _find_scheme(root: DocumentNode, requirement: DocumentNode, name: str) -> DocumentNode:
     components = root.at("components")
     schemes = components.at("securitySchemes") if components is not None else None
     scheme = schemes.at(name) if schemes is not None else None

@@ -15,7 +15,7 @@ from orchestrator.catalog.operations import Operation, operations
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 _MAX_ENDPOINTS = 1024
 _MAX_DOCUMENTS = 256
@@ -99,7 +99,7 @@ def _operations_by_id(catalog: Catalog, tool: Tool) -> dict[str, Operation]:
     if document is None:
         raise DocumentInvalid(tool.document, "", f"{tool.name} has no document, so no address")
     # Once per document: its operations share the schemas.
-    root = Node.of(tool.document, _object(_without_notices(document)))
+    root = DocumentNode.of(tool.document, _object(_without_notices(document)))
     return {o.operation_id: o for o in operations(root) if o.operation_id is not None}
 
 
@@ -116,7 +116,7 @@ def _without_notices(value: JsonValue) -> JsonValue:
     }
 
 
-def _encoding(body: Node | None, content_type: str | None) -> dict[str, JsonObject]:
+def _encoding(body: DocumentNode | None, content_type: str | None) -> dict[str, JsonObject]:
     place = body
     for key in ("content", content_type or "", "encoding"):
         place = place.at(key) if place is not None else None

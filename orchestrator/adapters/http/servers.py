@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid, EgressRefused, UsageError
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 Origin = tuple[str, str, int]
 """Scheme, host and port: what a request must share with a declared server."""
@@ -55,11 +55,11 @@ def origin_of(url: str) -> Origin | None:
     return parts.scheme, parts.hostname, port if port is not None else _DEFAULT_PORTS[parts.scheme]
 
 
-def _elements(servers: Node | None) -> Iterator[Node]:
+def _elements(servers: DocumentNode | None) -> Iterator[DocumentNode]:
     return servers.elements() if servers is not None else iter(())
 
 
-def _server_url(server: Node, configured: Mapping[str, str]) -> str:
+def _server_url(server: DocumentNode, configured: Mapping[str, str]) -> str:
     variables = server.at("variables")
     defaults = {
         name: default.text()

@@ -17,7 +17,7 @@ from orchestrator.catalog.lint.keyword_values import (
     keywords,
 )
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 CARD_TYPES = frozenset(
     {
@@ -37,7 +37,7 @@ def known_keywords(subject: Subject) -> Iterator[Problem]:
     yield from _unknown(subject.operation.node, keywords(), f"on {subject.name}")
 
 
-def misplaced_keywords(root: Node) -> Iterator[Problem]:
+def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
     """ORC030, beside the tools: at the root of a document, and on its paths."""
     yield from _unknown(root, document_keywords() | {FILES_KEY}, "at the root of the document")
     paths = root.at("paths")
@@ -45,7 +45,7 @@ def misplaced_keywords(root: Node) -> Iterator[Problem]:
         yield from _unknown(place, frozenset(), f"on the path {path}")
 
 
-def _unknown(place: Node, known: frozenset[str], where: str) -> Iterator[Problem]:
+def _unknown(place: DocumentNode, known: frozenset[str], where: str) -> Iterator[Problem]:
     for keyword, found in place.raw_items():
         if keyword.startswith(PREFIXES) and keyword not in known:
             yield Problem(
@@ -72,7 +72,7 @@ def valid_values(subject: Subject) -> Iterator[Problem]:
         yield breached(breach, f"on {subject.name}")
 
 
-def valid_document_values(root: Node) -> Iterator[Problem]:
+def valid_document_values(root: DocumentNode) -> Iterator[Problem]:
     """ORC036, at the root of a document."""
     for breach in document_breaches(root):
         yield breached(breach, "at the root of the document")
@@ -187,7 +187,7 @@ def credentials_resolve(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-def _can_be_sent(scheme: Node) -> bool:
+def _can_be_sent(scheme: DocumentNode) -> bool:
     kind = scheme.require("type").value
     if kind == "apiKey":
         return scheme.require("in").value in ("header", "query", "cookie")

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.source import read_contract_schema
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.pointer import format_pointer
 
 PREFIXES = ("x-orchet-", "x-orqen-")
@@ -59,7 +59,7 @@ def operation_breaches(operation: Operation) -> list[Breach]:
     return list(_breaches(operation.node, keywords(), _operation_validator()))
 
 
-def document_breaches(root: Node) -> list[Breach]:
+def document_breaches(root: DocumentNode) -> list[Breach]:
     """What is wrong with the values of the keywords at the root of a document.
 
     Raises:
@@ -74,7 +74,7 @@ def without(operation: Operation, names: frozenset[str]) -> Operation:
     return replace(operation, node=replace(operation.node, value=kept))
 
 
-def _breaches(place: Node, names: frozenset[str], validator: Any) -> Iterator[Breach]:
+def _breaches(place: DocumentNode, names: frozenset[str], validator: Any) -> Iterator[Breach]:
     for keyword in sorted(names & place.mapping().keys()):
         value = place.at(keyword)
         if value is None:
@@ -84,7 +84,7 @@ def _breaches(place: Node, names: frozenset[str], validator: Any) -> Iterator[Br
                 yield _breach(keyword, value, specific)
 
 
-def _breach(keyword: str, value: Node, error: ValidationError) -> Breach:
+def _breach(keyword: str, value: DocumentNode, error: ValidationError) -> Breach:
     inside = list(error.absolute_path)[1:]
     schema = error.schema if isinstance(error.schema, dict) else {}
     return Breach(

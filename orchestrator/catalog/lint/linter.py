@@ -15,7 +15,7 @@ from orchestrator.catalog.operations import Operation, check_version, operations
 from orchestrator.catalog.overlay import IdleAction
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.pointer import parse_pointer
 
 _MOST_PER_DOCUMENT = 50
@@ -117,7 +117,7 @@ def _place(finding: Finding) -> tuple[object, ...]:
         (0, int(step), "") if step.isascii() and step.isdigit() else (1, 0, step)
         for step in parse_pointer(finding.pointer)
     )
-    return finding.document, steps, finding.code, finding.message
+    return finding.document, steps, finding.code, finding.message, finding.mend
 
 
 def has_errors(findings: list[Finding]) -> bool:
@@ -163,16 +163,16 @@ def _applied(rule: Rule, subject: Subject) -> list[Finding]:
 def _document_findings(document: str, content: JsonObject) -> list[Finding]:
     """ORC001: the document is one that the OpenAPI schema allows."""
     try:
-        check_version(Node.of(document, content))
+        check_version(DocumentNode.of(document, content))
     except DocumentInvalid as fault:
         return [_document_finding(fault.document, fault.pointer, fault.reason)]
     return [
         *_schema_findings(document, content),
-        *_keyword_findings(document, Node.of(document, content)),
+        *_keyword_findings(document, DocumentNode.of(document, content)),
     ]
 
 
-def _keyword_findings(document: str, root: Node) -> list[Finding]:
+def _keyword_findings(document: str, root: DocumentNode) -> list[Finding]:
     """ORC030 and ORC036 beside the tools."""
     try:
         return [
@@ -227,7 +227,7 @@ def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[
     found: list[Operation] = []
     faults: list[Finding] = []
     try:
-        for operation in operations(Node.of(document, content)):
+        for operation in operations(DocumentNode.of(document, content)):
             try:
                 if operation.is_tool:
                     found.append(operation)

@@ -16,7 +16,7 @@ from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
 
@@ -53,7 +53,7 @@ def cancel_exists(subject: Subject) -> Iterator[Problem]:
             )
 
 
-def _probe_name(probe: Node | None) -> Node | None:
+def _probe_name(probe: DocumentNode | None) -> DocumentNode | None:
     return probe if probe is None or isinstance(probe.value, str) else probe.at("operationId")
 
 

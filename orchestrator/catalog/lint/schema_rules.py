@@ -1,17 +1,17 @@
 """Rules on schemas: each schema is looked at once, however many tools refer to it."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import DocumentInvalid
-from orchestrator.json_schema.expansion import reference_of, walk
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import is_pattern
+from orchestrator.json_schema.references import reference_of
+from orchestrator.json_schema.walker import IN_PLACE, subschema_nodes, walk_nodes
 
-_IN_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
-_IN_PLACE = ("else", "if", "not", "then")
 _Path = tuple[str, ...]
 
 
@@ -40,14 +40,14 @@ def schema_problems(
             waiting += _targets(place)
 
 
-def _breaches(schema: Node) -> Iterator[Problem]:
+def _breaches(schema: DocumentNode) -> Iterator[Problem]:
     """ORC001: OpenAPI's own schema leaves the schemas of 3.1 documents to JSON Schema's."""
     for pointer, reason in json_schema_breaches(schema.value):
         mend = "make it what JSON Schema 2020-12 allows here"
         yield Problem(f"{schema.pointer}{pointer}", reason, mend)
 
 
-def _circles(schema: Node, examined: set[_Path]) -> Iterator[Problem]:
+def _circles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:
     """ORC026: no schema is part of itself: what is checked by it would be checked without end."""
     circle = _find_circle(schema, examined) if schema.path not in examined else None
     if circle is not None:
@@ -58,7 +58,7 @@ def _circles(schema: Node, examined: set[_Path]) -> Iterator[Problem]:
         )
 
 
-def _find_circle(start: Node, done: set[_Path]) -> Node | None:
+def _find_circle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
     """A schema that following compositions and references from it leads back to."""
     done.add(start.path)
     way = [(start, iter(_parts_in_place(start)))]
@@ -79,37 +79,30 @@ def _find_circle(start: Node, done: set[_Path]) -> Node | None:
     return None
 
 
-def _parts_in_place(schema: Node) -> list[Node]:
+def _parts_in_place(schema: DocumentNode) -> list[DocumentNode]:
     """The schemas that the same value is checked by."""
-    parts: list[Node] = []
-    try:
-        if (reference := reference_of(schema)) is not None:
-            parts.append(schema.target(reference))
-        for keyword in _IN_PLACE_LISTS:
-            listed = schema.raw(keyword)
-            parts += listed.raw_elements() if listed is not None else ()
-    except DocumentInvalid:
-        pass
-    return [*parts, *(p for k in _IN_PLACE if (p := schema.raw(k)) is not None)]
+    parts = _targets(schema)
+    # What is malformed has a finding of its own.
+    with suppress(DocumentInvalid):
+        parts += subschema_nodes(schema, IN_PLACE)
+    return parts
 
 
-def _inside(schema: Node) -> list[Node]:
-    try:
-        return [place for place, _ in walk(schema)]
-    except DocumentInvalid:
-        # The compiler meets the same place, and says what is wrong there.
-        return []
+def _inside(schema: DocumentNode) -> list[DocumentNode]:
+    # The compiler meets what is malformed too, and says what is wrong there.
+    with suppress(DocumentInvalid):
+        return [place for place, _ in walk_nodes(schema)]
+    return []
 
 
-def _targets(place: Node) -> list[Node]:
-    try:
-        reference = reference_of(place)
+def _targets(place: DocumentNode) -> list[DocumentNode]:
+    with suppress(DocumentInvalid):
+        reference = reference_of(place.value)
         return [place.target(reference)] if reference is not None else []
-    except DocumentInvalid:
-        return []
+    return []
 
 
-def _schemas_of(operation: Operation) -> list[Node]:
+def _schemas_of(operation: Operation) -> list[DocumentNode]:
     try:
         holders = list(operation.parameters())
         for holder in (operation.node.at("requestBody"), *_responses(operation.node)):
@@ -120,12 +113,12 @@ def _schemas_of(operation: Operation) -> list[Node]:
         return []
 
 
-def _responses(operation: Node) -> list[Node]:
+def _responses(operation: DocumentNode) -> list[DocumentNode]:
     responses = operation.at("responses")
     return [response for _, response in responses.items()] if responses is not None else []
 
 
-def _pattern_problems(schema: Node) -> Iterator[Problem]:
+def _pattern_problems(schema: DocumentNode) -> Iterator[Problem]:
     """ORC025: every pattern is a regular expression of ECMA-262."""
     pattern = schema.raw("pattern")
     named = schema.raw("patternProperties")

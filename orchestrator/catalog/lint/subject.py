@@ -9,7 +9,7 @@ from orchestrator.catalog.lint.keyword_values import Breach, operation_breaches,
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Compensation, Tool
 from orchestrator.core.errors import DocumentInvalid
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Subject:
         """Where the operation stands."""
         return self.operation.node.pointer
 
-    def said(self, keyword: str) -> Node | None:
+    def said(self, keyword: str) -> DocumentNode | None:
         """What the operation has under a keyword."""
         return self.operation.node.at(keyword)
 

@@ -9,7 +9,7 @@ import yaml
 from orchestrator.catalog.lint.keyword_values import document_breaches
 from orchestrator.confirmation.card_content import CONTENT_TYPES
 from orchestrator.core import errors
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.settings import load_policy
 
 TEXT = (Path(__file__).parents[3] / "docs" / "confirmation.md").read_text(encoding="utf-8")
@@ -35,7 +35,7 @@ def test_the_card_types_that_it_declares_fit_the_published_schema() -> None:
     (shown,) = [block for block in _YAML if "x-orchet-card-types" in block]
     root = yaml.safe_load(shown)
 
-    assert document_breaches(Node.of("gifts", root)) == []
+    assert document_breaches(DocumentNode.of("gifts", root)) == []
     assert len(root["x-orchet-card-types"]) == 2
 
 

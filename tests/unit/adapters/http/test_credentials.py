@@ -13,7 +13,7 @@ from orchestrator.adapters.http.credentials import (
 from orchestrator.adapters.secrets import SecretRef
 from orchestrator.catalog.operations import operations
 from orchestrator.core.errors import DocumentInvalid, SecretMissing
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 from orchestrator.testing import MemorySecrets
 
 _SCHEMES = {
@@ -34,7 +34,7 @@ def _alternatives(security: Any, root_security: Any = None) -> tuple[Alternative
     }
     if root_security is not None:
         document["security"] = root_security
-    (operation,) = operations(Node.of("crm", document))
+    (operation,) = operations(DocumentNode.of("crm", document))
     return read_alternatives(operation)
 
 

@@ -13,7 +13,7 @@ from orchestrator.adapters.http.placement import place_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.operations import operations
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 _OK: dict[str, Any] = {"responses": {"200": {"description": "ok"}}}
 
@@ -41,7 +41,7 @@ def _contract(
         "components": {"schemas": {"Kind": {"type": "string", "enum": ["a", "b"]}}},
         "security": [{"key": []}],
     }
-    (compiled,) = operations(Node.of("d", document))
+    (compiled,) = operations(DocumentNode.of("d", document))
     tool = Catalog.from_documents({"d": document}).tool("a_do")
     contract = OperationContract(compiled, tool)
 

@@ -8,7 +8,7 @@ from orchestrator.adapters.http.servers import base_url, declared_origins, origi
 from orchestrator.catalog.operations import operations
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid, EgressRefused, UsageError
-from orchestrator.json_schema.node import Node
+from orchestrator.json_schema.document import DocumentNode
 
 
 def _tool(server: str, **defaults: str) -> Tool:
@@ -77,7 +77,7 @@ def test_all_servers_of_an_operation_are_declared() -> None:
             }
         },
     }
-    get, post = operations(Node.of("d", document))
+    get, post = operations(DocumentNode.of("d", document))
 
     assert declared_origins(get, {}) == {("https", "one.x", 443), ("http", "two", 81)}
     assert declared_origins(get, {"n": "other"}) == {("https", "other.x", 443), ("http", "two", 81)}

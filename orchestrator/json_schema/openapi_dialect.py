@@ -1,0 +1,42 @@
+"""The dialects of JSON Schema in OpenAPI 3.0 and 3.1, turned to JSON Schema 2020-12."""
+
+from orchestrator.core.record import JsonObject
+
+ANNOTATIONS = frozenset(
+    {"default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
+)
+"""Keywords that constrain nothing."""
+
+
+def as_json_schema(schema: JsonObject, *, is_3_0: bool, is_nullable: bool) -> JsonObject:
+    """A schema of OpenAPI as one of JSON Schema 2020-12.
+
+    Args:
+        schema: without the schemas inside of it being looked at; it is changed.
+        is_3_0: whether the document is, and not of 3.1.
+        is_nullable: whether it was written with `nullable: true`, which only 3.0 has.
+    """
+    example = schema.pop("example", None)
+    if example is not None and "examples" not in schema:
+        schema["examples"] = [example]
+    if not is_3_0:
+        return schema
+    for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        flag = schema.get(exclusive)
+        if isinstance(flag, bool):
+            del schema[exclusive]
+            if flag and inclusive in schema:
+                schema[exclusive] = schema.pop(inclusive)
+    return _nullable(schema) if is_nullable else schema
+
+
+def _nullable(schema: JsonObject) -> JsonObject:
+    kind, choices = schema.get("type"), schema.get("enum")
+    if not isinstance(kind, str):
+        # Beside a composition, nullable is meant to widen what the composition says.
+        about: JsonObject = {k: schema.pop(k) for k in sorted(ANNOTATIONS) if k in schema}
+        return {"anyOf": [schema, {"type": "null"}], **about} if schema else about
+    schema["type"] = [kind, "null"]
+    if isinstance(choices, list) and None not in choices:
+        schema["enum"] = [*choices, None]
+    return schema

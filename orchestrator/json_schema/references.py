@@ -1,0 +1,102 @@
+"""References (`$ref`) inside one document or one compiled schema: written, read, followed."""
+
+from urllib.parse import quote, unquote
+
+from pydantic import JsonValue
+
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import follow, format_pointer, parse_pointer
+
+
+def format_reference(*steps: str) -> str:
+    """The reference to what is at the end of these steps, e.g. `#/$defs/Tree`."""
+    return "#" + quote(format_pointer(steps), safe="/$")
+
+
+def parse_reference(reference: str) -> tuple[str, ...] | None:
+    """The steps that a reference names, from the root of the document that it is written in.
+
+    Returns:
+        None when it leads out of the document.
+
+    Raises:
+        ValueError: its fragment is no JSON pointer; anchors are not understood.
+    """
+    address, _, fragment = reference.partition("#")
+    return None if address else parse_pointer(unquote(fragment))
+
+
+def reference_of(schema: JsonValue) -> str | None:
+    """The `$ref` of a schema or of a reference object, as written; None when it has none."""
+    reference = schema.get("$ref") if isinstance(schema, dict) else None
+    return reference if isinstance(reference, str) else None
+
+
+def definition_of(reference: str, root: JsonObject) -> JsonObject:
+    """What a reference in a compiled schema names; {}, which allows all, when it names no schema.
+
+    Args:
+        reference: as written.
+        root: the whole schema, with its `$defs`.
+    """
+    try:
+        steps = parse_reference(reference)
+        found = follow(root, steps) if steps is not None else None
+    except (LookupError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def resolve(
+    schema: JsonObject, root: JsonObject, *, followed: frozenset[str] = frozenset()
+) -> JsonObject:
+    """A compiled schema as one object: what it refers to and its allOf merged into it.
+
+    The one alternative that is not null is merged too. The schemas inside of it stay as they are.
+
+    Args:
+        schema: what stands beside its `$ref` or its allOf wins over what they say.
+        root: the whole schema, with its `$defs`.
+        followed: references that led here; what they name is not merged into itself.
+    """
+    while True:
+        if (reference := reference_of(schema)) is not None:
+            found = {} if reference in followed else definition_of(reference, root)
+            followed |= {reference}
+            schema = {**found, **_without(schema, "$ref")}
+        elif isinstance(members := schema.get("allOf"), list):
+            schema = _without(schema, "allOf")
+            for member in members:
+                if isinstance(member, dict):
+                    schema = _merged(schema, resolve(member, root, followed=followed))
+        elif (only := _only_alternative(schema)) is not None:
+            schema = {**only, **_without(schema, "anyOf", "oneOf")}
+        else:
+            return schema
+
+
+def _without(schema: JsonObject, *keywords: str) -> JsonObject:
+    return {keyword: held for keyword, held in schema.items() if keyword not in keywords}
+
+
+def _merged(schema: JsonObject, member: JsonObject) -> JsonObject:
+    """Both as one: their properties and required names together; else the first wins."""
+    merged = dict(schema)
+    for keyword, held in member.items():
+        present = schema.get(keyword)
+        if isinstance(present, dict) and isinstance(held, dict):
+            merged[keyword] = {**held, **present}
+        elif isinstance(present, list) and isinstance(held, list) and keyword == "required":
+            merged[keyword] = [*present, *held]
+        else:
+            merged.setdefault(keyword, held)
+    return merged
+
+
+def _only_alternative(schema: JsonObject) -> JsonObject | None:
+    """The one alternative that is not null; None when there are others."""
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(branches := schema.get(keyword), list):
+            real = [b for b in branches if isinstance(b, dict) and b.get("type") != "null"]
+            return real[0] if len(real) == 1 else None
+    return None

@@ -1,0 +1,163 @@
+"""The one walker over JSON Schemas: which keywords hold schemas, and what an object schema names.
+
+References are not followed here: `references.resolve` does that, a schema at a time. What is read
+from a compiled schema may be of any shape; what is malformed in it holds nothing. In a document it
+is an error, with its place.
+
+```python
+for inner in subschemas(schema, COMPOSITIONS):       # the members of its allOf, anyOf and oneOf
+for inner in walk(schema):                           # itself and all that is written inside of it
+for name, inner in properties_of(resolve(schema, root)).items():
+```
+"""
+
+import sys
+from collections.abc import Callable, Container, Iterator, Mapping
+from typing import Final, Literal, NamedTuple
+
+from pydantic import JsonValue
+
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
+
+KEYWORDS: Final[Mapping[str, Literal["schema", "list", "map"]]] = {
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "list"),
+    **dict.fromkeys(
+        ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"), "map"
+    ),
+    **dict.fromkeys(
+        (
+            "additionalProperties",
+            "contains",
+            "contentSchema",
+            "else",
+            "if",
+            "items",
+            "not",
+            "propertyNames",
+            "then",
+            "unevaluatedItems",
+            "unevaluatedProperties",
+        ),
+        "schema",
+    ),
+}
+"""What each keyword holds: one schema, a list of them, or schemas by name."""
+
+COMPOSITIONS: Final = ("allOf", "anyOf", "oneOf")
+CONDITIONS: Final = ("else", "if", "not", "then")
+IN_PLACE: Final = (*COMPOSITIONS, *CONDITIONS, "dependentSchemas")
+"""Keywords whose schemas are about the very value that the schema itself is about."""
+_MAX_NESTING = 100
+"""Levels of schemas written inside each other; real documents stay below twenty."""
+
+
+class Subschema(NamedTuple):
+    """A schema that is written inside another."""
+
+    path: tuple[str, ...]
+    """The steps of the pointer that leads to it: its keyword first."""
+    schema: JsonValue
+    """An object or a boolean, unless the schema around it is malformed."""
+
+
+def subschemas(schema: JsonValue, keywords: Container[str] = KEYWORDS) -> Iterator[Subschema]:
+    """The schemas directly inside a schema, in its order.
+
+    Args:
+        schema: a boolean holds none.
+        keywords: those under which to look.
+    """
+    for keyword, held in schema.items() if isinstance(schema, dict) else ():
+        holds = KEYWORDS.get(keyword) if keyword in keywords else None
+        if holds == "schema":
+            yield Subschema((keyword,), held)
+        elif holds == "map" and isinstance(held, dict):
+            yield from (Subschema((keyword, name), inner) for name, inner in held.items())
+        elif holds == "list" and isinstance(held, list):
+            yield from (Subschema((keyword, str(n)), inner) for n, inner in enumerate(held))
+
+
+def subschema_nodes(
+    schema: DocumentNode, keywords: Container[str] = KEYWORDS
+) -> Iterator[DocumentNode]:
+    """The schemas directly inside a schema of a document, as written.
+
+    Raises:
+        DocumentInvalid: a keyword has a value that it cannot have.
+    """
+    for keyword, child in schema.raw_items() if isinstance(schema.value, dict) else ():
+        holds = KEYWORDS.get(keyword) if keyword in keywords else None
+        if holds == "schema":
+            yield child
+        elif holds == "map":
+            yield from (inner for _, inner in child.raw_items())
+        elif holds == "list":
+            yield from child.raw_elements()
+
+
+def walk(
+    schema: JsonValue, keywords: Container[str] = KEYWORDS, *, most_levels: int = sys.maxsize
+) -> Iterator[JsonObject]:
+    """The schema and all inside of it; booleans, which hold nothing, are left out.
+
+    Args:
+        schema: compiled.
+        keywords: those under which to look.
+        most_levels: levels of schemas inside schemas to go down; 0 gives the schema alone.
+    """
+    waiting = [(schema, 0)]
+    while waiting:
+        place, level = waiting.pop()
+        if isinstance(place, dict):
+            yield place
+            if level < most_levels:
+                waiting += [(inner.schema, level + 1) for inner in subschemas(place, keywords)]
+
+
+def walk_nodes(schema: DocumentNode) -> Iterator[tuple[DocumentNode, int]]:
+    """The schema of a document and all inside of it, with their levels from 1.
+
+    Raises:
+        DocumentInvalid: they are nested too deep, or a keyword has a value that it cannot have.
+    """
+    waiting = [(schema, 1)]
+    while waiting:
+        node, level = waiting.pop()
+        if level > _MAX_NESTING:
+            raise node.invalid(f"schemas are nested more than {_MAX_NESTING} levels deep here")
+        yield node, level
+        waiting.extend((inner, level + 1) for inner in subschema_nodes(node))
+
+
+def properties_of(schema: JsonObject) -> dict[str, JsonObject]:
+    """Property name to its schema; schemas given as `true` appear as {}."""
+    found = schema.get("properties")
+    named = found.items() if isinstance(found, dict) else ()
+    return {name: inner if isinstance(inner, dict) else {} for name, inner in named}
+
+
+def required_of(schema: JsonValue) -> tuple[str, ...]:
+    """The names that an object schema requires, in its order."""
+    found = schema.get("required") if isinstance(schema, dict) else None
+    return tuple(n for n in found if isinstance(n, str)) if isinstance(found, list) else ()
+
+
+def with_subschemas(
+    schema: JsonObject, change: Callable[[JsonObject], JsonValue], keywords: Container[str]
+) -> JsonObject:
+    """The schema with each object schema directly under these keywords changed."""
+
+    def changed(inner: JsonValue) -> JsonValue:
+        return change(inner) if isinstance(inner, dict) else inner
+
+    result = dict(schema)
+    for keyword, held in schema.items():
+        holds = KEYWORDS.get(keyword) if keyword in keywords else None
+        if holds == "schema":
+            result[keyword] = changed(held)
+        elif holds == "map" and isinstance(held, dict):
+            result[keyword] = {name: changed(inner) for name, inner in held.items()}
+        elif holds == "list" and isinstance(held, list):
+            result[keyword] = [changed(inner) for inner in held]
+    return result
