@@ -39,11 +39,7 @@ class _TextOrCommand(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=_TextOrCommand,
-    help="Route a request: `orchestrator route TEXT`; measure: `orchestrator route eval FOLDER`.",
-    no_args_is_help=True,
-)
+app = typer.Typer(cls=_TextOrCommand, add_completion=False, no_args_is_help=True)
 
 
 EmbedderName = Annotated[

@@ -22,7 +22,7 @@ from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import load_settings
 
-app = typer.Typer(help="Look at the tools of OpenAPI documents.", no_args_is_help=True)
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
 class LintFormat(StrEnum):
