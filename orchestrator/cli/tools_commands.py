@@ -181,7 +181,7 @@ async def _call(
 ) -> ToolOutcome:
     """One attempt; an answer that never came is an outcome too."""
     # Only this command needs it: the others start faster without.
-    from orchestrator.runtime.worker import default_tools
+    from orchestrator.runtime.defaults import default_tools
 
     async with default_tools(load_settings()) as tools:
         try:
