@@ -11,7 +11,6 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import Plugin, Worker
 
-from activities import all_activities
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import FileGrantBook, GrantBook
@@ -24,9 +23,9 @@ from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.defaults import default_planner, default_routers, default_tools
+from orchestrator.runtime.own_packages import ALL_WORKFLOWS, all_activities
 from orchestrator.runtime.registration import register_search_attributes, schedule_sweep
 from orchestrator.settings import Settings, load_agents, load_settings
-from workflows import ALL_WORKFLOWS
 
 _STICKY = timedelta(seconds=3)
 """How long a workflow task waits for the worker that has its history cached, before any other may
