@@ -1,36 +1,78 @@
-"""Durable multi-agent missions over OpenAPI tools, with confirmation and automatic rollback."""
+"""Durable multi-agent missions over OpenAPI tools, with confirmation and automatic rollback.
+
+The public names, each imported from its module when it is first used:
+
+    missions    MissionClient starts a MissionRequest, with a MissionPolicy and a budget in Money;
+                its MissionHandle shows each ConfirmationCard and, at the end, the MissionResult
+                with its MissionStatus
+    errors      OrchestratorError is the base of all; the others are in `orchestrator.core.errors`
+    tools       Catalog compiles OpenAPI documents to Tools; Router chooses a Selection of them
+    workers     run_worker serves missions, as its Settings say
+    planners    Planner is the protocol: a GoalBrief becomes a MissionPlan, one LegPlan for each
+                AgentProfile that has work; a StepContext with its Selection becomes a StepDecision,
+                which is CallTool, DiscoverTools, AskUser, Finish or GiveUp; PlannerParts is what
+                the factory of one is given
+    embedders   Embedder is the protocol: texts become vectors, for the Router
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from orchestrator.catalog.catalog import Catalog
-    from orchestrator.client.mission_client import MissionClient, MissionHandle
-    from orchestrator.core.budget import Money
-    from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
-    from orchestrator.routing.router import Router
+    from orchestrator.catalog.catalog import Catalog as Catalog
+    from orchestrator.catalog.tool import Tool as Tool
+    from orchestrator.client.mission_client import MissionClient as MissionClient
+    from orchestrator.client.mission_client import MissionHandle as MissionHandle
+    from orchestrator.confirmation.models import ConfirmationCard as ConfirmationCard
+    from orchestrator.core.budget import Money as Money
+    from orchestrator.core.errors import OrchestratorError as OrchestratorError
+    from orchestrator.messages.mission import MissionRequest as MissionRequest
+    from orchestrator.messages.mission import MissionResult as MissionResult
+    from orchestrator.messages.mission import MissionStatus as MissionStatus
+    from orchestrator.messages.mission_policy import MissionPolicy as MissionPolicy
+    from orchestrator.planning.models import AgentProfile as AgentProfile
+    from orchestrator.planning.models import AskUser as AskUser
+    from orchestrator.planning.models import CallTool as CallTool
+    from orchestrator.planning.models import DiscoverTools as DiscoverTools
+    from orchestrator.planning.models import Finish as Finish
+    from orchestrator.planning.models import GiveUp as GiveUp
+    from orchestrator.planning.models import GoalBrief as GoalBrief
+    from orchestrator.planning.models import LegPlan as LegPlan
+    from orchestrator.planning.models import MissionPlan as MissionPlan
+    from orchestrator.planning.models import StepContext as StepContext
+    from orchestrator.planning.models import StepDecision as StepDecision
+    from orchestrator.planning.planner import Planner as Planner
+    from orchestrator.routing.router import Router as Router
+    from orchestrator.routing.scoring.embedding import Embedder as Embedder
+    from orchestrator.routing.selection import Selection as Selection
+    from orchestrator.runtime.extensions import PlannerParts as PlannerParts
+    from orchestrator.runtime.worker import run_worker as run_worker
+    from orchestrator.settings import Settings as Settings
 
 _HOMES = {
-    "Catalog": "orchestrator.catalog.catalog",
-    "MissionClient": "orchestrator.client.mission_client",
-    "MissionHandle": "orchestrator.client.mission_client",
-    "MissionRequest": "orchestrator.messages.mission",
-    "MissionResult": "orchestrator.messages.mission",
-    "MissionStatus": "orchestrator.messages.mission",
-    "Money": "orchestrator.core.budget",
-    "Router": "orchestrator.routing.router",
+    "catalog.catalog": ("Catalog",),
+    "catalog.tool": ("Tool",),
+    "client.mission_client": ("MissionClient", "MissionHandle"),
+    "confirmation.models": ("ConfirmationCard",),
+    "core.budget": ("Money",),
+    "core.errors": ("OrchestratorError",),
+    "messages.mission_policy": ("MissionPolicy",),
+    "messages.mission": ("MissionRequest", "MissionResult", "MissionStatus"),
+    "planning.models": (
+        *("AgentProfile", "AskUser", "CallTool", "DiscoverTools", "Finish", "GiveUp", "GoalBrief"),
+        *("LegPlan", "MissionPlan", "StepContext", "StepDecision"),
+    ),
+    "planning.planner": ("Planner",),
+    "routing.router": ("Router",),
+    "routing.scoring.embedding": ("Embedder",),
+    "routing.selection": ("Selection",),
+    "runtime.extensions": ("PlannerParts",),
+    "runtime.worker": ("run_worker",),
+    "settings": ("Settings",),
 }
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "Catalog",
-    "MissionClient",
-    "MissionHandle",
-    "MissionRequest",
-    "MissionResult",
-    "MissionStatus",
-    "Money",
-    "Router",
-]
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> object:
@@ -38,6 +80,6 @@ def __getattr__(name: str) -> object:
 
     Workflow code imports this package too; it must not draw in HTTP clients and indexes with it.
     """
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)

@@ -32,6 +32,7 @@ class Settings(BaseSettings):
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
         ORCHESTRATOR_MISSION_POLICY=policy.yaml   for missions that bring no policy of their own
+        ORCHESTRATOR_PLANNER=mine                 an entry point, or as module:factory
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    a model plans; its key as its provider reads it
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
         ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   vectors as one more feature of the router
@@ -54,6 +55,9 @@ class Settings(BaseSettings):
     agents: Path | None = None
     mission_policy: Path | None = Field(
         default=None, description="of missions that bring none: who decides, how long, how often"
+    )
+    planner: str | None = Field(
+        default=None, description="an entry point of orchestrator.planners, or module:factory"
     )
     planner_model: str | None = Field(
         default=None,
@@ -79,7 +83,9 @@ class Settings(BaseSettings):
         default=50, gt=0, description="how long a routing may take, before all tools are forwarded"
     )
     embedder: str | None = Field(
-        default=None, description="local:MODEL or https://HOST/v1#MODEL; None: no vectors"
+        default=None,
+        description="local:MODEL, https://HOST/v1#MODEL, an entry point of orchestrator.embedders, "
+        "or module:factory; None: no vectors",
     )
     embedder_timeout_ms: float = Field(
         default=30, gt=0, description="how long a routing waits for vectors, then goes on without"

@@ -5,7 +5,7 @@ import re
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_layout import read_card_layout
-from orchestrator.catalog.compensation import read_compensation, reference_inputs
+from orchestrator.catalog.compensation_contract import read_compensation, reference_inputs
 from orchestrator.catalog.contract import (
     read_card_type,
     read_credentials,

@@ -27,7 +27,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
 

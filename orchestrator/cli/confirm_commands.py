@@ -10,7 +10,7 @@ from orchestrator.cli.output import AsJson, console, print_json, run, whoami
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
 
-app = typer.Typer(help="Read confirmation cards and decide on them.", no_args_is_help=True)
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 ConfirmationId = Annotated[str, typer.Argument(metavar="CID", help="The confirmation's id.")]
 Approver = Annotated[

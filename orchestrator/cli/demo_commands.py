@@ -12,7 +12,7 @@ from orchestrator.runtime.demo import Demo, DemoReport
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

@@ -13,7 +13,7 @@ from orchestrator.cli.output import console, progress, run
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import load_settings
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

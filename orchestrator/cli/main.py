@@ -3,44 +3,57 @@
 import sys
 import warnings
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from orchestrator.core import errors
 
 WORK_FAILED = 1
 WRONG_USAGE = 2
 
-COMMANDS = (
-    "demo",
-    "dev",
-    "mission",
-    "confirm",
-    "rollback",
-    "tools",
-    "route",
-    "chaos",
-    "pii",
-    "worker",
-    "sandbox",
-)
-"""Each is a module `NAME_commands` of this package with an `app`, in the order of the help text."""
+COMMANDS: Final = {
+    "demo": "Three missions on real parts: success, rollback, killed worker; "
+    "exit 1 if one is not so.",
+    "dev": "Temporal with its UI, the sandbox and a worker, left running until Ctrl-C.",
+    "mission": "Start missions and see what becomes of them.",
+    "confirm": "Read confirmation cards and decide on them.",
+    "rollback": "See what is parked, resolve it, and sweep.",
+    "tools": "Look at the tools of OpenAPI documents.",
+    "route": "Route a request: `orchestrator route TEXT`; "
+    "measure: `orchestrator route eval FOLDER`.",
+    "chaos": "Rollback tests: missions on a real server with real workers, under planned trouble.",
+    "pii": "Keep personal fields in the encrypted vault.",
+    "worker": "One worker: runs missions, legs, rollbacks and their tool calls until SIGTERM.",
+    "sandbox": "Serve OpenAPI documents as real HTTP services that remember everything they did.",
+}
+"""Each is a module `NAME_commands` of this package with an `app`. Its help is listed without that:
+for a group it is all of the help, for a command the first line of its docstring."""
 
 
 class _OnDemand(TyperGroup):
-    """Imports a command when it is asked for: none starts with the weight of the others."""
+    """Imports a command when it is run: none starts with the weight of the others."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in COMMANDS:
-            return None
-        command = typer.main.get_command(import_module(f"orchestrator.cli.{cmd_name}_commands").app)
-        command.name = cmd_name
-        return command
+        """What help and completion list of a command: its name and its line."""
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is run, with its code."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, load_command(str(name)), rest
+
+
+def load_command(name: str) -> Any:
+    """A command of the table, imported."""
+    command = typer.main.get_command(import_module(f"orchestrator.cli.{name}_commands").app)
+    command.name = name
+    command.help = command.help or COMMANDS[name]
+    return command
 
 
 app = typer.Typer(

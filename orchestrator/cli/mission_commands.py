@@ -15,7 +15,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.settings import load_policy
 
-app = typer.Typer(help="Start missions and see what becomes of them.", no_args_is_help=True)
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 MissionId = Annotated[str, typer.Argument(metavar="ID", help="The mission's id.")]
 Budget = Annotated[

@@ -1,7 +1,6 @@
 """Where output goes: people get rich text, scripts get one JSON document and nothing else."""
 
 import asyncio
-import functools
 import getpass
 import json
 from collections.abc import Callable, Coroutine, Sequence
@@ -10,7 +9,6 @@ from typing import Annotated, Any, TypeVar
 import typer
 from pydantic import BaseModel
 from rich.console import Console
-from temporalio.runtime import Runtime, TelemetryConfig
 
 T = TypeVar("T")
 Report = TypeVar("Report", bound=BaseModel)
@@ -57,7 +55,7 @@ def run(work: Coroutine[Any, Any, T], *, is_service: bool = False) -> T:
             say in their own words what a server does not answer.
     """
     if not is_service:
-        Runtime.set_default(_silent_runtime(), error_if_already_set=False)
+        _silence_sdk()
 
     async def settled() -> T:
         try:
@@ -70,9 +68,12 @@ def run(work: Coroutine[Any, Any, T], *, is_service: bool = False) -> T:
     return asyncio.run(settled())
 
 
-@functools.cache
-def _silent_runtime() -> Runtime:
-    return Runtime(telemetry=TelemetryConfig(logging=None))
+def _silence_sdk() -> None:
+    # Only commands that talk to the server need it: the others start faster without.
+    from temporalio.runtime import Runtime, TelemetryConfig
+
+    silent = Runtime(telemetry=TelemetryConfig(logging=None))
+    Runtime.set_default(silent, error_if_already_set=False)
 
 
 def whoami() -> str:

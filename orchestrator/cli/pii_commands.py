@@ -8,7 +8,7 @@ from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.cli.output import console
 from orchestrator.settings import load_settings
 
-app = typer.Typer(help="Keep personal fields in the encrypted vault.", no_args_is_help=True)
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
 def _vault() -> FilePiiVault:

@@ -11,7 +11,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.messages.rollback import RollbackReport, SweepReport
 from orchestrator.saga.ledger import Resolution
 
-app = typer.Typer(help="See what is parked, resolve it, and sweep.", no_args_is_help=True)
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 _WORDS: dict[str, Resolution] = {"retry": "retry", "cancelled": "cancelled", "accept": "accept"}
 

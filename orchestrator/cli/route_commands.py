@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.adapters.storage.files import replace_file
 from orchestrator.adapters.storage.route_traces import read_records
 from orchestrator.catalog.catalog import Catalog
@@ -23,9 +22,9 @@ from orchestrator.routing.learning.evaluation import evaluate
 from orchestrator.routing.learning.trace import RouteRecord
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import CardSimilarity
-from orchestrator.settings import load_routing_profile, load_settings
+from orchestrator.settings import Settings, load_routing_profile, load_settings
 
-_PATIENCE_S = 30.0
+_ANSWER_S = 30.0
 """How long a command waits for the vectors of a request, in seconds."""
 
 
@@ -39,11 +38,7 @@ class _TextOrCommand(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-app = typer.Typer(
-    cls=_TextOrCommand,
-    help="Route a request: `orchestrator route TEXT`; measure: `orchestrator route eval FOLDER`.",
-    no_args_is_help=True,
-)
+app = typer.Typer(cls=_TextOrCommand, add_completion=False, no_args_is_help=True)
 
 
 EmbedderName = Annotated[
@@ -71,7 +66,7 @@ def route_text(
     """
     settings = load_settings()
     catalog = open_catalog(specs, overlays)
-    similarity = _similarity(embedder or settings.embedder, settings.state_dir)
+    similarity = _similarity(embedder or settings.embedder, settings)
     router = Router(
         catalog,
         profile=load_routing_profile(settings.routing_profile),
@@ -118,7 +113,7 @@ def evaluate_folder(
             profile=load_routing_profile(profile),
             clock=time.perf_counter,
             traces=records.append,
-            similarity=_similarity(embedder, load_settings().state_dir),
+            similarity=_similarity(embedder, load_settings()),
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     if traces is not None:
@@ -158,15 +153,20 @@ def calibrate_profile(
         render.calibration(console, report, out)
 
 
-def _similarity(named: str | None, state_dir: Path) -> Callable[[Catalog], CardSimilarity] | None:
+def _similarity(
+    named: str | None, settings: Settings
+) -> Callable[[Catalog], CardSimilarity] | None:
     """What embeds the cards, with all the time it needs; None without an embedder."""
     if named is None:
         return None
     from orchestrator.adapters.embedding.similarity import similarity_by
     from orchestrator.adapters.storage.vector_store import FILE_NAME
+    from orchestrator.runtime.extensions import load_embedder
 
     make = similarity_by(
-        named, vectors=state_dir / FILE_NAME, secrets=EnvironmentSecrets(), timeout_s=_PATIENCE_S
+        load_embedder(named, settings),
+        vectors=settings.state_dir / FILE_NAME,
+        timeout_s=_ANSWER_S,
     )
 
     def embedded(catalog: Catalog) -> CardSimilarity:

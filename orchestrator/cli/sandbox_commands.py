@@ -11,7 +11,7 @@ from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError
 from orchestrator.settings import load_settings
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

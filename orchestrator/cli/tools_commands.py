@@ -22,7 +22,7 @@ from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import load_settings
 
-app = typer.Typer(help="Look at the tools of OpenAPI documents.", no_args_is_help=True)
+app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
 class LintFormat(StrEnum):
@@ -181,7 +181,7 @@ async def _call(
 ) -> ToolOutcome:
     """One attempt; an answer that never came is an outcome too."""
     # Only this command needs it: the others start faster without.
-    from orchestrator.runtime.worker import default_tools
+    from orchestrator.runtime.defaults import default_tools
 
     async with default_tools(load_settings()) as tools:
         try:

@@ -10,7 +10,7 @@ from orchestrator.client.connection import connect_temporal
 from orchestrator.runtime.worker import run_worker
 from orchestrator.settings import load_settings
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.command()

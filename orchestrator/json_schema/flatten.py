@@ -106,10 +106,11 @@ def _all_of_parts(
         # Its own words come after those of its members.
         waiting.append({keyword: value for keyword, value in part.items() if keyword != "allOf"})
         for member in reversed(members):
-            if isinstance(member, dict):
-                if (reference := reference_of(member)) is None or reference not in seen:
-                    seen.add(reference)
-                    waiting.append(member)
+            if not isinstance(member, dict):
+                continue
+            if (reference := reference_of(member)) is None or reference not in seen:
+                seen.add(reference)
+                waiting.append(member)
     return parts
 
 

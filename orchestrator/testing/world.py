@@ -1,5 +1,9 @@
 """A world without router, planner or provider: the activities of missions, played from a script."""
 
+# Before the activities: it finds them, whatever files a user's folder has.
+import orchestrator.runtime.own_packages  # noqa: F401
+
+# isort: split
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -24,7 +24,8 @@ from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
-from orchestrator.runtime.worker import build, default_tools
+from orchestrator.runtime.defaults import default_tools
+from orchestrator.runtime.worker import build
 from orchestrator.testing import approve, run_to_end
 
 if TYPE_CHECKING:

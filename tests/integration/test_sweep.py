@@ -11,7 +11,7 @@ from orchestrator.client.mission_client import MissionClient, MissionHandle
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.rollback import FindStrandedInput, RollbackReport, SweepReport
-from orchestrator.runtime.worker import schedule_sweep
+from orchestrator.runtime.registration import schedule_sweep
 from orchestrator.saga.ledger import Obligation
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import eventually, states_of

@@ -20,7 +20,8 @@ TOKEN: Final = SecretRef("embedder_token")
 """The endpoint's key, if it wants one: ORCHESTRATOR_SECRET_EMBEDDER_TOKEN."""
 ANSWER_S: Final = 10.0
 """How long an endpoint may take for one batch of cards, in seconds."""
-_LOCAL: Final = "local:"
+LOCAL: Final = "local:"
+"""What the name of a model in this process starts with."""
 _WANTED: Final = "name local:MODEL, or an endpoint as https://HOST/v1#MODEL"
 
 
@@ -35,8 +36,8 @@ def make_embedder(named: str, secrets: SecretStore) -> Embedder:
     Raises:
         UsageError: it is neither, or the extra for local models is not installed.
     """
-    if named.startswith(_LOCAL) and len(named) > len(_LOCAL):
-        return LocalEmbedder(named.removeprefix(_LOCAL))
+    if named.startswith(LOCAL) and len(named) > len(LOCAL):
+        return LocalEmbedder(named.removeprefix(LOCAL))
     url, model = urldefrag(named)
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or not model:
@@ -69,7 +70,7 @@ class LocalEmbedder:
     @property
     def name(self) -> str:
         """The model's name."""
-        return f"{_LOCAL}{self._name}"
+        return f"{LOCAL}{self._name}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A vector for each text.

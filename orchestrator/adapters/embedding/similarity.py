@@ -7,13 +7,11 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Final, TypeVar
 
-from orchestrator.adapters.embedding.embedders import make_embedder
-from orchestrator.adapters.secrets import SecretStore
 from orchestrator.adapters.storage.vector_store import SqliteVectors
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.routing.indexes.terms import Floats
-from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards
+from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards, Embedder
 
 _T = TypeVar("_T")
 
@@ -24,20 +22,15 @@ REST_S: Final = 10.0
 
 
 def similarity_by(
-    named: str, *, vectors: Path, secrets: SecretStore, timeout_s: float = ANSWER_S
+    embedder: Embedder, *, vectors: Path, timeout_s: float = ANSWER_S
 ) -> Callable[[Catalog], "TimedSimilarity"]:
     """What sees the cards of a catalog as an embedder does, within a time limit.
 
     Args:
-        named: the embedder, as `make_embedder` reads it.
+        embedder: turns texts into vectors.
         vectors: the file that keeps those of cards.
-        secrets: where the endpoint's key is, if it wants one.
         timeout_s: how long a request waits.
-
-    Raises:
-        UsageError: there is no such embedder, or its library is not installed.
     """
-    embedder = make_embedder(named, secrets)
     store = SqliteVectors(vectors)
     return lambda catalog: TimedSimilarity(
         lambda: EmbeddedCards(catalog, embedder, store), timeout_s=timeout_s

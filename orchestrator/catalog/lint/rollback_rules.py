@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.compensation import is_own_reference
+from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.expressions import (
     Expression,
     expressions_of,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from orchestrator.catalog.compensation import read_compensation
+from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
 from orchestrator.catalog.lint.keyword_values import Breach, operation_breaches, without
 from orchestrator.catalog.operations import Operation

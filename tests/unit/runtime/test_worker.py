@@ -11,7 +11,8 @@ import pytest
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.router import Router
-from orchestrator.runtime.worker import default_routers, prepare
+from orchestrator.runtime.defaults import default_routers
+from orchestrator.runtime.worker import prepare
 from orchestrator.settings import Settings, bundled_specs
 
 
@@ -51,7 +52,7 @@ def test_a_worker_has_its_router_before_the_first_mission(
     routers = default_routers(Settings(state_dir=tmp_path))
 
     prepare(catalog, store, routers)
-    monkeypatch.setattr("orchestrator.runtime.worker.Router", None)
+    monkeypatch.setattr("orchestrator.runtime.defaults.Router", None)
     selection = routers(store.get(catalog.digest)).route("what is the weather in Oslo")
 
     assert "weather_get_forecast" in selection.tools

@@ -84,3 +84,16 @@ def test_names_are_found_where_they_were(name: str) -> None:
     assert getattr(testing, name).__name__ == name
     with pytest.raises(AttributeError):
         _ = testing.nothing_of_the_kind
+
+
+def test_a_project_with_files_named_like_our_packages_has_its_own(tmp_path: Path) -> None:
+    """Tests of a Temporal project import its activities.py and workflows.py as before."""
+    (tmp_path / "activities.py").write_text("def greet(): return 'hello'\n")
+    (tmp_path / "workflows.py").write_text("from activities import greet\n")
+    (tmp_path / "test_it.py").write_text(
+        "from workflows import greet\ndef test_it(chaos_seed):\n    assert greet() == 'hello'\n"
+    )
+
+    ran = run_pytest(tmp_path)
+
+    assert ran.returncode == 0, ran.stdout + ran.stderr

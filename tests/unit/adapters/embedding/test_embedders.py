@@ -19,7 +19,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable, UsageError
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import EmbeddedCards
-from orchestrator.runtime.worker import default_routers
+from orchestrator.runtime.defaults import default_routers
 from orchestrator.settings import Settings, bundled_specs
 from orchestrator.testing import MemorySecrets
 

@@ -44,7 +44,7 @@ from orchestrator.planning.models import (
 from orchestrator.planning.per_agent import ChoosingPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
-from orchestrator.runtime.worker import default_planner
+from orchestrator.runtime.defaults import default_planner
 from orchestrator.settings import Settings
 from orchestrator.testing import fake_selection
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.catalog.compensation import is_own_reference
+from orchestrator.catalog.compensation_contract import is_own_reference
 from orchestrator.catalog.compile import compile_document
 from orchestrator.catalog.tool import Compensation
 from orchestrator.core.errors import DocumentInvalid

@@ -1,0 +1,134 @@
+"""What a worker is made of where nobody gives it anything else: as the settings say."""
+
+import functools
+import gc
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from orchestrator.adapters.embedding.similarity import ANSWER_S, similarity_by
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.storage.vector_store import FILE_NAME as VECTORS_FILE
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import UsageError
+from orchestrator.planning.models import AgentProfile
+from orchestrator.planning.per_agent import ChoosingPlanner
+from orchestrator.planning.planner import MeteredPlanner, Planner
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.cards.card_cache import CardCache
+from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import Embedder
+from orchestrator.runtime.extensions import PlannerParts, load_embedder, load_planner
+from orchestrator.settings import Settings, load_routing_profile
+
+
+def default_tools(settings: Settings) -> ToolClient:
+    """A tool client with credentials from the environment and the vault of the state directory."""
+    return ToolClient(
+        secrets=EnvironmentSecrets(),
+        pii=FilePiiVault(settings.state_dir / "pii"),
+        server_variables=settings.server_variables,
+        allowed_private_hosts=settings.allowed_private_hosts,
+        proxy=settings.proxy,
+    )
+
+
+def default_planner(
+    settings: Settings, routers: Callable[[Catalog], Router], agents: Sequence[AgentProfile]
+) -> Planner:
+    """The planner that the settings name, else the deterministic one, or a model where one is set.
+
+    Raises:
+        UsageError: a model is set and the extra that asks it is not installed, or the planner that
+            is named cannot be had.
+    """
+    ours = _own_planner(settings, routers, agents)
+    if settings.planner is None:
+        return ours
+    return load_planner(settings.planner, PlannerParts(settings, tuple(agents), routers, ours))
+
+
+def _own_planner(
+    settings: Settings, routers: Callable[[Catalog], Router], agents: Sequence[AgentProfile]
+) -> Planner:
+    """The deterministic planner, and a model for the agents that have one."""
+    chaining = ChainingPlanner(routers)
+
+    @functools.cache
+    def modelled() -> MeteredPlanner:
+        return _model_planner(chaining, settings.planner_model)
+
+    if settings.planner_model or any(agent.model for agent in agents):
+        modelled()
+    return ChoosingPlanner(chaining, modelled, default_model=settings.planner_model)
+
+
+def _model_planner(splitter: Planner, default_model: str | None) -> MeteredPlanner:
+    try:
+        from orchestrator.planning.llm.model_planner import LlmPlanner
+    except ImportError as error:
+        raise UsageError(
+            "planning with a model needs the llm extra: pip install 'orchestrator-missions[llm]'"
+        ) from error
+    return LlmPlanner(splitter, default_model=default_model)
+
+
+def default_routers(
+    settings: Settings, embedder: Embedder | None = None
+) -> Callable[[Catalog], Router]:
+    """Routers that forward every tool when they take too long, one for each catalog.
+
+    Args:
+        settings: the limits, and what embeds when no embedder is given.
+        embedder: gives vectors, in place of the settings' own.
+
+    Raises:
+        UsageError: the embedder that is set is none, or its library is not installed.
+    """
+    profile = load_routing_profile(settings.routing_profile)
+    waits_s = settings.embedder_timeout_ms / 1000
+    if embedder is None and settings.embedder:
+        embedder = load_embedder(settings.embedder, settings)
+    vectors = settings.state_dir / VECTORS_FILE
+    similarity = embedder and similarity_by(embedder, vectors=vectors, timeout_s=waits_s)
+    timeout_s = settings.routing_timeout_ms / 1000
+    if similarity:
+        # What is waited for vectors beyond the default comes on top.
+        timeout_s += max(0.0, waits_s - ANSWER_S)
+
+    cards = CardCache()
+
+    def make(catalog: Catalog) -> Router:
+        router = Router(
+            catalog,
+            profile=profile,
+            clock=time.monotonic,
+            timeout_s=timeout_s,
+            similarity=similarity(catalog) if similarity else None,
+            cards=cards,
+        )
+        _spare_the_collector()
+        return router
+
+    made = functools.lru_cache(maxsize=8)(make)
+    making = threading.Lock()
+
+    def router_of(catalog: Catalog) -> Router:
+        # Steps are routed in threads: the first ones of a catalog must not each build its router.
+        with making:
+            return made(catalog)
+
+    return router_of
+
+
+def _spare_the_collector() -> None:
+    """Take what lives long out of the garbage collector's sight, what is garbage by now apart.
+
+    A full collection stops everything for tens of milliseconds with a thousand tools, and for more
+    than a router may take with several thousand.
+    """
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()

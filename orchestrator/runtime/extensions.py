@@ -1,0 +1,93 @@
+"""Planners and embedders of a user's own, named in the settings.
+
+A name is that of an entry point, in the group `orchestrator.planners` or `orchestrator.embedders`
+of an installed package, or the place itself, as `module:factory`. Either leads to a factory: called
+with one argument, it gives the planner or the embedder.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast
+
+from orchestrator.adapters.embedding.embedders import LOCAL, make_embedder
+from orchestrator.adapters.secrets import EnvironmentSecrets
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import UsageError
+from orchestrator.planning.models import AgentProfile
+from orchestrator.planning.planner import Planner
+from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import Embedder
+from orchestrator.settings import Settings
+
+_PLACE = re.compile(r"[\w.]+:[\w.]+")
+
+
+@dataclass(frozen=True)
+class PlannerParts:
+    """What the factory of a planner is given."""
+
+    settings: Settings
+    agents: tuple[AgentProfile, ...]
+    routers: Callable[[Catalog], Router]
+    default: Planner
+    """The planner that these settings give without it, for what it leaves to that one."""
+
+
+def load_planner(named: str, parts: PlannerParts) -> Planner:
+    """The planner of a setting.
+
+    Raises:
+        UsageError: there is none of that name, or it cannot be loaded, or it is no planner.
+    """
+    return cast(Planner, _loaded("planner", Planner, named, parts))
+
+
+def load_embedder(named: str, settings: Settings) -> Embedder:
+    """The embedder of a setting: one of ours (`local:...`, `https://...`) or a user's own.
+
+    Raises:
+        UsageError: there is none of that name, or it cannot be loaded, or it is no embedder.
+    """
+    if named.startswith(LOCAL) or "://" in named:
+        return make_embedder(named, EnvironmentSecrets())
+    return cast(Embedder, _loaded("embedder", Embedder, named, settings))
+
+
+def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
+    place = _place_of(kind, named)
+    try:
+        factory = place.load()
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"the {kind} {place.value} cannot be loaded: {error}") from error
+    if not callable(factory):
+        raise UsageError(f"{place.value} is no factory of a {kind}: it cannot be called")
+    made: Any = factory(argument)
+    missing = [name for name in vars(protocol) if name[0] != "_" and not hasattr(made, name)]
+    if missing:
+        raise UsageError(
+            f"{place.value} gives {type(made).__name__!r}, which is no {kind}: "
+            f"it has no {' and no '.join(missing)}"
+        )
+    return made
+
+
+def _place_of(kind: str, named: str) -> EntryPoint:
+    """Where the factory of this name is."""
+    group = f"orchestrator.{kind}s"
+    installed = {entry.name: entry for entry in entry_points(group=group)}
+    if named in installed:
+        return installed[named]
+    if not _PLACE.fullmatch(named):
+        ours = "local:MODEL, https://HOST/v1#MODEL, " if kind == "embedder" else ""
+        raise UsageError(
+            f"{named!r} is no {kind}: name {ours}module:factory, or one that is installed "
+            f"({', '.join(sorted(installed)) or 'none is'})"
+        )
+    # An installed command has the folder of its own file on the path, not the current one.
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    return EntryPoint(named, named, group)

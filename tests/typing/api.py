@@ -1,0 +1,114 @@
+"""The public API as users write it: checked by mypy, never executed."""
+
+import asyncio
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import assert_type
+
+import numpy as np
+from numpy.typing import NDArray
+
+from orchestrator import (
+    AgentProfile,
+    AskUser,
+    CallTool,
+    Catalog,
+    ConfirmationCard,
+    DiscoverTools,
+    Embedder,
+    Finish,
+    GiveUp,
+    GoalBrief,
+    LegPlan,
+    MissionClient,
+    MissionHandle,
+    MissionPlan,
+    MissionPolicy,
+    MissionRequest,
+    MissionResult,
+    MissionStatus,
+    Money,
+    OrchestratorError,
+    Planner,
+    PlannerParts,
+    Router,
+    Selection,
+    Settings,
+    StepContext,
+    StepDecision,
+    Tool,
+    run_worker,
+)
+
+
+async def missions() -> None:
+    client = await MissionClient.connect(Settings(task_queue="mine"))
+    request = MissionRequest(
+        goal="book a flight",
+        inputs={"passengers": 2},
+        budget=Money(amount=Decimal(900), currency="EUR"),
+        policy=MissionPolicy(),
+    )
+    mission = await client.start(request)
+    assert_type(mission, MissionHandle)
+    for card in await mission.confirmations():
+        assert_type(card, ConfirmationCard)
+        await mission.approve(card, approver="ada@example.com")
+    try:
+        result = await mission.result()
+    except OrchestratorError:
+        return
+    assert_type(result, MissionResult)
+    assert_type(result.status, MissionStatus)
+
+
+def tools() -> None:
+    catalog = Catalog.load("specs/")
+    assert_type(catalog.tool("weather_get_forecast"), Tool)
+    assert_type(Router(catalog).route("weather in Oslo"), Selection)
+
+
+class MyPlanner:
+    def __init__(self, parts: PlannerParts) -> None:
+        self.default = assert_type(parts.default, Planner)
+        self.agents = assert_type(parts.agents, tuple[AgentProfile, ...])
+        self.queue = assert_type(parts.settings.task_queue, str)
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        leg = LegPlan(leg_id="1-all", goal=brief.goal, agent=AgentProfile(name="mine"))
+        return MissionPlan(legs=(leg,))
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        match context.step:
+            case 1:
+                return DiscoverTools(query="flights")
+            case 2:
+                return CallTool(tool=selection.tools[0], arguments={"to": "LIS"})
+            case 3:
+                return AskUser(question="When?", fields={"date": {"type": "string"}})
+            case 4:
+                return GiveUp(reason="no flight")
+        return Finish(summary="booked")
+
+
+class MyEmbedder:
+    name = "mine"
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.ones((len(texts), 2), dtype=np.float32)
+
+
+def make_planner(parts: PlannerParts) -> Planner:
+    return MyPlanner(parts)
+
+
+def make_embedder(settings: Settings) -> Embedder:
+    return MyEmbedder()
+
+
+def serve(planner: Planner) -> None:
+    asyncio.run(run_worker(planner=planner, embedder=MyEmbedder()))

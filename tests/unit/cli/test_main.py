@@ -1,0 +1,45 @@
+"""The command tree: what its help lists, and what that costs."""
+
+import subprocess
+import sys
+
+import pytest
+
+from orchestrator.cli.main import COMMANDS, load_command
+
+_HEAVY = {"httpx", "numpy", "pydantic", "temporalio"}
+_HELP = """
+import sys
+from orchestrator.cli import main
+try:
+    main()
+finally:
+    print(sorted(name for name in sys.modules if "." not in name), file=sys.stderr)
+"""
+
+
+def test_help_loads_no_command() -> None:
+    """It lists every command, and imports none of what they need."""
+    shown = subprocess.run(
+        [sys.executable, "-c", _HELP, "--help"], capture_output=True, text=True, check=True
+    )
+
+    assert [name for name in COMMANDS if f" {name} " not in shown.stdout] == []
+    assert [name for name in _HEAVY if f"'{name}'" in shown.stderr] == []
+    assert "'typer'" in shown.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_listed_help_is_the_real_one(name: str) -> None:
+    """The line in the table is the first of what the command says of itself."""
+    paragraph = load_command(name).help.partition("\n\n")[0]
+
+    assert " ".join(paragraph.split()) == COMMANDS[name]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_completion_is_offered_at_the_top_alone(name: str) -> None:
+    """No command repeats --install-completion and --show-completion."""
+    options = {option for parameter in load_command(name).params for option in parameter.opts}
+
+    assert "--install-completion" not in options

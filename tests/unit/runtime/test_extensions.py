@@ -1,0 +1,137 @@
+"""Planners and embedders by name: what a name may lead to, and what is said when it does not."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.core.errors import UsageError
+from orchestrator.routing.router import Router
+from orchestrator.runtime.defaults import default_planner, default_routers
+from orchestrator.runtime.extensions import load_embedder
+from orchestrator.settings import Settings
+
+_MODULE = """
+class Planner:
+    def __init__(self, parts):
+        self.parts = parts
+    async def split_goal(self, brief, catalog, agents): ...
+    async def plan_step(self, context, selection, catalog): ...
+class Half(Planner):
+    split_goal = property()
+class Embedder:
+    name = "letters"
+    def __init__(self, settings): ...
+    def embed(self, texts): ...
+def nothing(_): ...
+number = 7
+"""
+
+
+@pytest.fixture(autouse=True)
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module `of_mine` in a folder of the path, where it is forgotten after the test."""
+    (tmp_path / "of_mine.py").write_text(_MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "of_mine", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def install(module: Path) -> Callable[..., None]:
+    """Makes a distribution of that folder, with these lines as its entry points."""
+
+    def write(*lines: str) -> None:
+        info = module / "of_mine-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-mine\nVersion: 1\n")
+        (info / "entry_points.txt").write_text("\n".join(lines))
+
+    return write
+
+
+def _planner(named: str) -> object:
+    return default_planner(Settings(planner=named), Router, ())
+
+
+def test_a_module_and_a_factory_name_a_planner() -> None:
+    """The factory is given what the worker has, and the planner that it would have had."""
+    planner = _planner("of_mine:Planner")
+
+    parts = planner.parts  # type: ignore[attr-defined]  # the module above
+    assert parts.routers is Router
+    assert parts.settings.planner == "of_mine:Planner"
+    assert type(parts.default) is type(default_planner(Settings(), Router, ()))
+
+
+def test_an_entry_point_names_a_planner(install: Callable[..., None]) -> None:
+    """By the name that its package gives it."""
+    install("[orchestrator.planners]", "mine = of_mine:Planner")
+
+    assert type(_planner("mine")).__module__ == "of_mine"
+
+
+def test_an_entry_point_names_an_embedder(install: Callable[..., None]) -> None:
+    """In a group of its own, beside our two kinds."""
+    install("[orchestrator.embedders]", "letters = of_mine:Embedder")
+
+    assert load_embedder("letters", Settings()).name == "letters"
+    assert load_embedder("of_mine:Embedder", Settings()).name == "letters"
+    assert load_embedder("https://h/v1#m", Settings()).name == "https://h/v1#m"
+
+
+def test_a_file_of_the_current_folder_is_found(
+    module: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by an installed command, which does not look there by itself."""
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path != str(module)])
+    monkeypatch.chdir(module)
+
+    assert type(_planner("of_mine:Planner")).__module__ == "of_mine"
+    assert sys.path[-1] == str(module)
+
+
+@pytest.mark.parametrize(
+    ("named", "sentence"),
+    [
+        ("yours", "'yours' is no planner: name module:factory, or one that is installed (a, mine)"),
+        ("of mine:x", "'of mine:x' is no planner: name module:factory, or one that is installed"),
+        ("nowhere:make", "the planner nowhere:make cannot be loaded: No module named 'nowhere'"),
+        ("a", "the planner of_nobody:make cannot be loaded: No module named 'of_nobody'"),
+        ("of_mine:absent", "of_mine:absent cannot be loaded: module 'of_mine' has no attribute"),
+        ("of_mine:number", "of_mine:number is no factory of a planner: it cannot be called"),
+        (
+            "of_mine:nothing",
+            "of_mine:nothing gives 'NoneType', which is no planner: "
+            "it has no split_goal and no plan_step",
+        ),
+        ("of_mine:Half", "of_mine:Half gives 'Half', which is no planner: it has no split_goal"),
+    ],
+)
+def test_what_is_no_planner_is_refused_in_a_sentence(
+    install: Callable[..., None], named: str, sentence: str
+) -> None:
+    """Which says what is wrong, and what there is."""
+    install("[orchestrator.planners]", "mine = of_mine:Planner", "a = of_nobody:make")
+
+    with pytest.raises(UsageError) as refused:
+        _planner(named)
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("named", "sentence"),
+    [
+        ("minilm", "'minilm' is no embedder: name local:MODEL, https://HOST/v1#MODEL, module:fact"),
+        ("of_mine:Planner", "gives 'Planner', which is no embedder: it has no name and no embed"),
+    ],
+)
+def test_what_is_no_embedder_is_refused_in_a_sentence(
+    tmp_path: Path, named: str, sentence: str
+) -> None:
+    """When the worker is built, not at the first request."""
+    with pytest.raises(UsageError) as refused:
+        default_routers(Settings(embedder=named, state_dir=tmp_path))
+    assert sentence in str(refused.value)
