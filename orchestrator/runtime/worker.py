@@ -46,7 +46,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 from orchestrator.messages.rollback import SweepInput
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.per_agent import ChoosingPlanner
+from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.planner import MeteredPlanner, Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.cards.card_cache import CardCache
@@ -91,7 +91,7 @@ def default_planner(
 
     if settings.planner_model or any(agent.model for agent in agents):
         modelled()
-    return ChoosingPlanner(chaining, modelled, default_model=settings.planner_model)
+    return PerAgentPlanner(chaining, modelled, default_model=settings.planner_model)
 
 
 def _model_planner(splitter: Planner, default_model: str | None) -> MeteredPlanner:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
@@ -13,12 +14,11 @@ from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan, StepContext
 from orchestrator.planning.rules.answers import answer_fields, answers_price
-from orchestrator.planning.rules.arguments_of_call import fill
-from orchestrator.planning.rules.clause_match import speaks_of
+from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.parameters import Kind, Parameter
-from orchestrator.planning.rules.reading import read
 from orchestrator.planning.rules.situation import Situation
-from orchestrator.planning.rules.target import find_target
+from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.tool_words import speaks_of
 from orchestrator.routing.reading.frame import read_clause
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
@@ -42,6 +42,10 @@ class _Part:
     target: Tool
     leg_id: str
 
+    @cached_property
+    def points_back(self) -> bool:
+        return refers_back(self.clause)
+
 
 def split(
     brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], router: Router
@@ -52,7 +56,8 @@ def split(
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
         RequestUnread: the router failed.
     """
-    parts = _parts(brief, catalog, router)
+    goal = _Goal(brief, catalog, router)
+    parts = goal.parts()
     legs: list[LegPlan] = []
     for position, part in enumerate(parts):
         legs.append(
@@ -60,7 +65,7 @@ def split(
                 leg_id=part.leg_id,
                 goal=part.clause,
                 agent=agent_for(part.target.domain, agents),
-                depends_on=_dependencies(part, parts[:position], legs, brief, catalog),
+                depends_on=_dependencies(part, parts[:position], legs, goal.unfilled(part)),
             )
         )
     return MissionPlan(legs=tuple(legs))
@@ -93,60 +98,74 @@ def _is_bare(noun: str, after: str) -> bool:
     return noun in lexicon.REFERENCES and after not in ("of", "for", "about", "from")
 
 
-def _parts(brief: GoalBrief, catalog: Catalog, router: Router) -> list[_Part]:
-    frame = read(router, brief.goal, RouteContext(), now=brief.now).frame
-    clauses = frame.clauses or split_clauses(brief.goal)
-    wanted = [
-        part
-        for clause in clauses
-        if not read_clause(clause).is_negated
-        for part in _coordinated(clause, brief, catalog, router)
-    ]
-    parts: list[_Part] = []
-    for number, clause in enumerate(wanted, start=1):
-        target = _target_of(clause, brief, catalog, router, after=parts)
-        parts.append(_Part(clause, target, f"{number}-{_slug(target.domain)}"))
-    if not parts:
-        raise NothingFits(brief.goal)
-    return parts
+@dataclass(frozen=True)
+class _Goal:
+    """A goal, and what its clauses are read with."""
 
+    brief: GoalBrief
+    catalog: Catalog
+    router: Router
 
-def _coordinated(
-    clause: str, brief: GoalBrief, catalog: Catalog, router: Router
-) -> tuple[str, ...]:
-    """One verb with two objects as two requests, where tools of two domains answer them.
+    def parts(self) -> list[_Part]:
+        """The requests of the goal, each with the tool that reaches it."""
+        frame = read_request(self.router, self.brief.goal, RouteContext(), now=self.brief.now).frame
+        parts: list[_Part] = []
+        for clause in frame.clauses or split_clauses(self.brief.goal):
+            if read_clause(clause).is_negated:
+                continue
+            for request in self._coordinated(clause):
+                target = self._fitting_target(request, parts)
+                leg_id = f"{len(parts) + 1}-{_slug(target.domain)}"
+                parts.append(_Part(request, target, leg_id))
+        if not parts:
+            raise NothingFits(self.brief.goal)
+        return parts
 
-    "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel there".
-    """
-    match = _SECOND_OBJECT.search(clause)
-    if match is None or _COMPANION.search(clause[: match.start()]):
-        return (clause,)
-    verb = without_lead(clause).split()[0]
-    first, second = clause[: match.start()], f"{verb} {clause[match.end() :]}"
-    context = RouteContext(goal=brief.goal, known=tuple(brief.inputs))
-    pairs = [
-        (text, find_target(read(router, text, context, now=brief.now), catalog))
-        for text in (first, second)
-    ]
-    domains = {
-        target.domain
-        for text, target in pairs
-        if target is not None and speaks_of(text, target, now=brief.now)
-    }
-    return (first, second) if len(domains) == 2 else (clause,)
+    def unfilled(self, part: _Part) -> tuple[Parameter, ...]:
+        """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
+        context = StepContext(
+            mission_id=self.brief.mission_id,
+            leg_id=part.leg_id,
+            step=0,
+            mission_goal=self.brief.goal,
+            leg_goal=part.clause,
+            agent=AgentProfile(name=part.target.domain),
+            inputs=self.brief.inputs,
+            now=self.brief.now,
+            catalog_digest=self.brief.catalog_digest,
+        )
+        situation = Situation(context, self.catalog, shown=(part.target.name,))
+        return gather_arguments(part.target, situation).missing
 
+    def _coordinated(self, clause: str) -> tuple[str, ...]:
+        """One verb with two objects as two requests, where tools of two domains answer them.
 
-def _target_of(
-    clause: str, brief: GoalBrief, catalog: Catalog, router: Router, *, after: Sequence[_Part]
-) -> Tool:
-    earlier = tuple(part.target.name for part in reversed(after))
-    context = RouteContext(goal=brief.goal, known=tuple(brief.inputs), earlier=earlier)
-    target = find_target(read(router, clause, context, now=brief.now), catalog)
-    if target is None:
-        raise NothingFits(clause)
-    if not router.fits(clause) and not speaks_of(clause, target, now=brief.now):
-        raise NothingFits(clause)
-    return target
+        "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel
+        there".
+        """
+        match = _SECOND_OBJECT.search(clause)
+        if match is None or _COMPANION.search(clause[: match.start()]):
+            return (clause,)
+        verb = without_lead(clause).split()[0]
+        requests = (clause[: match.start()], f"{verb} {clause[match.end() :]}")
+        targets = [(text, self._target(text)) for text in requests]
+        domains = {t.domain for text, t in targets if t is not None and self._says(text, t)}
+        return requests if len(domains) == 2 else (clause,)
+
+    def _fitting_target(self, request: str, before: Sequence[_Part]) -> Tool:
+        target = self._target(request, earlier=[part.target.name for part in reversed(before)])
+        if target is None or not (self.router.fits(request) or self._says(request, target)):
+            raise NothingFits(request)
+        return target
+
+    def _target(self, request: str, *, earlier: Sequence[str] = ()) -> Tool | None:
+        known = tuple(self.brief.inputs)
+        context = RouteContext(goal=self.brief.goal, known=known, earlier=tuple(earlier))
+        selection = read_request(self.router, request, context, now=self.brief.now)
+        return find_target(selection, self.catalog)
+
+    def _says(self, request: str, target: Tool) -> bool:
+        return speaks_of(request, target, now=self.brief.now)
 
 
 def _slug(domain: str) -> str:
@@ -157,12 +176,11 @@ def _dependencies(
     part: _Part,
     earlier: Sequence[_Part],
     legs: Sequence[LegPlan],
-    brief: GoalBrief,
-    catalog: Catalog,
+    unfilled: Iterable[Parameter],
 ) -> tuple[str, ...]:
     """The earlier legs that a clause points at, and those that alone can feed its tool."""
-    needed = set(_pointed_at(earlier, legs)) if refers_back(part.clause) else set()
-    for parameter in _unfilled(part, brief, catalog):
+    needed = set(_pointed_at(earlier, legs)) if part.points_back else set()
+    for parameter in unfilled:
         needed |= {other.leg_id for other in _feeders(parameter, part, earlier)}
     return tuple(other.leg_id for other in earlier if other.leg_id in needed)
 
@@ -171,27 +189,10 @@ def _pointed_at(earlier: Sequence[_Part], legs: Sequence[LegPlan]) -> Iterable[s
     """The run of legs since the last clause that pointed back; that clause and its run if none."""
     run: list[str] = []
     for other, leg in zip(reversed(earlier), reversed(legs), strict=True):
-        if refers_back(other.clause):
+        if other.points_back:
             return run or [other.leg_id, *leg.depends_on]
         run.append(other.leg_id)
     return run
-
-
-def _unfilled(part: _Part, brief: GoalBrief, catalog: Catalog) -> tuple[Parameter, ...]:
-    """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
-    context = StepContext(
-        mission_id=brief.mission_id,
-        leg_id=part.leg_id,
-        step=0,
-        mission_goal=brief.goal,
-        leg_goal=part.clause,
-        agent=AgentProfile(name=part.target.domain),
-        inputs=brief.inputs,
-        now=brief.now,
-        catalog_digest=brief.catalog_digest,
-    )
-    situation = Situation(context=context, catalog=catalog, shown=(part.target.name,))
-    return fill(part.target, situation).missing
 
 
 def _feeders(parameter: Parameter, part: _Part, earlier: Sequence[_Part]) -> list[_Part]:
@@ -204,13 +205,12 @@ def _feeders(parameter: Parameter, part: _Part, earlier: Sequence[_Part]) -> lis
         return [o for o in earlier if o.target.is_side_effect and answers_price(o.target)]
     if parameter.kind not in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST):
         return []
-    names = {parameter.name, *([parameter.element.name] if parameter.element else ())}
     return [
         o
         for o in earlier
         if o.target.name != part.target.name
         and o.target.effect is not Effect.CANCEL
-        and names & (answer_fields(o.target) - set(o.target.properties))
+        and parameter.names & (answer_fields(o.target) - set(o.target.properties))
     ]
 
 

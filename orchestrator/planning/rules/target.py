@@ -1,18 +1,36 @@
-"""Which of the forwarded tools reaches the goal of a leg."""
+"""Which of the forwarded tools reaches the goal of a leg, once the router has read it."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.errors import RequestUnread
 from orchestrator.language.intent import Action, IntentFrame
 from orchestrator.language.words import SIDE_EFFECT_ACTIONS, action_of, tokens
 from orchestrator.planning.models import Observation
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, singular, tool_parameters
-from orchestrator.routing.selection import Selection
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext, Selection
 
 _CHANGES: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
+
+
+def read_request(router: Router, text: str, context: RouteContext, *, now: datetime) -> Selection:
+    """What a text asks for, and the tools for it.
+
+    A router that fails open forwards every tool, and nothing of what was asked. A model can choose
+    among them; planning by rules has only the reading to go by.
+
+    Raises:
+        RequestUnread: the router failed open.
+    """
+    selection = router.route(text, context, now=now)
+    if selection.band == "fail_open":
+        raise RequestUnread(selection.reason)
+    return selection
 
 
 def find_target(

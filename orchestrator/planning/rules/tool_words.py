@@ -1,4 +1,4 @@
-"""Whether the words of a clause speak of what a tool does, whatever else the catalog holds."""
+"""The words in which a tool speaks of itself, and whether those of a clause are among them."""
 
 import re
 from datetime import datetime
@@ -9,7 +9,7 @@ from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.slots import find_slots
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import content_stems, stem
+from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.routing.cards.capability_card import verb_and_action
 from orchestrator.routing.reading.frame import read_clause
 
@@ -19,6 +19,20 @@ for the library, "book me a massage" is not for the airline."""
 
 _MATTER = re.compile(r"\s(?:that|saying|to\s+[a-z]+)\s|:\s", re.IGNORECASE)
 """What follows is the matter of a message or a reminder: anything at all."""
+
+
+def vocabulary(tool: Tool) -> set[str]:
+    """Stems of the words in which a tool speaks of itself."""
+    told = [str(schema.get("description", "")) for schema in tool.properties.values()]
+    texts = (tool.name, tool.domain, tool.summary, tool.description, *tool.intent_tags)
+    return set(content_stems(" ".join((*texts, *tool.examples, *tool.properties, *told))))
+
+
+def generic_words(tool: Tool) -> frozenset[str]:
+    """Words that name what the tool always deals in, and so single out nothing."""
+    lists = tool.output_schema.get("properties") if tool.output_schema else None
+    named = " ".join(lists) if isinstance(lists, dict) else ""
+    return frozenset(tokens(f"{tool.domain} {tool.name} {named}"))
 
 
 def speaks_of(clause: str, tool: Tool, *, now: datetime) -> bool:
@@ -43,10 +57,3 @@ def _without_values(clause: str, *, now: datetime) -> str:
     for slot in reversed(find_slots(clause, now=now)):
         clause = f"{clause[: slot.position]} {clause[slot.position + len(slot.text) :]}"
     return clause
-
-
-def vocabulary(tool: Tool) -> set[str]:
-    """Stems of the words in which a tool speaks of itself."""
-    told = [str(schema.get("description", "")) for schema in tool.properties.values()]
-    texts = (tool.name, tool.domain, tool.summary, tool.description, *tool.intent_tags)
-    return set(content_stems(" ".join((*texts, *tool.examples, *tool.properties, *told))))

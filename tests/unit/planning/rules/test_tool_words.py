@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.rules.clause_match import speaks_of
+from orchestrator.planning.rules.tool_words import speaks_of
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
