@@ -25,8 +25,6 @@ from orchestrator.planning.rules.tool_words import generic_words, vocabulary
 from orchestrator.planning.rules.utterance import Utterance
 
 _NOT_FROM_ITEMS: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.OBJECT, Kind.CONSTANT})
-_FROM_ANY_ITEM: Final = frozenset({Kind.IDENTIFIER, Kind.OTHER, Kind.LIST})
-"""Kinds that only a found thing can supply, so that an earlier leg's will do as well."""
 _MAX_ALTERNATIVES: Final = 50
 _MAX_CHOICES: Final = 12
 
@@ -60,7 +58,7 @@ def values_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation)
     values: JsonObject = {}
     for items, finder, is_own in call.pools():
         left = [p for p in call.inputs if p.name not in values]
-        wanted = [p for p in left if _may_come(p, is_own=is_own)]
+        wanted = [p for p in left if p.is_produced or (is_own and p.kind not in _NOT_FROM_ITEMS)]
         offered = [item for item in items if _gives(item, wanted)]
         if not offered:
             continue
@@ -204,12 +202,6 @@ def _restricting(tool: Tool, arguments: JsonObject) -> JsonObject:
     """The arguments that say something of all that is found by them; words searched for do not."""
     loose = {p.name for p in tool_parameters(tool) if p.kind in (Kind.QUERY, Kind.TEXT, Kind.TITLE)}
     return {name: value for name, value in arguments.items() if name not in loose}
-
-
-def _may_come(parameter: Parameter, *, is_own: bool) -> bool:
-    if is_own:
-        return parameter.kind not in _NOT_FROM_ITEMS
-    return parameter.kind in _FROM_ANY_ITEM
 
 
 def _gives(item: Item, wanted: list[Parameter]) -> JsonObject:

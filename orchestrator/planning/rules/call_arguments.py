@@ -13,6 +13,7 @@ from orchestrator.language import lexicon
 from orchestrator.planning.rules.answer_sources import values_from_answers
 from orchestrator.planning.rules.fact_sources import value_from_facts
 from orchestrator.planning.rules.parameters import (
+    DAYS,
     ArgumentDraft,
     Kind,
     Parameter,
@@ -21,8 +22,7 @@ from orchestrator.planning.rules.parameters import (
 )
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.text_sources import composed_text
-from orchestrator.planning.rules.utterance import Utterance
-from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterance
+from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
 
 _WHEN_AND_WHERE: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.PLACE})
 _ALONE: Final = frozenset(
@@ -51,13 +51,13 @@ def gather_arguments(tool: Tool, situation: Situation) -> CallArguments:
     What the user states comes first, then what answers of this leg and of earlier ones hold, then
     facts, the rest of the goal, composed texts and defaults.
     """
-    parameters = _needed(tool, situation)
-    stated = _Call(tool, situation, ArgumentDraft(parameters)).stated()
-    answers = values_from_answers(tool, stated, situation)
-    call = _Call(tool, situation, ArgumentDraft(parameters, {**answers.values, **stated.values}))
+    draft = ArgumentDraft(_needed(tool, situation))
+    call = _Call(tool, situation, draft)
+    call.state()
+    answers = values_from_answers(tool, draft, situation)
+    draft.values.update(answers.values)
     missing = call.complete()
-    values = call.draft.values
-    ordered = {p.name: values[p.name] for p in parameters if p.name in values}
+    ordered = {p.name: draft.values[p.name] for p in draft.parameters if p.name in draft.values}
     return CallArguments(ordered, missing, answers.refusal, answers.unsure)
 
 
@@ -67,8 +67,9 @@ def _needed(tool: Tool, situation: Situation) -> tuple[Parameter, ...]:
     sets = alternatives(tool)
     if not sets:
         return parameters
-    stated = _Call(tool, situation, ArgumentDraft(parameters)).stated(optional=True)
-    chosen = next((s for s in sets if set(s) <= set(stated.values)), sets[0])
+    draft = ArgumentDraft(parameters)
+    _Call(tool, situation, draft).state(optional=True)
+    chosen = next((s for s in sets if set(s) <= set(draft.values)), sets[0])
     return tuple(replace(p, required=p.required or p.name in chosen) for p in parameters)
 
 
@@ -80,55 +81,39 @@ class _Call:
     situation: Situation
     draft: ArgumentDraft
 
-    def stated(self, *, optional: bool = False) -> ArgumentDraft:
-        """The draft with what the user, the contract or the clause itself fixes.
+    def state(self, *, optional: bool = False) -> None:
+        """Add what the user, the contract or the clause itself fixes.
 
         Args:
             optional: look in the clause for every input, required or not.
         """
         for parameter in self.draft.open_inputs():
-            value: JsonValue = None
             if parameter.name in self.tool.pii_fields:
-                value = handle_for(parameter.name) if parameter.required else None
+                value: JsonValue = handle_for(parameter.name) if parameter.required else None
             else:
-                value = _fixed(parameter, self.situation)
-                if value is None and (
-                    parameter.required or optional or may_fill_optional(parameter)
-                ):
-                    value = self._from_clause(parameter)
-            if value is not None:
-                self.draft.values[parameter.name] = value
-        return self.draft
+                value = _given(parameter, self.situation)
+                if parameter.required or optional or may_fill_optional(parameter):
+                    value = self._from_clause(parameter) if value is None else value
+            self.draft.add(parameter, value)
 
     def complete(self) -> tuple[Parameter, ...]:
         """Add what no one states; the required inputs that are still without a value."""
-        missing: list[Parameter] = []
         for parameter in self.draft.open_inputs():
             value = self._required(parameter) if parameter.required else self._optional(parameter)
-            if value is not None:
-                self.draft.values[parameter.name] = value
-            elif parameter.required:
-                missing.append(parameter)
-        return tuple(missing)
-
-    def _from_clause(self, parameter: Parameter) -> JsonValue:
-        """What the clause states, but no id that stands elsewhere in the call or was refused."""
-        value = value_from_utterance(parameter, self.situation.utterance, self.draft)
-        if parameter.kind is not Kind.IDENTIFIER or value is None:
-            return value
-        refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))
-        return None if value in self.draft.values.values() or value in refused else value
+            self.draft.add(parameter, value)
+        return tuple(p for p in self.draft.open_inputs() if p.required)
 
     def _required(self, parameter: Parameter) -> JsonValue:
-        """A value that is not stated: from facts, the rest of the goal, words, or by default."""
-        value = _from_facts(parameter, self.situation)
-        if value is None:
-            value = self._from_rest_of_goal(parameter)
-        if value is None:
-            value = composed_text(parameter, self.tool, self.situation)
-        if value is None and parameter.kind is Kind.OBJECT:
-            value = _object(parameter, self.situation)
-        return value if value is not None else _assumed(parameter, self.situation)
+        """What the first source gives that has it."""
+        sources = (
+            self._from_facts,
+            self._from_rest_of_goal,
+            self._composed,
+            self._object,
+            self._assumed,
+        )
+        values = (source(parameter) for source in sources)
+        return next((value for value in values if value is not None), None)
 
     def _optional(self, parameter: Parameter) -> JsonValue:
         """A value for an optional input, where leaving it out would lose what is known.
@@ -137,41 +122,76 @@ class _Call:
         what is to be recorded took its date from an earlier leg.
         """
         if parameter.kind is Kind.QUERY and not self.tool.is_side_effect:
-            return composed_text(parameter, self.tool, self.situation)
+            return self._composed(parameter)
         if parameter.kind is Kind.COUNT and set(parameter.words) & lexicon.PEOPLE:
             return self._from_rest_of_goal(parameter)
         if not self.tool.is_side_effect or parameter.kind not in _WHEN_AND_WHERE:
             return None
-        dated = [
-            p
-            for p in self.draft.parameters
-            if p.required and p.kind in (Kind.DATE, Kind.DATETIME) and p.name in self.draft.values
-        ]
-        if any(self.draft.values[p.name] == _from_facts(p, self.situation) for p in dated):
-            return _from_facts(parameter, self.situation)
+        values = self.draft.values
+        dated = [p for p in self.draft.parameters if p.required and p.kind in DAYS]
+        if any(values[p.name] == self._from_facts(p) for p in dated if p.name in values):
+            return self._from_facts(parameter)
         return None
+
+    def _from_clause(self, parameter: Parameter) -> JsonValue:
+        """What the clause states, but no id that stands elsewhere in the call or was refused."""
+        value = value_from_utterances(parameter, [self.situation.utterance], self.draft)
+        if parameter.kind is not Kind.IDENTIFIER or value is None:
+            return value
+        refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))
+        return None if value in (*self.draft.values.values(), *refused) else value
+
+    def _from_facts(self, parameter: Parameter) -> JsonValue:
+        return value_from_facts(parameter, self.situation.facts, now=self.situation.context.now)
 
     def _from_rest_of_goal(self, parameter: Parameter) -> JsonValue:
         """What the other clauses say; a stretch of time comes whole from one clause if it can."""
-        others = self.situation.other_utterances
+        clauses = self.situation.other_utterances
         kin = [p for p in self.draft.parameters if p.required and p.kind is parameter.kind]
         ends = [p for p in kin if p.side is not None]
-        if parameter not in ends:
-            return self._first_stated(parameter, others)
-        if parameter.side == "end" and self.draft.start is not None:
-            nights = value_from_utterance(parameter, self.situation.utterance, self.draft)
-            if nights is not None:
-                return nights
-        bare = ArgumentDraft(self.draft.parameters)
-        whole = [u for u in others if all(value_from_utterance(p, u, bare) for p in ends)]
-        return self._first_stated(parameter, (*whole, *others))
+        if parameter in ends:
+            bare = ArgumentDraft(self.draft.parameters)
+            whole = [u for u in clauses if all(value_from_utterances(p, [u], bare) for p in ends)]
+            clauses = (*whole, *clauses)
+            if parameter.side == "end" and self.draft.start is not None:
+                clauses = (self.situation.utterance, *clauses)
+        return value_from_utterances(parameter, clauses, self.draft)
 
-    def _first_stated(self, parameter: Parameter, utterances: tuple[Utterance, ...]) -> JsonValue:
-        values = (value_from_utterance(parameter, u, self.draft) for u in utterances)
-        return next((value for value in values if value is not None), None)
+    def _composed(self, parameter: Parameter) -> JsonValue:
+        return composed_text(parameter, self.tool, self.situation)
+
+    def _object(self, parameter: Parameter) -> JsonValue:
+        """An object of which every required property can be filled; None for anything else."""
+        if parameter.kind is not Kind.OBJECT:
+            return None
+        draft, clause = ArgumentDraft(parameter.fields), self.situation.utterance
+        for part in draft.open_inputs():
+            clauses = (clause, *(self.situation.other_utterances if part.required else ()))
+            value = _given(part, self.situation)
+            if value is None:
+                value = value_from_utterances(part, clauses, draft)
+            if value is None and part.required:
+                value = self._from_facts(part)
+                if value is None:
+                    return None
+            draft.add(part, value)
+        return draft.values if parameter.accepts(draft.values) else None
+
+    def _assumed(self, parameter: Parameter) -> JsonValue:
+        """The contract's default, or what goes without saying."""
+        context = self.situation.context
+        if (default := parameter.schema.get("default")) is not None:
+            return default
+        if parameter.kind is Kind.COUNT and set(parameter.words) & _ALONE:
+            return parameter.first_accepted(1)
+        if parameter.kind is Kind.CURRENCY and context.budget_left is not None:
+            return parameter.first_accepted(context.budget_left.currency)
+        if parameter.kind is Kind.TIME_ZONE:
+            return parameter.first_accepted(str(context.now.tzinfo or "UTC"), "UTC")
+        return None
 
 
-def _fixed(parameter: Parameter, situation: Situation) -> JsonValue:
+def _given(parameter: Parameter, situation: Situation) -> JsonValue:
     """What the user gave by name, or the only value the schema allows."""
     if parameter.name in situation.context.inputs:
         given = situation.context.inputs[parameter.name]
@@ -198,37 +218,3 @@ def _as_typed(given: JsonValue) -> Iterator[JsonValue]:
         yield [part.strip() for part in text.split(",")]
     elif isinstance(given, int | float) and not isinstance(given, bool):
         yield str(given)
-
-
-def _from_facts(parameter: Parameter, situation: Situation) -> JsonValue:
-    return value_from_facts(parameter, situation.facts, now=situation.context.now)
-
-
-def _object(parameter: Parameter, situation: Situation) -> JsonValue:
-    """An object of which every required property can be filled."""
-    draft = ArgumentDraft(parameter.fields)
-    for part in draft.open_inputs():
-        value = _fixed(part, situation)
-        for utterance in (situation.utterance, *situation.other_utterances):
-            if value is None and (part.required or utterance is situation.utterance):
-                value = value_from_utterance(part, utterance, draft)
-        if value is None and part.required:
-            value = _from_facts(part, situation)
-        if value is None and part.required:
-            return None
-        if value is not None:
-            draft.values[part.name] = value
-    return draft.values if parameter.accepts(draft.values) else None
-
-
-def _assumed(parameter: Parameter, situation: Situation) -> JsonValue:
-    """The contract's default, or what goes without saying."""
-    if (default := parameter.schema.get("default")) is not None:
-        return default
-    if parameter.kind is Kind.COUNT and set(parameter.words) & _ALONE:
-        return parameter.first_accepted(1)
-    if parameter.kind is Kind.CURRENCY and situation.context.budget_left is not None:
-        return parameter.first_accepted(situation.context.budget_left.currency)
-    if parameter.kind is Kind.TIME_ZONE:
-        return parameter.first_accepted(str(situation.context.now.tzinfo or "UTC"), "UTC")
-    return None

@@ -23,7 +23,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.answers import is_empty
-from orchestrator.planning.rules.next_call import Lack, next_call, relaxed
+from orchestrator.planning.rules.next_call import Lack, next_call, wider_call
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import answer_sentence, report
 from orchestrator.planning.rules.situation import FactSource, Situation
@@ -109,20 +109,13 @@ def _ended(target: Tool, situation: Situation) -> Finish | GiveUp | CallTool | N
     tried = list(situation.tried(target))
     done = next((seen for seen in tried if seen.outcome == "succeeded"), None)
     if done is not None:
-        return _again_wider(target, done, situation) or Finish(summary=_summary(target, done))
+        again = None
+        if is_empty(done.body) and not target.is_side_effect and target.name in situation.shown:
+            again = wider_call(target, done.arguments, done, situation)
+        return again or Finish(summary=_summary(target, done))
     if len(tried) >= _MAX_ATTEMPTS:
         return GiveUp(reason=f"{target.name} failed {len(tried)} times; the last: {tried[0].error}")
     return None
-
-
-def _again_wider(target: Tool, done: Observation, situation: Situation) -> CallTool | None:
-    """One more search with fewer filters, when a search found nothing."""
-    wider = relaxed(target, done.arguments)
-    if target.is_side_effect or not is_empty(done.body) or situation.tried_with(target, wider):
-        return None
-    if target.name not in situation.shown:
-        return None
-    return CallTool(tool=target.name, arguments=wider, reason="the last attempt found nothing")
 
 
 def _summary(target: Tool, done: Observation) -> str:

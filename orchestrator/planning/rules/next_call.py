@@ -16,14 +16,6 @@ from orchestrator.planning.rules.situation import Situation
 
 _MAX_DEPTH: Final = 3
 _MAX_PRODUCERS: Final = 8
-_ASKED_OF_PEOPLE: Final = frozenset(
-    {
-        Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.COUNT, Kind.NIGHTS, Kind.QUERY, Kind.TEXT,
-        Kind.TITLE, Kind.CHOICE, Kind.FLAG, Kind.AMOUNT, Kind.MONEY, Kind.CURRENCY, Kind.CONSTANT,
-        Kind.TIME_ZONE, Kind.PAGING, Kind.PLACE, Kind.EMAIL, Kind.OBJECT,
-    }
-)  # fmt: skip
-"""Kinds that a person states: what some answer happens to hold is not what this person means."""
 _FILTERS: Final = frozenset(
     {Kind.CHOICE, Kind.FLAG, Kind.AMOUNT, Kind.TIME, Kind.QUERY, Kind.PLACE}
 )
@@ -66,10 +58,22 @@ def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) 
     return Lack(tuple(wanted.values()), reason)
 
 
-def relaxed(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments without the filters that the tool can do without."""
+def wider_call(
+    tool: Tool, arguments: JsonObject, seen: Observation, situation: Situation
+) -> CallTool | None:
+    """The call without the filters that it can do without; None when it was made like that.
+
+    Args:
+        tool: the tool.
+        arguments: those of the call that came to nothing.
+        seen: what that call came to.
+        situation: the situation.
+    """
     filters = {p.name for p in tool_parameters(tool) if not p.required and p.kind in _FILTERS}
-    return {k: v for k, v in arguments.items() if k not in filters}
+    wider = {k: v for k, v in arguments.items() if k not in filters}
+    if situation.tried_with(tool, wider):
+        return None
+    return CallTool(tool=tool.name, arguments=wider, reason=_why_again(seen))
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,11 @@ class _Need:
         Of the producers that were forwarded the first that can be called is; then one that was not
         forwarded is looked for, once; then the least is asked for that would let one be called.
         """
-        if len(self.trail) > _MAX_DEPTH or not self._can_be_found():
-            return Lack((self.parameter,))
+        unproduced = Lack((self.parameter,))
+        if not (self.parameter.element or self.parameter).is_produced:
+            return unproduced  # what an answer happens to hold is not what this person means
+        if len(self.trail) > _MAX_DEPTH or self.parameter.name in self.situation.own_references:
+            return unproduced
         lacks: list[Lack] = []
         for producer in self._producers(self.situation.tools):
             step = next_call(producer, self.situation, trail=self.trail)
@@ -98,13 +105,8 @@ class _Need:
         if (search := self._search()) is not None:
             return search
         dead = (lack for lack in lacks if lack.reason)
-        fewest = min(lacks, key=lambda lack: len(lack.parameters), default=Lack((self.parameter,)))
+        fewest = min(lacks, key=lambda lack: len(lack.parameters), default=unproduced)
         return next(dead, fewest)
-
-    def _can_be_found(self) -> bool:
-        kind = (self.parameter.element or self.parameter).kind
-        own = self.parameter.name in self.situation.own_references
-        return kind not in _ASKED_OF_PEOPLE and not own
 
     def _search(self) -> DiscoverTools | None:
         """A search for a producer that was not forwarded and could be called, or for its own."""
@@ -153,9 +155,8 @@ def _unless_made_before(tool: Tool, arguments: JsonObject, situation: Situation)
     before = situation.tried_with(tool, arguments)
     if not before:
         return CallTool(tool=tool.name, arguments=arguments)
-    wider = relaxed(tool, arguments)
-    if wider != arguments and not situation.tried_with(tool, wider):
-        return CallTool(tool=tool.name, arguments=wider, reason=_why_again(before[0]))
+    if (wider := wider_call(tool, arguments, before[0], situation)) is not None:
+        return wider
     if not tool.is_side_effect and before[0].outcome == "unknown" and len(before) == 1:
         return CallTool(tool=tool.name, arguments=arguments, reason=_why_again(before[0]))
     return Lack(reason=_why_not(tool, before[0]))

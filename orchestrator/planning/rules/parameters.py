@@ -53,6 +53,9 @@ class Kind(StrEnum):
     OTHER = auto()
 
 
+DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One input: `words` are those of its name, after those of the object it is in."""
@@ -98,6 +101,11 @@ class Parameter:
         return read_parameter(singular(self.name), items, self.root, required=True)
 
     @property
+    def is_produced(self) -> bool:
+        """Whether only answers supply it: people state no ids, nor lists of what was found."""
+        return self.kind in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST)
+
+    @property
     def names(self) -> frozenset[str]:
         """The names under which answers hold its value: its own, and that of one element."""
         return frozenset({self.name, *([self.element.name] if self.element else ())})
@@ -122,6 +130,11 @@ class ArgumentDraft:
     parameters: tuple[Parameter, ...]
     values: JsonObject = field(default_factory=dict)
 
+    def add(self, parameter: Parameter, value: JsonValue) -> None:
+        """Give an input its value, if there is one."""
+        if value is not None:
+            self.values[parameter.name] = value
+
     def open_inputs(self) -> Iterator[Parameter]:
         """The inputs without a value, ends after starts: an end may be counted from its start."""
         for parameter in sorted(self.parameters, key=lambda p: p.side == "end"):
@@ -131,8 +144,7 @@ class ArgumentDraft:
     @property
     def start_inputs(self) -> list[Parameter]:
         """The inputs that take the date, or the first date, of the call."""
-        kinds = (Kind.DATE, Kind.DATETIME)
-        return [p for p in self.parameters if p.kind in kinds and p.side != "end"]
+        return [p for p in self.parameters if p.kind in DAYS and p.side != "end"]
 
     @property
     def start(self) -> JsonValue:

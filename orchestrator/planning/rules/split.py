@@ -203,7 +203,7 @@ def _feeders(parameter: Parameter, part: _Part, earlier: Sequence[_Part]) -> lis
     """
     if _is_money(parameter):
         return [o for o in earlier if o.target.is_side_effect and answers_price(o.target)]
-    if parameter.kind not in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST):
+    if not parameter.is_produced:
         return []
     return [
         o

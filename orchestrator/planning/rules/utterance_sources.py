@@ -1,7 +1,7 @@
 """Values for a tool's inputs out of the user's own words."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
 from typing import Final
 
@@ -20,19 +20,20 @@ _ONLY_WHEN_REQUIRED: Final = frozenset(
 )
 
 
-def value_from_utterance(
-    parameter: Parameter, utterance: Utterance, draft: ArgumentDraft
+def value_from_utterances(
+    parameter: Parameter, utterances: Iterable[Utterance], draft: ArgumentDraft
 ) -> JsonValue:
-    """The value that a clause gives an input; None when it gives none that the schema allows.
+    """The value that clauses give an input; None when they give none that the schema allows.
 
     Args:
         parameter: the input.
-        utterance: the clause.
+        utterances: the clauses; the first that gives a value decides.
         draft: the call: a second date belongs to the input that ends a stretch of time, and a
             number of nights counts from the start, once that is known.
     """
-    read = _READERS.get(parameter.kind)
-    return parameter.first_accepted(*read(parameter, utterance, draft)) if read else None
+    if (read := _READERS.get(parameter.kind)) is None:
+        return None
+    return parameter.first_accepted(*(v for u in utterances for v in read(parameter, u, draft)))
 
 
 def may_fill_optional(parameter: Parameter) -> bool:

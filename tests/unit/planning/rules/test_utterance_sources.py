@@ -7,7 +7,7 @@ import pytest
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.rules.parameters import ArgumentDraft, Parameter, read_parameters
 from orchestrator.planning.rules.utterance import read_utterance
-from orchestrator.planning.rules.utterance_sources import value_from_utterance
+from orchestrator.planning.rules.utterance_sources import value_from_utterances
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
@@ -27,7 +27,7 @@ def inputs(**schemas: JsonObject) -> tuple[Parameter, ...]:
 def stated(text: str, parameters: tuple[Parameter, ...]) -> JsonObject:
     draft = ArgumentDraft(parameters)
     for parameter in draft.open_inputs():
-        value = value_from_utterance(parameter, read_utterance(text, now=NOW), draft)
+        value = value_from_utterances(parameter, [read_utterance(text, now=NOW)], draft)
         if value is not None:
             draft.values[parameter.name] = value
     return draft.values
