@@ -26,7 +26,7 @@ from orchestrator.planning.rules.answers import is_empty
 from orchestrator.planning.rules.next_call import Lack, next_call, wider_call
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import answer_sentence, report
-from orchestrator.planning.rules.situation import FactSource, Situation
+from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.routing.router import Router
@@ -83,7 +83,7 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     """The next step of one leg, from nothing but the arguments."""
     if (stopped := _stopped(context.observations)) is not None:
         return stopped
-    situation = Situation(context, catalog, shown=(*selection.tools, *context.discovered))
+    situation = read_situation(context, selection.tools, catalog)
     target = find_target(selection, catalog, context.observations)
     if target is None:
         return _without_target(situation)

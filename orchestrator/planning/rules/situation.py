@@ -1,6 +1,6 @@
 """A leg's situation at one step, read once: its utterances, its facts and what it tried."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -53,27 +53,17 @@ class Situation:
     context: StepContext
     catalog: Catalog
     shown: tuple[str, ...]
+    utterance: Utterance
+    """The leg's own clause."""
+    other_utterances: tuple[Utterance, ...]
+    """The other clauses of the mission, those before the leg's first, the nearest first."""
+    facts: tuple[FactSource, ...]
+    """What the legs that this one depends on learned."""
 
-    @cached_property
+    @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that may be called, best first."""
         return tuple(self.catalog.tool(name) for name in dict.fromkeys(self.shown))
-
-    @cached_property
-    def utterance(self) -> Utterance:
-        """The leg's own clause."""
-        return read_utterance(self.context.leg_goal, now=self.context.now)
-
-    @cached_property
-    def other_utterances(self) -> tuple[Utterance, ...]:
-        """The other clauses of the mission, those before the leg's first, the nearest first."""
-        context = self.context
-        return read_others(context.leg_goal, context.mission_goal, now=context.now)
-
-    @cached_property
-    def facts(self) -> tuple[FactSource, ...]:
-        """What the legs that this one depends on learned."""
-        return tuple(FactSource(f, self.catalog.tool(f.tool)) for f in self.context.facts)
 
     @cached_property
     def own_references(self) -> frozenset[str]:
@@ -99,6 +89,19 @@ class Situation:
         """Whether tools were already looked for with this query."""
         searches = [o for o in self.context.observations if o.outcome == "discovered"]
         return any(o.arguments.get("query", query) == query for o in searches)
+
+
+def read_situation(context: StepContext, shown: Iterable[str], catalog: Catalog) -> Situation:
+    """The situation of a step to which the tools `shown` were forwarded."""
+    goal, now = context.leg_goal, context.now
+    return Situation(
+        context=context,
+        catalog=catalog,
+        shown=(*shown, *context.discovered),
+        utterance=read_utterance(goal, now=now),
+        other_utterances=read_others(goal, context.mission_goal, now=now),
+        facts=tuple(FactSource(fact, catalog.tool(fact.tool)) for fact in context.facts),
+    )
 
 
 def _distinguishing(tool: Tool, arguments: JsonObject) -> JsonObject:

@@ -10,18 +10,15 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import NothingFits
 from orchestrator.language import lexicon
-from orchestrator.language.clauses import split_clauses, without_lead
+from orchestrator.language.clauses import without_lead
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan, StepContext
 from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.parameters import Kind, Parameter
-from orchestrator.planning.rules.situation import Situation
-from orchestrator.planning.rules.target import find_target, read_request
-from orchestrator.planning.rules.tool_words import speaks_of
-from orchestrator.routing.reading.frame import read_clause
+from orchestrator.planning.rules.situation import read_situation
+from orchestrator.planning.rules.target import RequestReader
 from orchestrator.routing.router import Router
-from orchestrator.routing.selection import RouteContext
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})
@@ -56,8 +53,7 @@ def split(
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
         RequestUnread: the router failed.
     """
-    goal = _Goal(brief, catalog, router)
-    parts = goal.parts()
+    parts = _parts(brief, RequestReader(brief, catalog, router))
     legs: list[LegPlan] = []
     for position, part in enumerate(parts):
         legs.append(
@@ -65,7 +61,9 @@ def split(
                 leg_id=part.leg_id,
                 goal=part.clause,
                 agent=agent_for(part.target.domain, agents),
-                depends_on=_dependencies(part, parts[:position], legs, goal.unfilled(part)),
+                depends_on=_dependencies(
+                    part, parts[:position], legs, _unfilled(part, brief, catalog)
+                ),
             )
         )
     return MissionPlan(legs=tuple(legs))
@@ -98,74 +96,28 @@ def _is_bare(noun: str, after: str) -> bool:
     return noun in lexicon.REFERENCES and after not in ("of", "for", "about", "from")
 
 
-@dataclass(frozen=True)
-class _Goal:
-    """A goal, and what its clauses are read with."""
+def _parts(brief: GoalBrief, reader: RequestReader) -> list[_Part]:
+    parts: list[_Part] = []
+    for clause in reader.clauses():
+        for request in _coordinated(clause.text, reader):
+            target = reader.target(request, earlier=[part.target for part in parts])
+            parts.append(_Part(request, target, f"{len(parts) + 1}-{_slug(target.domain)}"))
+    if not parts:
+        raise NothingFits(brief.goal)
+    return parts
 
-    brief: GoalBrief
-    catalog: Catalog
-    router: Router
 
-    def parts(self) -> list[_Part]:
-        """The requests of the goal, each with the tool that reaches it."""
-        frame = read_request(self.router, self.brief.goal, RouteContext(), now=self.brief.now).frame
-        parts: list[_Part] = []
-        for clause in frame.clauses or split_clauses(self.brief.goal):
-            if read_clause(clause).is_negated:
-                continue
-            for request in self._coordinated(clause):
-                target = self._fitting_target(request, parts)
-                leg_id = f"{len(parts) + 1}-{_slug(target.domain)}"
-                parts.append(_Part(request, target, leg_id))
-        if not parts:
-            raise NothingFits(self.brief.goal)
-        return parts
+def _coordinated(clause: str, reader: RequestReader) -> tuple[str, ...]:
+    """One verb with two objects as two requests, where tools of two domains answer them.
 
-    def unfilled(self, part: _Part) -> tuple[Parameter, ...]:
-        """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
-        context = StepContext(
-            mission_id=self.brief.mission_id,
-            leg_id=part.leg_id,
-            step=0,
-            mission_goal=self.brief.goal,
-            leg_goal=part.clause,
-            agent=AgentProfile(name=part.target.domain),
-            inputs=self.brief.inputs,
-            now=self.brief.now,
-            catalog_digest=self.brief.catalog_digest,
-        )
-        situation = Situation(context, self.catalog, shown=(part.target.name,))
-        return gather_arguments(part.target, situation).missing
-
-    def _coordinated(self, clause: str) -> tuple[str, ...]:
-        """One verb with two objects as two requests, where tools of two domains answer them.
-
-        "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel
-        there".
-        """
-        match = _SECOND_OBJECT.search(clause)
-        if match is None or _COMPANION.search(clause[: match.start()]):
-            return (clause,)
-        verb = without_lead(clause).split()[0]
-        requests = (clause[: match.start()], f"{verb} {clause[match.end() :]}")
-        targets = [(text, self._target(text)) for text in requests]
-        domains = {t.domain for text, t in targets if t is not None and self._says(text, t)}
-        return requests if len(domains) == 2 else (clause,)
-
-    def _fitting_target(self, request: str, before: Sequence[_Part]) -> Tool:
-        target = self._target(request, earlier=[part.target.name for part in reversed(before)])
-        if target is None or not (self.router.fits(request) or self._says(request, target)):
-            raise NothingFits(request)
-        return target
-
-    def _target(self, request: str, *, earlier: Sequence[str] = ()) -> Tool | None:
-        known = tuple(self.brief.inputs)
-        context = RouteContext(goal=self.brief.goal, known=known, earlier=tuple(earlier))
-        selection = read_request(self.router, request, context, now=self.brief.now)
-        return find_target(selection, self.catalog)
-
-    def _says(self, request: str, target: Tool) -> bool:
-        return speaks_of(request, target, now=self.brief.now)
+    "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel there".
+    """
+    match = _SECOND_OBJECT.search(clause)
+    if match is None or _COMPANION.search(clause[: match.start()]):
+        return (clause,)
+    verb = without_lead(clause).split()[0]
+    requests = (clause[: match.start()], f"{verb} {clause[match.end() :]}")
+    return requests if len(reader.domains(requests)) == 2 else (clause,)
 
 
 def _slug(domain: str) -> str:
@@ -183,6 +135,23 @@ def _dependencies(
     for parameter in unfilled:
         needed |= {other.leg_id for other in _feeders(parameter, part, earlier)}
     return tuple(other.leg_id for other in earlier if other.leg_id in needed)
+
+
+def _unfilled(part: _Part, brief: GoalBrief, catalog: Catalog) -> tuple[Parameter, ...]:
+    """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
+    context = StepContext(
+        mission_id=brief.mission_id,
+        leg_id=part.leg_id,
+        step=0,
+        mission_goal=brief.goal,
+        leg_goal=part.clause,
+        agent=AgentProfile(name=part.target.domain),
+        inputs=brief.inputs,
+        now=brief.now,
+        catalog_digest=brief.catalog_digest,
+    )
+    situation = read_situation(context, [part.target.name], catalog)
+    return gather_arguments(part.target, situation).missing
 
 
 def _pointed_at(earlier: Sequence[_Part], legs: Sequence[LegPlan]) -> Iterable[str]:

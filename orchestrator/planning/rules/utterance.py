@@ -11,6 +11,7 @@ from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import STOP_WORDS, tokens
+from orchestrator.routing.reading.frame import ClauseReading, read_clause
 
 MEASURES: Final = frozenset({"date", "time", "origin", "place", "amount", "quantity", "email"})
 """Kinds of slots that say when, where, how many or for whom, and never what the thing is called."""
@@ -38,6 +39,19 @@ class Utterance:
     def words(self) -> frozenset[str]:
         """Every word, lower case."""
         return frozenset(tokens(self.text))
+
+    @cached_property
+    def reading(self) -> ClauseReading:
+        """What the clause asks for."""
+        return read_clause(self.text)
+
+    @property
+    def without_values(self) -> str:
+        """The text, its slots left out."""
+        text = self.text
+        for slot in reversed(self.slots):
+            text = f"{text[: slot.position]} {text[slot.position + len(slot.text) :]}"
+        return text
 
     @cached_property
     def direct_object(self) -> tuple[str, ...]:
