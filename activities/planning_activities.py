@@ -21,7 +21,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
-from orchestrator.planning.rules.reading import route_context
+from orchestrator.planning.route_context import route_context
 from orchestrator.routing.discovery import DiscoveryIndexes
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open

@@ -38,7 +38,7 @@ from orchestrator.core.errors import (
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.observation import trim_body
+from orchestrator.planning.trimming import trim_body
 from orchestrator.saga.cancel_arguments import cancel_arguments, names_in
 from orchestrator.saga.ledger import CancelCall, Obligation
 from orchestrator.saga.outcome import ToolOutcome, settles_earlier_attempts

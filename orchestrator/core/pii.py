@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from orchestrator.core.errors import UsageError
 
-_PREFIX = "pii:"
+PII_PREFIX = "pii:"
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 
 
@@ -33,7 +33,7 @@ def check_entry(field: str, value: str) -> None:
 
 def handle_for(field: str) -> str:
     """The handle of a field: `pii:traveler_id`."""
-    return f"{_PREFIX}{field}"
+    return f"{PII_PREFIX}{field}"
 
 
 def is_handle(value: object) -> bool:
@@ -43,9 +43,9 @@ def is_handle(value: object) -> bool:
 
 def field_of(value: object) -> str | None:
     """The field that a handle stands for; None when the value is no handle."""
-    if not isinstance(value, str) or not value.startswith(_PREFIX):
+    if not isinstance(value, str) or not value.startswith(PII_PREFIX):
         return None
-    field = value.removeprefix(_PREFIX)
+    field = value.removeprefix(PII_PREFIX)
     return field if is_field_name(field) else None
 
 
@@ -65,8 +65,8 @@ def replace_handles(text: str, fields: Collection[str], value_of: Callable[[str]
     A provider's own id may hold a personal value; masked, it is text around a handle, and must
     become the id again when it goes back.
     """
-    if _PREFIX not in text or not fields:
+    if PII_PREFIX not in text or not fields:
         return text
     # Longest first: `pii:name_kana` is not `pii:name` and a rest.
     names = "|".join(re.escape(field) for field in sorted(fields, key=len, reverse=True))
-    return re.sub(f"{_PREFIX}({names})", lambda found: value_of(found[1]), text)
+    return re.sub(f"{PII_PREFIX}({names})", lambda found: value_of(found[1]), text)

@@ -17,7 +17,7 @@ from orchestrator.planning.planner import MeteredPlanner, Planner
 from orchestrator.routing.selection import Selection
 
 
-class ChoosingPlanner:
+class PerAgentPlanner:
     """Asks a model for the legs whose agent has one, or all when a default is set.
 
     A goal that the deterministic planner cannot split is one leg then: a model may find what the

@@ -8,6 +8,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, PlanInvalid
+from orchestrator.core.pii import PII_PREFIX, handle_for
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -21,9 +22,6 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.routing.selection import Selection
-
-PII_PREFIX = "pii:"
-"""What a handle to a personal field starts with; its value is filled in when the call is sent."""
 
 
 class Planner(Protocol):
@@ -139,7 +137,7 @@ def _check_handles(decision: CallTool, tool: Tool) -> None:
         value = decision.arguments.get(field)
         if value is not None and not (isinstance(value, str) and value.startswith(PII_PREFIX)):
             raise DecisionInvalid(
-                f"{field} of {tool.name} is personal: give the handle {PII_PREFIX}{field}, no value"
+                f"{field} of {tool.name} is personal: give the handle {handle_for(field)}, no value"
             )
 
 

@@ -14,7 +14,7 @@ from orchestrator.adapters.storage.vector_store import FILE_NAME as VECTORS_FILE
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import AgentProfile
-from orchestrator.planning.per_agent import ChoosingPlanner
+from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.planner import MeteredPlanner, Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.cards.card_cache import CardCache
@@ -62,7 +62,7 @@ def _own_planner(
 
     if settings.planner_model or any(agent.model for agent in agents):
         modelled()
-    return ChoosingPlanner(chaining, modelled, default_model=settings.planner_model)
+    return PerAgentPlanner(chaining, modelled, default_model=settings.planner_model)
 
 
 def _model_planner(splitter: Planner, default_model: str | None) -> MeteredPlanner:

@@ -42,7 +42,6 @@ from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
 from orchestrator.planning.llm.prompt import (
     ToolBlock,
     block_of,
-    estimate_tokens,
     tool_description,
     tool_parameters,
 )
@@ -56,6 +55,7 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.planner import Planner, check_decision
+from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.selection import Selection
 
 RULES: Final = (

@@ -6,7 +6,6 @@ gives a prompt of about the same size, and discovery reaches the rest.
 """
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,16 +13,14 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
 from orchestrator.planning.models import StepContext
-from orchestrator.planning.planner import PII_PREFIX
+from orchestrator.planning.trimming import cut_text, estimate_tokens
 from orchestrator.routing.cards.capability_card import probes_of
 from orchestrator.routing.selection import Selection
 
-TOKENS_PER_BYTE: Final = 0.3
-"""An estimate that is a little high for JSON and English (o200k measures 0.23 on tool schemas), and
-holds for other scripts, whose characters are several bytes each."""
 CONTEXT_TOKENS: Final = 32_000
 """What a prompt may take unless the agent's profile says otherwise."""
 _CATALOG_SHARE: Final = 16
@@ -41,11 +38,6 @@ _CORE_TITLE: Final = "# Core tools"
 _STEP_TITLE: Final = "# Tools for this step"
 _DISCOVERED_TITLE: Final = "# Discovered tools"
 _CATALOG_TITLE: Final = "# More tools"
-
-
-def estimate_tokens(text: str) -> int:
-    """About how many tokens a text is, rounded up; never below what 0.3 per byte gives."""
-    return math.ceil(TOKENS_PER_BYTE * len(text.encode("utf-8", errors="replace")))
 
 
 # -- the sections --------------------------------------------------------------------------------
@@ -114,8 +106,7 @@ def _section(title: str, lines: Iterable[str]) -> str:
 
 def _label(domain: str) -> str:
     """A domain as one short line, whatever a document calls it."""
-    text = " ".join(domain.split()) or "other"
-    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+    return cut_text(" ".join(domain.split()) or "other", _LONGEST_LABEL)
 
 
 # -- what a tool is shown as ---------------------------------------------------------------------
@@ -153,7 +144,7 @@ def tool_parameters(tool: Tool) -> JsonObject:
 def _handle(name: str, schema: JsonObject) -> JsonObject:
     """What a personal input takes: the value's own shape is nothing to a planner."""
     told = {"description": schema["description"]} if "description" in schema else {}
-    return {"const": f"{PII_PREFIX}{name}", **told}
+    return {"const": handle_for(name), **told}
 
 
 def _without_examples(schema: JsonObject) -> JsonObject:

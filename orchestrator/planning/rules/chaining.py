@@ -21,14 +21,14 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.answers import is_empty
-from orchestrator.planning.rules.parameters import Parameter
-from orchestrator.planning.rules.reading import read, route_context
-from orchestrator.planning.rules.search import Lack, next_call, relaxed
-from orchestrator.planning.rules.situation import Situation, situation_of
+from orchestrator.planning.rules.next_call import Lack, next_call, wider_call
+from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.sentences import answer_sentence, report
+from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
-from orchestrator.planning.rules.target import find_target
-from orchestrator.planning.rules.wording import answer_sentence, question_for, report
+from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 
@@ -68,7 +68,8 @@ class ChainingPlanner:
         """
         if selection.band == "fail_open":
             router = self._router(catalog)
-            selection = read(router, context.leg_goal, route_context(context), now=context.now)
+            known = route_context(context)
+            selection = read_request(router, context.leg_goal, known, now=context.now)
         return decide(context, selection, catalog)
 
     def _router(self, catalog: Catalog) -> Router:
@@ -82,7 +83,7 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     """The next step of one leg, from nothing but the arguments."""
     if (stopped := _stopped(context.observations)) is not None:
         return stopped
-    situation = situation_of(context, selection.tools, catalog)
+    situation = read_situation(context, selection.tools, catalog)
     target = find_target(selection, catalog, context.observations)
     if target is None:
         return _without_target(situation)
@@ -108,20 +109,13 @@ def _ended(target: Tool, situation: Situation) -> Finish | GiveUp | CallTool | N
     tried = list(situation.tried(target))
     done = next((seen for seen in tried if seen.outcome == "succeeded"), None)
     if done is not None:
-        return _again_wider(target, done, situation) or Finish(summary=_summary(target, done))
+        again = None
+        if is_empty(done.body) and not target.is_side_effect and target.name in situation.shown:
+            again = wider_call(target, done.arguments, done, situation)
+        return again or Finish(summary=_summary(target, done))
     if len(tried) >= _MAX_ATTEMPTS:
         return GiveUp(reason=f"{target.name} failed {len(tried)} times; the last: {tried[0].error}")
     return None
-
-
-def _again_wider(target: Tool, done: Observation, situation: Situation) -> CallTool | None:
-    """One more search with fewer filters, when a search found nothing."""
-    wider = relaxed(target, done.arguments)
-    if target.is_side_effect or not is_empty(done.body) or situation.tried_with(target, wider):
-        return None
-    if target.name not in situation.shown:
-        return None
-    return CallTool(tool=target.name, arguments=wider, reason="the last attempt found nothing")
 
 
 def _summary(target: Tool, done: Observation) -> str:
@@ -130,7 +124,7 @@ def _summary(target: Tool, done: Observation) -> str:
     fact = Fact(
         source="", tool=target.name, arguments=done.arguments, body=done.body, price=done.price
     )
-    return f"{report(fact, target)}."
+    return f"{report(FactSource(fact, target))}."
 
 
 def _without_target(situation: Situation) -> StepDecision:
@@ -143,12 +137,12 @@ def _without_target(situation: Situation) -> StepDecision:
 
 def _onward(target: Tool, situation: Situation) -> StepDecision:
     """The next call towards the target, or the question, or the reason why there is none."""
-    way = next_call(target, situation)
-    if not isinstance(way, Lack):
-        return way
-    if way.reason:
-        return GiveUp(reason=way.reason)
-    return _ask(way.parameters, situation)
+    step = next_call(target, situation)
+    if not isinstance(step, Lack):
+        return step
+    if step.reason:
+        return GiveUp(reason=step.reason)
+    return _ask(step.parameters, situation)
 
 
 def _ask(parameters: Sequence[Parameter], situation: Situation) -> AskUser | GiveUp:
@@ -165,8 +159,9 @@ def _ask(parameters: Sequence[Parameter], situation: Situation) -> AskUser | Giv
     if answered:
         names = ", ".join(p.name for p in answered)
         return GiveUp(reason=f"the value given for {names} is not one that the tool takes")
+    wanted = ", ".join(map(_described, parameters))
     return AskUser(
-        question=question_for(parameters, situation.context.leg_goal),
+        question=f"To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
         fields={p.name: _self_contained(p) for p in parameters},
     )
 
@@ -176,3 +171,12 @@ def _self_contained(parameter: Parameter) -> JsonObject:
     if "$defs" not in parameter.root or "$ref" not in str(parameter.schema):
         return parameter.schema
     return {**parameter.schema, "$defs": parameter.root["$defs"]}
+
+
+def _described(parameter: Parameter) -> str:
+    words = " ".join(parameter.words)
+    described = str(parameter.schema.get("description", "")).split(". ")[0].strip(" .")
+    choices = parameter.schema.get("enum")
+    if parameter.kind is Kind.CHOICE and isinstance(choices, list):
+        return f"{words} (one of {', '.join(map(str, choices))})"
+    return f"{words} ({described})" if described else words

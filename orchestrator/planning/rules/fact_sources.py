@@ -1,24 +1,21 @@
-"""Values for a tool's inputs out of what earlier legs did."""
+"""Values for a tool's inputs out of the facts that earlier legs taught."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import stem, tokens
-from orchestrator.planning.models import Fact
-from orchestrator.planning.rules.answers import flat_fields, read_price
-from orchestrator.planning.rules.parameters import Kind, Parameter
-from orchestrator.planning.rules.utterance import at
-from orchestrator.planning.rules.wording import cut_to, line
+from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
+from orchestrator.planning.rules.sentences import summary_line
+from orchestrator.planning.rules.situation import FactSource
+from orchestrator.planning.trimming import cut_text
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}$")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
@@ -27,61 +24,38 @@ _TIME = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
 _MAX_LINE: Final = 200
 
 
-@dataclass(frozen=True)
-class Known:
-    """One fact, with the tool it came from."""
-
-    fact: Fact
-    tool: Tool
-
-    @property
-    def price(self) -> Money | None:
-        """What the call cost."""
-        body = self.fact.body
-        return self.fact.price or (read_price(body) if isinstance(body, dict) else None)
-
-    @property
-    def fields(self) -> JsonObject:
-        """Scalars of the answer over those of the arguments; no handles to personal fields."""
-        asked = dict(flat_fields(self.fact.arguments))
-        values = {**asked, **dict(flat_fields(self.fact.body))}
-        return {k: v for k, v in values.items() if not str(v).startswith("pii:")}
-
-    @property
-    def reference(self) -> JsonValue:
-        """The id of what the call made."""
-        body = self.fact.body if isinstance(self.fact.body, dict) else {}
-        return next((v for k, v in body.items() if tokens(k)[-1:] == ["id"]), None)
-
-
-def value_known(parameter: Parameter, known: Sequence[Known], *, now: datetime) -> JsonValue:
+def value_from_facts(
+    parameter: Parameter, facts: Sequence[FactSource], *, now: datetime
+) -> JsonValue:
     """The value that earlier legs give an input; None when they give none that it allows."""
-    return parameter.first_accepted(*_candidates(parameter, known, now))
+    return parameter.first_accepted(*_candidates(parameter, facts, now))
 
 
-def _candidates(parameter: Parameter, known: Sequence[Known], now: datetime) -> Iterator[JsonValue]:
+def _candidates(
+    parameter: Parameter, facts: Sequence[FactSource], now: datetime
+) -> Iterator[JsonValue]:
     if parameter.kind in (Kind.MONEY, Kind.AMOUNT, Kind.CURRENCY):
         if parameter.bound is None:
-            yield from _money(parameter, total_of(known))
+            yield from _money(parameter, total_of(facts))
         return
-    for one in reversed(known):
-        yield one.fields.get(parameter.name)
+    for source in reversed(facts):
+        yield source.fields.get(parameter.name)
     match parameter.kind:
         case Kind.DATE | Kind.DATETIME | Kind.TIME:
-            yield from _moments(parameter, known, now)
+            yield from _moments(parameter, facts, now)
         case Kind.PLACE:
-            yield from _places(parameter, known)
+            yield from _places(parameter, facts)
         case Kind.COUNT if set(parameter.words) & lexicon.PEOPLE:
-            yield from _people(known)
+            yield from _people(facts)
         case Kind.LIST:
-            yield _lines(parameter, known, now)
+            yield _lines(parameter, facts, now)
         case _:
             pass
 
 
-def total_of(known: Sequence[Known]) -> Money | None:
+def total_of(facts: Sequence[FactSource]) -> Money | None:
     """The sum of what side effects cost; None when nothing did, or in several currencies."""
-    prices = [p for p in (k.price for k in known if k.fact.side_effect) if p is not None]
+    prices = [s.price for s in facts if s.fact.side_effect and s.price is not None]
     if not prices or len({p.currency for p in prices}) > 1:
         return None
     return Money(amount=sum((p.amount for p in prices), Decimal(0)), currency=prices[0].currency)
@@ -93,25 +67,27 @@ def _money(parameter: Parameter, total: Money | None) -> Iterator[JsonValue]:
     if parameter.kind is Kind.CURRENCY:
         yield total.currency
     elif parameter.kind is Kind.MONEY:
-        yield {"amount": number(total.amount), "currency": total.currency}
+        yield {"amount": _number(total.amount), "currency": total.currency}
         yield {"amount": str(total.amount), "currency": total.currency}
     elif set(parameter.words) & lexicon.MINOR_UNITS:
         yield int(total.amount * 100)
     else:
-        yield number(total.amount)
+        yield _number(total.amount)
         yield str(total.amount)
 
 
-def number(amount: Decimal) -> int | float:
+def _number(amount: Decimal) -> int | float:
     """A decimal as the JSON number that shows the same digits."""
     return int(amount) if amount == amount.to_integral_value() else float(amount)
 
 
-def _moments(parameter: Parameter, known: Sequence[Known], now: datetime) -> Iterator[JsonValue]:
+def _moments(
+    parameter: Parameter, facts: Sequence[FactSource], now: datetime
+) -> Iterator[JsonValue]:
     """Dates or times of what was done: the first that starts, the last that ends."""
-    days = sorted({v for k in known for v in _dated(k, _DATE)})
-    moments = sorted({v for k in known for v in _dated(k, _MOMENT)})
-    clocks = [v for k in known for v in _dated(k, _TIME)]
+    days = sorted({v for s in facts for v in _dated(s, _DATE)})
+    moments = sorted({v for s in facts for v in _dated(s, _MOMENT)})
+    clocks = [v for s in facts for v in _dated(s, _TIME)]
     if parameter.kind is Kind.TIME:
         yield from clocks[:1]
     elif parameter.kind is Kind.DATE:
@@ -120,54 +96,50 @@ def _moments(parameter: Parameter, known: Sequence[Known], now: datetime) -> Ite
         yield from values[:1] if parameter.side != "end" else ()
     elif parameter.side == "end":
         yield from moments[-1:] if len(moments) > 1 else ()
-        yield from (at(day, "23:59", now) for day in days[-1:] if len(days) > 1)
+        yield from (moment_at(day, "23:59", now) for day in days[-1:] if len(days) > 1)
     else:
         yield from moments[:1]
-        yield from (at(day, clocks[0][:5] if clocks else "00:00", now) for day in days[:1])
+        yield from (moment_at(day, clocks[0][:5] if clocks else "00:00", now) for day in days[:1])
 
 
-def _dated(known: Known, form: re.Pattern[str]) -> Iterator[str]:
-    for name, value in known.fields.items():
+def _dated(source: FactSource, form: re.Pattern[str]) -> Iterator[str]:
+    for name, value in source.fields.items():
         kept = not set(tokens(name)) & (lexicon.BOOKKEEPING - {"at"})
         if kept and isinstance(value, str) and form.match(value):
             yield value
 
 
-def _places(parameter: Parameter, known: Sequence[Known]) -> Iterator[JsonValue]:
+def _places(parameter: Parameter, facts: Sequence[FactSource]) -> Iterator[JsonValue]:
     wanted = lexicon.ORIGIN if parameter.side == "start" else lexicon.PLACE | lexicon.DESTINATION
-    for one in reversed(known):
-        named = [(tokens(k), v) for k, v in one.fields.items() if isinstance(v, str)]
+    for source in reversed(facts):
+        named = [(tokens(k), v) for k, v in source.fields.items() if isinstance(v, str)]
         hits = [(words, v) for words, v in named if set(words) & wanted - {"from", "to", "near"}]
         if parameter.side != "start":
             hits.sort(key=lambda hit: bool(set(hit[0]) & (lexicon.ORIGIN | {"address"})))
         yield from (value for _, value in hits)
 
 
-def _people(known: Sequence[Known]) -> Iterator[JsonValue]:
-    for one in reversed(known):
-        for name, value in one.fields.items():
+def _people(facts: Sequence[FactSource]) -> Iterator[JsonValue]:
+    for source in reversed(facts):
+        for name, value in source.fields.items():
             if set(tokens(name)) & lexicon.PEOPLE and isinstance(value, int):
                 yield value
 
 
-def _lines(parameter: Parameter, known: Sequence[Known], now: datetime) -> JsonValue:
-    """One element for each side effect that can fill one, in order."""
+def _lines(parameter: Parameter, facts: Sequence[FactSource], now: datetime) -> JsonValue:
+    """One element for each side effect that can fill source, in order."""
     element = parameter.element
     if element is None or element.kind is not Kind.OBJECT:
         return None
-    lines: list[JsonValue] = []
-    for one in known:
-        line = _line(element, one, now) if one.fact.side_effect else None
-        if line is not None:
-            lines.append(line)
-    return lines or None
+    lines = [_line(element, source, now) for source in facts if source.fact.side_effect]
+    return [line for line in lines if line is not None] or None
 
 
-def _line(element: Parameter, one: Known, now: datetime) -> JsonObject | None:
+def _line(element: Parameter, source: FactSource, now: datetime) -> JsonObject | None:
     """The element that describes one call; None when the call lacks what the element requires."""
     line: JsonObject = {}
     for field in element.fields:
-        value = field.first_accepted(*_line_values(field, one, now))
+        value = field.first_accepted(*_line_values(field, source, now))
         if value is not None:
             line[field.name] = value
         elif field.required:
@@ -175,34 +147,29 @@ def _line(element: Parameter, one: Known, now: datetime) -> JsonObject | None:
     return line
 
 
-def _line_values(field: Parameter, one: Known, now: datetime) -> Iterator[JsonValue]:
+def _line_values(field: Parameter, source: FactSource, now: datetime) -> Iterator[JsonValue]:
     match field.kind:
         case Kind.MONEY | Kind.AMOUNT | Kind.CURRENCY:
-            yield from _money(field, one.price)
+            yield from _money(field, source.price)
         case Kind.TEXT | Kind.TITLE:
-            limit = field.schema.get("maxLength")
-            size = min(limit, _MAX_LINE) if isinstance(limit, int) else _MAX_LINE
-            yield cut_to(line(one.fact, one.tool), size)
+            yield cut_text(summary_line(source), field.longest(_MAX_LINE))
         case Kind.IDENTIFIER:
-            yield from (one.fields.get(field.name), one.reference)
+            yield from (source.fields.get(field.name), source.reference)
         case Kind.CHOICE:
-            yield from (_choice(field, one),)
+            yield _choice(field, source)
         case Kind.COUNT if field.required:
-            yield from (one.fields.get(field.name), 1)
+            yield from (source.fields.get(field.name), 1)
         case Kind.DATE | Kind.DATETIME | Kind.TIME:
-            yield from (one.fields.get(field.name), *_moments(field, [one], now))
+            yield from (source.fields.get(field.name), *_moments(field, [source], now))
         case _:
-            yield one.fields.get(field.name)
+            yield source.fields.get(field.name)
             yield field.schema.get("default") if field.required else None
 
 
-def _choice(field: Parameter, one: Known) -> JsonValue:
+def _choice(field: Parameter, source: FactSource) -> JsonValue:
     """The listed value that names what the tool is about, else the one that fits everything."""
-    listed = field.schema.get("enum")
-    options = [o for o in listed if isinstance(o, str)] if isinstance(listed, list) else []
-    texts = (one.tool.domain, one.tool.name, *one.tool.intent_tags, one.tool.summary)
-    about = [stem(token) for text in texts for token in tokens(text)]
-    for option in options:
-        if {stem(token) for token in tokens(option)} & set(about):
-            return option
-    return next((o for o in options if o.lower() in lexicon.CATCH_ALL), None)
+    texts = (source.tool.domain, source.tool.name, *source.tool.intent_tags, source.tool.summary)
+    about = {stem(token) for text in texts for token in tokens(text)}
+    named = (o for o in field.options if {stem(token) for token in tokens(o)} & about)
+    catch_all = (o for o in field.options if o.lower() in lexicon.CATCH_ALL)
+    return next(iter((*named, *catch_all)), None)

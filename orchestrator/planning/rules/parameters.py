@@ -1,7 +1,8 @@
 """What an input of a tool means, read from its name, schema and description."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum, auto
 from functools import cached_property
 from itertools import pairwise
@@ -52,6 +53,9 @@ class Kind(StrEnum):
     OTHER = auto()
 
 
+DAYS: Final = frozenset({Kind.DATE, Kind.DATETIME})
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One input: `words` are those of its name, after those of the object it is in."""
@@ -77,6 +81,17 @@ class Parameter:
         """The first of the values that the schema allows, None left aside; None when none is."""
         return next((v for v in values if v is not None and self.accepts(v)), None)
 
+    def longest(self, most: int) -> int:
+        """How many characters a text may have: `most`, or fewer where the schema says so."""
+        limit = self.schema.get("maxLength")
+        return min(limit, most) if isinstance(limit, int) else most
+
+    @property
+    def options(self) -> list[str]:
+        """The texts that the schema lists as the only values."""
+        listed = self.schema.get("enum")
+        return [o for o in listed if isinstance(o, str)] if isinstance(listed, list) else []
+
     @property
     def element(self) -> "Parameter | None":
         """The elements of a list, as a parameter named in the singular; None for anything else."""
@@ -84,6 +99,16 @@ class Parameter:
         if self.kind is not Kind.LIST or not isinstance(items, dict):
             return None
         return read_parameter(singular(self.name), items, self.root, required=True)
+
+    @property
+    def is_produced(self) -> bool:
+        """Whether only answers supply it: people state no ids, nor lists of what was found."""
+        return self.kind in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names under which answers hold its value: its own, and that of one element."""
+        return frozenset({self.name, *([self.element.name] if self.element else ())})
 
     @property
     def fields(self) -> tuple["Parameter", ...]:
@@ -96,6 +121,36 @@ class Parameter:
         if "$defs" in self.root:
             schema["$defs"] = self.root["$defs"]
         return SchemaValidator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+
+@dataclass(frozen=True)
+class ArgumentDraft:
+    """The inputs of one call, or of one object in it, and the values they have so far."""
+
+    parameters: tuple[Parameter, ...]
+    values: JsonObject = field(default_factory=dict)
+
+    def add(self, parameter: Parameter, value: JsonValue) -> None:
+        """Give an input its value, if there is one."""
+        if value is not None:
+            self.values[parameter.name] = value
+
+    def open_inputs(self) -> Iterator[Parameter]:
+        """The inputs without a value, ends after starts: an end may be counted from its start."""
+        for parameter in sorted(self.parameters, key=lambda p: p.side == "end"):
+            if parameter.name not in self.values:
+                yield parameter
+
+    @property
+    def start_inputs(self) -> list[Parameter]:
+        """The inputs that take the date, or the first date, of the call."""
+        return [p for p in self.parameters if p.kind in DAYS and p.side != "end"]
+
+    @property
+    def start(self) -> JsonValue:
+        """The date at which the call's stretch of time starts; None while it is unknown."""
+        starts = (self.values.get(p.name) for p in self.start_inputs)
+        return next((value for value in starts if value is not None), None)
 
 
 def tool_parameters(tool: Tool) -> tuple[Parameter, ...]:
@@ -184,6 +239,15 @@ def singular(word: str) -> str:
     if word.endswith(("ches", "shes", "sses", "xes")):
         return word[:-2]
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def moment_at(day: str, clock: str, now: datetime) -> str | None:
+    """A moment in the time zone of `now`, as RFC 3339; None when there is no such day or time."""
+    try:
+        moment = datetime.fromisoformat(f"{day}T{clock}:00").replace(tzinfo=now.tzinfo)
+    except ValueError:
+        return None
+    return moment.isoformat().replace("+00:00", "Z")
 
 
 def _pointed_at(reference: str, root: JsonObject) -> JsonObject:

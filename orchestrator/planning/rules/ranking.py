@@ -13,7 +13,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
 from orchestrator.planning.rules.answers import Item
-from orchestrator.planning.rules.utterance import MEASURES, Said
+from orchestrator.planning.rules.utterance import MEASURES, Utterance
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]|$)")
 _THE_FIRST = re.compile(r"\bthe first\b(?!\s+class)", re.IGNORECASE)
@@ -24,7 +24,7 @@ _UNPRICED: Final = Decimal("Infinity")
 class Wish:
     """What is asked of the thing to be taken."""
 
-    said: Said
+    utterance: Utterance
     stated: JsonObject
     """Input values that the user gave; a thing whose field of that name differs comes last."""
     strict: frozenset[str]
@@ -58,8 +58,8 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
     """The things that may be taken, best first.
 
     A name that it does not bear, a strict value that differs, a limit and the budget drop a thing.
-    Another mismatch with what was said, then fewer of the request's own words, then the preference
-    ("the latest"), then the price, put it behind.
+    Another mismatch with what was stated, then fewer of the request's own words, then the
+    preference ("the latest"), then the price, put it behind.
     """
     usable = [item for item in items if not _is_gone(item)] or list(items)
     called = [item for item in usable if all(_bears(item, name) for name in wish.named)]
@@ -73,7 +73,7 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
         return Ranking((), _over_limit(fitting[0], wish) or "")
     merit = _merit(wish)
     meant = not wish.kind or any(wish.kind in _mentioned(item) for item in kept)
-    if _THE_FIRST.search(wish.said.text):
+    if _THE_FIRST.search(wish.utterance.text):
         return Ranking(tuple(kept), tied=1, is_meant=meant)
     order = sorted(kept, key=lambda item: (merit(item), _cost(item) if wish.buying else Decimal(0)))
     tied = sum(merit(item) == merit(order[0]) for item in order)
@@ -86,9 +86,9 @@ def _merit(wish: Wish) -> Callable[[Item], tuple[int, int, float | Decimal]]:
     return lambda item: (_mismatches(item, wish.stated), -_overlap(item, relevant), prefer(item))
 
 
-def stated_limit(said: Said) -> Money | None:
+def stated_limit(utterance: Utterance) -> Money | None:
     """The most that the clause allows to be paid: "under 900 EUR"."""
-    for slot in said.of("amount"):
+    for slot in utterance.of("amount"):
         if slot.hint in lexicon.MOST_SAID - {"to"} and isinstance(slot.value, dict):
             return Money.model_validate(slot.value)
     return None
@@ -106,7 +106,7 @@ def _over_limit(item: Item, wish: Wish) -> str | None:
     price = item.price
     if not wish.buying or price is None:
         return None
-    limit = stated_limit(wish.said)
+    limit = stated_limit(wish.utterance)
     if limit is not None and limit.currency == price.currency and price.amount > limit.amount:
         return f"nothing that was found costs at most {limit}"
     if over_budget(wish.budget_left, Spend(), price):
@@ -146,8 +146,8 @@ def _plain(value: JsonValue) -> JsonValue:
 
 def _content(wish: Wish) -> frozenset[str]:
     """Stems of the clause's words that may single out one thing."""
-    valued = {stem(t) for s in wish.said.slots if s.kind in MEASURES for t in tokens(s.text)}
-    words = (t for t in tokens(wish.said.text) if t not in STOP_WORDS and not is_verb(t))
+    valued = {stem(t) for s in wish.utterance.slots if s.kind in MEASURES for t in tokens(s.text)}
+    words = (t for t in tokens(wish.utterance.text) if t not in STOP_WORDS and not is_verb(t))
     return frozenset(stem(t) for t in words) - valued - wish.dull
 
 
@@ -161,7 +161,7 @@ def _cost(item: Item) -> Decimal:
 
 def _preference(wish: Wish) -> Callable[[Item], float | Decimal]:
     """A key that puts first what the clause prefers; 0 for all when it states no preference."""
-    words = wish.said.words
+    words = wish.utterance.words
     if words & lexicon.CHEAPEST:
         return _cost
     if words & lexicon.NEWEST:

@@ -1,18 +1,49 @@
-"""A leg's situation at one step, read once: what was said, what is known, what was tried."""
+"""A leg's situation at one step, read once: its utterances, its facts and what it tried."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from pydantic import JsonValue
+
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.budget import Money
+from orchestrator.core.pii import PII_PREFIX
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.models import Observation, StepContext
-from orchestrator.planning.rules.fact_sources import Known
-from orchestrator.planning.rules.utterance import Said, listen, listen_around
+from orchestrator.language.words import tokens
+from orchestrator.planning.models import Fact, Observation, StepContext
+from orchestrator.planning.rules.answers import flat_fields, read_price
+from orchestrator.planning.rules.utterance import Utterance, read_others, read_utterance
 
 _NO_DEFAULT: Final = object()
+
+
+@dataclass(frozen=True)
+class FactSource:
+    """What an earlier leg did, as a source of values: one fact, and the tool it came from."""
+
+    fact: Fact
+    tool: Tool
+
+    @property
+    def price(self) -> Money | None:
+        """What the call cost."""
+        body = self.fact.body
+        return self.fact.price or (read_price(body) if isinstance(body, dict) else None)
+
+    @property
+    def fields(self) -> JsonObject:
+        """Scalars of the answer over those of the arguments; no handles to personal fields."""
+        values = {**dict(flat_fields(self.fact.arguments)), **dict(flat_fields(self.fact.body))}
+        return {k: v for k, v in values.items() if not str(v).startswith(PII_PREFIX)}
+
+    @property
+    def reference(self) -> JsonValue:
+        """The id of what the call made."""
+        body = self.fact.body if isinstance(self.fact.body, dict) else {}
+        return next((v for k, v in body.items() if tokens(k)[-1:] == ["id"]), None)
 
 
 @dataclass(frozen=True)
@@ -22,27 +53,17 @@ class Situation:
     context: StepContext
     catalog: Catalog
     shown: tuple[str, ...]
+    utterance: Utterance
+    """The leg's own clause."""
+    other_utterances: tuple[Utterance, ...]
+    """The other clauses of the mission, those before the leg's first, the nearest first."""
+    facts: tuple[FactSource, ...]
+    """What the legs that this one depends on learned."""
 
-    @cached_property
+    @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that may be called, best first."""
         return tuple(self.catalog.tool(name) for name in dict.fromkeys(self.shown))
-
-    @cached_property
-    def said(self) -> Said:
-        """The leg's own clause."""
-        return listen(self.context.leg_goal, now=self.context.now)
-
-    @cached_property
-    def around(self) -> tuple[Said, ...]:
-        """The other clauses of the mission, those before the leg's first, the nearest first."""
-        context = self.context
-        return listen_around(context.leg_goal, context.mission_goal, now=context.now)
-
-    @cached_property
-    def known(self) -> tuple[Known, ...]:
-        """What the legs that this one depends on learned."""
-        return tuple(Known(f, self.catalog.tool(f.tool)) for f in self.context.facts)
 
     @cached_property
     def own_references(self) -> frozenset[str]:
@@ -57,8 +78,12 @@ class Situation:
 
     def tried_with(self, tool: Tool, arguments: JsonObject) -> list[Observation]:
         """What calls of a tool with these arguments came to, newest first."""
-        told = _telling(tool, arguments)
-        return [o for o in self.tried(tool) if _telling(tool, o.arguments) == told]
+        wanted = _distinguishing(tool, arguments)
+        return [o for o in self.tried(tool) if _distinguishing(tool, o.arguments) == wanted]
+
+    def refused(self, tool: Tool) -> Iterator[Observation]:
+        """The calls of a tool that were turned down as they are, newest first."""
+        return (seen for seen in self.tried(tool) if seen.outcome in ("rejected", "invalid"))
 
     def searched_for(self, query: str) -> bool:
         """Whether tools were already looked for with this query."""
@@ -66,12 +91,20 @@ class Situation:
         return any(o.arguments.get("query", query) == query for o in searches)
 
 
-def situation_of(context: StepContext, shown: Sequence[str], catalog: Catalog) -> Situation:
+def read_situation(context: StepContext, shown: Iterable[str], catalog: Catalog) -> Situation:
     """The situation of a step to which the tools `shown` were forwarded."""
-    return Situation(context=context, catalog=catalog, shown=(*shown, *context.discovered))
+    goal, now = context.leg_goal, context.now
+    return Situation(
+        context=context,
+        catalog=catalog,
+        shown=(*shown, *context.discovered),
+        utterance=read_utterance(goal, now=now),
+        other_utterances=read_others(goal, context.mission_goal, now=now),
+        facts=tuple(FactSource(fact, catalog.tool(fact.tool)) for fact in context.facts),
+    )
 
 
-def _telling(tool: Tool, arguments: JsonObject) -> JsonObject:
+def _distinguishing(tool: Tool, arguments: JsonObject) -> JsonObject:
     """The arguments that tell two calls apart: no references filled in on the way, no defaults."""
     schemas = tool.properties
     return {

@@ -3,25 +3,22 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import NothingFits
 from orchestrator.language import lexicon
-from orchestrator.language.clauses import split_clauses, without_lead
+from orchestrator.language.clauses import without_lead
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan, StepContext
 from orchestrator.planning.rules.answers import answer_fields, answers_price
-from orchestrator.planning.rules.arguments_of_call import fill
-from orchestrator.planning.rules.clause_match import speaks_of
+from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.parameters import Kind, Parameter
-from orchestrator.planning.rules.reading import read
-from orchestrator.planning.rules.situation import Situation
-from orchestrator.planning.rules.target import find_target
-from orchestrator.routing.reading.frame import read_clause
+from orchestrator.planning.rules.situation import read_situation
+from orchestrator.planning.rules.target import RequestReader
 from orchestrator.routing.router import Router
-from orchestrator.routing.selection import RouteContext
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})
@@ -42,6 +39,10 @@ class _Part:
     target: Tool
     leg_id: str
 
+    @cached_property
+    def points_back(self) -> bool:
+        return refers_back(self.clause)
+
 
 def split(
     brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile], router: Router
@@ -52,7 +53,7 @@ def split(
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
         RequestUnread: the router failed.
     """
-    parts = _parts(brief, catalog, router)
+    parts = _parts(brief, RequestReader(brief, catalog, router))
     legs: list[LegPlan] = []
     for position, part in enumerate(parts):
         legs.append(
@@ -60,7 +61,9 @@ def split(
                 leg_id=part.leg_id,
                 goal=part.clause,
                 agent=agent_for(part.target.domain, agents),
-                depends_on=_dependencies(part, parts[:position], legs, brief, catalog),
+                depends_on=_dependencies(
+                    part, parts[:position], legs, _unfilled(part, brief, catalog)
+                ),
             )
         )
     return MissionPlan(legs=tuple(legs))
@@ -93,27 +96,18 @@ def _is_bare(noun: str, after: str) -> bool:
     return noun in lexicon.REFERENCES and after not in ("of", "for", "about", "from")
 
 
-def _parts(brief: GoalBrief, catalog: Catalog, router: Router) -> list[_Part]:
-    frame = read(router, brief.goal, RouteContext(), now=brief.now).frame
-    clauses = frame.clauses or split_clauses(brief.goal)
-    wanted = [
-        part
-        for clause in clauses
-        if not read_clause(clause).is_negated
-        for part in _coordinated(clause, brief, catalog, router)
-    ]
+def _parts(brief: GoalBrief, reader: RequestReader) -> list[_Part]:
     parts: list[_Part] = []
-    for number, clause in enumerate(wanted, start=1):
-        target = _target_of(clause, brief, catalog, router, after=parts)
-        parts.append(_Part(clause, target, f"{number}-{_slug(target.domain)}"))
+    for clause in reader.clauses():
+        for request in _coordinated(clause.text, reader):
+            target = reader.target(request, earlier=[part.target for part in parts])
+            parts.append(_Part(request, target, f"{len(parts) + 1}-{_slug(target.domain)}"))
     if not parts:
         raise NothingFits(brief.goal)
     return parts
 
 
-def _coordinated(
-    clause: str, brief: GoalBrief, catalog: Catalog, router: Router
-) -> tuple[str, ...]:
+def _coordinated(clause: str, reader: RequestReader) -> tuple[str, ...]:
     """One verb with two objects as two requests, where tools of two domains answer them.
 
     "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel there".
@@ -122,31 +116,8 @@ def _coordinated(
     if match is None or _COMPANION.search(clause[: match.start()]):
         return (clause,)
     verb = without_lead(clause).split()[0]
-    first, second = clause[: match.start()], f"{verb} {clause[match.end() :]}"
-    context = RouteContext(goal=brief.goal, known=tuple(brief.inputs))
-    pairs = [
-        (text, find_target(read(router, text, context, now=brief.now), catalog))
-        for text in (first, second)
-    ]
-    domains = {
-        target.domain
-        for text, target in pairs
-        if target is not None and speaks_of(text, target, now=brief.now)
-    }
-    return (first, second) if len(domains) == 2 else (clause,)
-
-
-def _target_of(
-    clause: str, brief: GoalBrief, catalog: Catalog, router: Router, *, after: Sequence[_Part]
-) -> Tool:
-    earlier = tuple(part.target.name for part in reversed(after))
-    context = RouteContext(goal=brief.goal, known=tuple(brief.inputs), earlier=earlier)
-    target = find_target(read(router, clause, context, now=brief.now), catalog)
-    if target is None:
-        raise NothingFits(clause)
-    if not router.fits(clause) and not speaks_of(clause, target, now=brief.now):
-        raise NothingFits(clause)
-    return target
+    requests = (clause[: match.start()], f"{verb} {clause[match.end() :]}")
+    return requests if len(reader.domains(requests)) == 2 else (clause,)
 
 
 def _slug(domain: str) -> str:
@@ -157,24 +128,13 @@ def _dependencies(
     part: _Part,
     earlier: Sequence[_Part],
     legs: Sequence[LegPlan],
-    brief: GoalBrief,
-    catalog: Catalog,
+    unfilled: Iterable[Parameter],
 ) -> tuple[str, ...]:
     """The earlier legs that a clause points at, and those that alone can feed its tool."""
-    needed = set(_pointed_at(earlier, legs)) if refers_back(part.clause) else set()
-    for parameter in _unfilled(part, brief, catalog):
+    needed = set(_pointed_at(earlier, legs)) if part.points_back else set()
+    for parameter in unfilled:
         needed |= {other.leg_id for other in _feeders(parameter, part, earlier)}
     return tuple(other.leg_id for other in earlier if other.leg_id in needed)
-
-
-def _pointed_at(earlier: Sequence[_Part], legs: Sequence[LegPlan]) -> Iterable[str]:
-    """The run of legs since the last clause that pointed back; that clause and its run if none."""
-    run: list[str] = []
-    for other, leg in zip(reversed(earlier), reversed(legs), strict=True):
-        if refers_back(other.clause):
-            return run or [other.leg_id, *leg.depends_on]
-        run.append(other.leg_id)
-    return run
 
 
 def _unfilled(part: _Part, brief: GoalBrief, catalog: Catalog) -> tuple[Parameter, ...]:
@@ -190,8 +150,18 @@ def _unfilled(part: _Part, brief: GoalBrief, catalog: Catalog) -> tuple[Paramete
         now=brief.now,
         catalog_digest=brief.catalog_digest,
     )
-    situation = Situation(context=context, catalog=catalog, shown=(part.target.name,))
-    return fill(part.target, situation).missing
+    situation = read_situation(context, [part.target.name], catalog)
+    return gather_arguments(part.target, situation).missing
+
+
+def _pointed_at(earlier: Sequence[_Part], legs: Sequence[LegPlan]) -> Iterable[str]:
+    """The run of legs since the last clause that pointed back; that clause and its run if none."""
+    run: list[str] = []
+    for other, leg in zip(reversed(earlier), reversed(legs), strict=True):
+        if other.points_back:
+            return run or [other.leg_id, *leg.depends_on]
+        run.append(other.leg_id)
+    return run
 
 
 def _feeders(parameter: Parameter, part: _Part, earlier: Sequence[_Part]) -> list[_Part]:
@@ -202,15 +172,14 @@ def _feeders(parameter: Parameter, part: _Part, earlier: Sequence[_Part]) -> lis
     """
     if _is_money(parameter):
         return [o for o in earlier if o.target.is_side_effect and answers_price(o.target)]
-    if parameter.kind not in (Kind.IDENTIFIER, Kind.OTHER, Kind.LIST):
+    if not parameter.is_produced:
         return []
-    names = {parameter.name, *([parameter.element.name] if parameter.element else ())}
     return [
         o
         for o in earlier
         if o.target.name != part.target.name
         and o.target.effect is not Effect.CANCEL
-        and names & (answer_fields(o.target) - set(o.target.properties))
+        and parameter.names & (answer_fields(o.target) - set(o.target.properties))
     ]
 
 

@@ -27,10 +27,10 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.planner import check_decision, check_plan
+from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.answers import read_price
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.planning.rules.parameters import resolve
-from orchestrator.planning.rules.reading import route_context
 from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 

@@ -16,7 +16,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.per_agent import ChoosingPlanner
+from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
 
@@ -51,8 +51,8 @@ class Lost:
         return Finish(summary="model"), Usage(requests=1)
 
 
-def _planner(default_model: str | None = None) -> ChoosingPlanner:
-    return ChoosingPlanner(Lost(), Lost, default_model=default_model)
+def _planner(default_model: str | None = None) -> PerAgentPlanner:
+    return PerAgentPlanner(Lost(), Lost, default_model=default_model)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ async def test_a_goal_that_cannot_be_split_is_one_leg_of_a_model() -> None:
 
 async def test_a_goal_that_the_router_cannot_read_is_one_leg_of_a_model() -> None:
     """It plans from the whole catalog."""
-    planner = ChoosingPlanner(Lost(RequestUnread("KeyError in the router")), Lost)
+    planner = PerAgentPlanner(Lost(RequestUnread("KeyError in the router")), Lost)
 
     plan = await planner.split_goal(BRIEF, CATALOG, [MODELLED])
 

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from orchestrator.core.budget import Money
 from orchestrator.planning.llm.briefing import briefing, error_lines, goal_lines
-from orchestrator.planning.llm.prompt import estimate_tokens
 from orchestrator.planning.models import Fact, Observation, StepContext
+from orchestrator.planning.trimming import estimate_tokens
 
 ROOMY: Final = 30_000
 

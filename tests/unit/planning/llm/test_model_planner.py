@@ -29,7 +29,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DecisionInvalid, ModelRefused, ModelUnavailable, UsageError
 from orchestrator.planning.llm.model_planner import LlmPlanner, wire_names
-from orchestrator.planning.llm.prompt import CONTEXT_TOKENS, estimate_tokens
+from orchestrator.planning.llm.prompt import CONTEXT_TOKENS
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -41,8 +41,9 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.per_agent import ChoosingPlanner
+from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.router import Router
 from orchestrator.runtime.defaults import default_planner
 from orchestrator.settings import Settings
@@ -355,7 +356,7 @@ def test_without_a_model_the_extra_is_not_needed(monkeypatch: pytest.MonkeyPatch
     """Nothing of it is imported."""
     _without_the_extra(monkeypatch)
 
-    assert isinstance(default_planner(Settings(), Router, ()), ChoosingPlanner)
+    assert isinstance(default_planner(Settings(), Router, ()), PerAgentPlanner)
 
 
 def test_the_model_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,6 @@ from orchestrator.planning.llm.prompt import (
     catalog_section,
     core_section,
     discovered_section,
-    estimate_tokens,
     initial_block,
     step_section,
     tool_parameters,
@@ -31,6 +30,7 @@ from orchestrator.planning.llm.prompt import (
 )
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import StepContext
+from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.cards.capability_card import probes_of
 from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router

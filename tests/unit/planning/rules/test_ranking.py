@@ -6,7 +6,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.rules.answers import Item, read_items
 from orchestrator.planning.rules.ranking import Wish, rank_items
-from orchestrator.planning.rules.utterance import listen
+from orchestrator.planning.rules.utterance import read_utterance
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
@@ -24,7 +24,7 @@ def wish(
     budget: Money | None = None,
 ) -> Wish:
     return Wish(
-        said=listen(text, now=NOW),
+        utterance=read_utterance(text, now=NOW),
         stated=stated or {},
         strict=strict,
         named=named,

@@ -1,21 +1,19 @@
-"""Titles, messages, summaries and questions in plain words, from what calls and answers hold."""
+"""Sentences that report what calls did and what answers hold, in plain English."""
 
 import re
-from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
+from orchestrator.core.pii import PII_PREFIX
 from orchestrator.language import lexicon
-from orchestrator.language.clauses import without_lead
 from orchestrator.language.words import is_verb, tokens
-from orchestrator.planning.models import Fact
 from orchestrator.planning.rules.answers import Item, flat_fields, is_empty, read_items, read_price
-from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.situation import FactSource
 
-_ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "selected", "chosen"})
+ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "selected", "chosen"})
 _PREPOSITIONS: Final = frozenset(
     {"to", "for", "from", "in", "at", "with", "on", "of", "by", "back"}
 )
@@ -32,7 +30,7 @@ def done_phrase(summary: str, fallback: str) -> str:
     if len(words) < 2:
         return fallback
     cut = next((n for n, w in enumerate(words) if w.lower() in _PREPOSITIONS), len(words))
-    thing = [w for w in words[1:cut] if w.lower() not in _ARTICLES]
+    thing = [w for w in words[1:cut] if w.lower() not in ARTICLES]
     phrase = " ".join([*thing, participle(words[0].lower()), *words[cut:]])
     return phrase[:1].upper() + phrase[1:]
 
@@ -51,28 +49,23 @@ def participle(verb: str) -> str:
     return f"{verb}ed"
 
 
-def headline(fact: Fact, tool: Tool) -> str:
+def headline(source: FactSource) -> str:
     """What one call did: its title, unless that only says what the tool does, not that it did."""
-    if fact.title and fact.title.rstrip(".") != tool.summary.rstrip("."):
+    fact, summary = source.fact, source.tool.summary
+    if fact.title and fact.title.rstrip(".") != summary.rstrip("."):
         return fact.title
-    return done_phrase(tool.summary, " ".join(tokens(fact.tool)).capitalize())
+    return done_phrase(summary, " ".join(tokens(fact.tool)).capitalize())
 
 
-def line(fact: Fact, tool: Tool, *, most: int = _MAX_DETAILS) -> str:
+def summary_line(source: FactSource, *, most: int = _MAX_DETAILS) -> str:
     """What one call did, in one line without price or id: "Table reserved: Roma, Lisbon"."""
-    parts = details(fact.body, reference=False)[:most]
-    said = headline(fact, tool)
-    return f"{said}: {', '.join(parts)}" if parts else said
+    return _titled(headline(source), details(source.fact.body, reference=False)[:most])
 
 
-def report(fact: Fact, tool: Tool) -> str:
+def report(source: FactSource) -> str:
     """What one call did, with its particulars: "Table reserved: Roma, Lisbon, 20:00"."""
-    said = headline(fact, tool)
-    parts = details(fact.body)
-    price = fact.price or read_price(fact.body if isinstance(fact.body, dict) else {})
-    if price is not None:
-        parts.append(str(price))
-    return f"{said}: {', '.join(parts)}" if parts else said
+    price = [str(source.price)] if source.price is not None else []
+    return _titled(headline(source), [*details(source.fact.body), *price])
 
 
 def details(body: JsonValue, *, reference: bool = True) -> list[str]:
@@ -106,30 +99,8 @@ def answer_sentence(tool: Tool, body: JsonValue) -> str:
     return f"{_subject(tool)}: {', '.join(parts)}." if parts else f"{_subject(tool)}."
 
 
-def question_for(parameters: Sequence[Parameter], goal: str) -> str:
-    """One question that asks for all of the values."""
-    wanted = ", ".join(_asked(p) for p in parameters)
-    return f"To go on with {goal!r} this is missing: {wanted}"
-
-
-def clause_title(clause: str) -> str:
-    """A clause as a title: "rent a compact car in Lisbon" is "Compact car in Lisbon"."""
-    words = without_lead(clause).split()[1:]
-    while words and words[0].lower() in _ARTICLES | {"me", "my", "us", "our", "to", "for"}:
-        words = words[1:]
-    text = " ".join(words).strip(" .,;")
-    return text[:1].upper() + text[1:120] if text else clause.strip()
-
-
-def cut_to(text: str, size: int) -> str:
-    """The text in at most `size` characters, an ellipsis where it was cut."""
-    bare = text.strip()
-    return bare if len(bare) <= size else f"{bare[: max(0, size - 1)].rstrip()}…"
-
-
-def join_sentences(parts: Iterable[str]) -> str:
-    """Several reports as one text."""
-    return "; ".join(part for part in parts if part)
+def _titled(title: str, parts: list[str]) -> str:
+    return f"{title}: {', '.join(parts)}" if parts else title
 
 
 def _detail(words: list[str], value: JsonValue) -> str:
@@ -137,7 +108,7 @@ def _detail(words: list[str], value: JsonValue) -> str:
         plain = set(words) & {"name", "title", "city", "origin", "destination", "place"}
         if plain or _DATE.match(value) or _TIME.match(value):
             return value
-        return "" if len(value) > 60 or value.startswith(("http", "pii:")) else value
+        return "" if len(value) > 60 or value.startswith(("http", PII_PREFIX)) else value
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{' '.join(words)} {value}"
     return ""
@@ -152,7 +123,7 @@ def _subject(tool: Tool) -> str:
     kept = words[1:] if len(words) > 1 else words
     if kept and kept[0].lower() in ("whether", "how", "what", "who", "when", "where"):
         kept = [word for word in tokens(tool.name) if not is_verb(word)]
-    while kept and kept[0].lower() in _ARTICLES:
+    while kept and kept[0].lower() in ARTICLES:
         kept = kept[1:]
     text = " ".join(kept) or " ".join(tokens(tool.name))
     return text[:1].upper() + text[1:]
@@ -180,12 +151,3 @@ def _value(value: JsonValue) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
-
-
-def _asked(parameter: Parameter) -> str:
-    words = " ".join(parameter.words)
-    described = str(parameter.schema.get("description", "")).split(". ")[0].strip(" .")
-    choices = parameter.schema.get("enum")
-    if parameter.kind is Kind.CHOICE and isinstance(choices, list):
-        return f"{words} (one of {', '.join(map(str, choices))})"
-    return f"{words} ({described})" if described else words

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from orchestrator.planning.observation import MOST_CHARACTERS, trim_body
+from orchestrator.planning.trimming import MOST_CHARACTERS, cut_text, trim_body
 
 scalars = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
 bodies = st.recursive(
@@ -71,3 +71,9 @@ def test_trimming_goes_on_at_every_depth() -> None:
     rows: JsonValue = [{"seats": [f"{row}{seat}" for seat in range(400)]} for row in range(400)]
 
     assert len(json.dumps(trim_body(rows))) <= MOST_CHARACTERS
+
+
+def test_long_texts_are_cut_with_an_ellipsis() -> None:
+    """The result is never longer than allowed."""
+    assert cut_text("  short ", 10) == "short"
+    assert cut_text("x" * 20, 10) == "x" * 9 + "…"

@@ -5,15 +5,14 @@ import pytest
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.models import Fact
-from orchestrator.planning.rules.wording import (
+from orchestrator.planning.rules.sentences import (
     answer_sentence,
-    clause_title,
-    cut_to,
     done_phrase,
     headline,
     participle,
     report,
 )
+from orchestrator.planning.rules.situation import FactSource
 
 
 @pytest.mark.parametrize(
@@ -49,37 +48,40 @@ TABLE = Tool(
     input_schema={"type": "object"},
     effect=Effect.OBLIGATION,
 )
-RESERVED = Fact(
-    source="1-inn.2",
-    tool="table_reserve",
-    side_effect=True,
-    title="Reserve a table",
-    body={
-        "reservation_id": "r-7",
-        "status": "confirmed",
-        "inn_name": "Roma",
-        "date": "2026-12-04",
-        "time": "20:00",
-        "party_size": 4,
-        "price": {"amount": 20, "currency": "EUR"},
-        "created_at": "2026-11-21T10:00:00Z",
-    },
+RESERVED = FactSource(
+    Fact(
+        source="1-inn.2",
+        tool="table_reserve",
+        side_effect=True,
+        title="Reserve a table",
+        body={
+            "reservation_id": "r-7",
+            "status": "confirmed",
+            "inn_name": "Roma",
+            "date": "2026-12-04",
+            "time": "20:00",
+            "party_size": 4,
+            "price": {"amount": 20, "currency": "EUR"},
+            "created_at": "2026-11-21T10:00:00Z",
+        },
+    ),
+    TABLE,
 )
 
 
 def test_report_names_the_particulars() -> None:
     """A reader learns what, where, when, how many, its id and its price, and no bookkeeping."""
-    assert report(RESERVED, TABLE) == (
+    assert report(RESERVED) == (
         "Table reserved: Roma, 2026-12-04, 20:00, party size 4, reference r-7, 20.00 EUR"
     )
 
 
 def test_title_that_says_more_than_the_tool_is_kept() -> None:
     """A card's own title is better than one made from the tool's summary."""
-    titled = RESERVED.model_copy(update={"title": "Dinner at Roma"})
+    fact = RESERVED.fact.model_copy(update={"title": "Dinner at Roma"})
 
-    assert headline(titled, TABLE) == "Dinner at Roma"
-    assert headline(RESERVED, TABLE) == "Table reserved"
+    assert headline(FactSource(fact, TABLE)) == "Dinner at Roma"
+    assert headline(RESERVED) == "Table reserved"
 
 
 def test_answer_that_lists_things_names_them() -> None:
@@ -99,14 +101,3 @@ def test_answer_that_is_one_thing_is_told_field_by_field() -> None:
     said = answer_sentence(weather, {"city": "Oslo", "temperature_max_c": -1.5, "storm": False})
 
     assert said == "Weather forecast: city Oslo, temperature max c -1.5, storm no."
-
-
-def test_clause_becomes_a_title() -> None:
-    """The verb and the articles before its object go."""
-    assert clause_title("please rent a compact car in Lisbon") == "Compact car in Lisbon"
-
-
-def test_long_texts_are_cut_with_an_ellipsis() -> None:
-    """The result is never longer than allowed."""
-    assert cut_to("  short ", 10) == "short"
-    assert cut_to("x" * 20, 10) == "x" * 9 + "…"

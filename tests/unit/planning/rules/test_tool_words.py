@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.planning.rules.clause_match import speaks_of
+from orchestrator.planning.rules.tool_words import speaks_of
+from orchestrator.planning.rules.utterance import read_utterance
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
@@ -25,4 +26,4 @@ def test_most_words_must_be_the_tools_own(
     clause: str, tool: str, speaks: bool, specs: Catalog
 ) -> None:
     """Values and the matter of a message do not count; one shared verb is not enough."""
-    assert speaks_of(clause, specs.tool(tool), now=NOW) is speaks
+    assert speaks_of(read_utterance(clause, now=NOW), specs.tool(tool)) is speaks

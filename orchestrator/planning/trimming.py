@@ -1,12 +1,17 @@
-"""How much of an answer is kept: histories and prompts have limits, providers have none."""
+"""How much of answers and texts is kept: histories and prompts have limits, providers have none."""
 
 import json
+import math
+from typing import Final
 
 from pydantic import JsonValue
 
-_LONGEST_TEXT = 2_000
-_MOST_ITEMS = 25
-MOST_CHARACTERS = 24_000
+MOST_CHARACTERS: Final = 24_000
+TOKENS_PER_BYTE: Final = 0.3
+"""An estimate that is a little high for JSON and English (o200k measures 0.23 on tool schemas), and
+holds for other scripts, whose characters are several bytes each."""
+_LONGEST_TEXT: Final = 2_000
+_MOST_ITEMS: Final = 25
 
 
 def trim_body(body: JsonValue, *, most: int = MOST_CHARACTERS) -> JsonValue:
@@ -20,6 +25,17 @@ def trim_body(body: JsonValue, *, most: int = MOST_CHARACTERS) -> JsonValue:
         body = _cut(body, items, text)
         items, text = items // 2, max(80, text // 2)
     return body
+
+
+def cut_text(text: str, size: int) -> str:
+    """The text in at most `size` characters, an ellipsis where it was cut."""
+    bare = text.strip()
+    return bare if len(bare) <= size else f"{bare[: max(0, size - 1)].rstrip()}…"
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a text is, rounded up; never below what 0.3 per byte gives."""
+    return math.ceil(TOKENS_PER_BYTE * len(text.encode("utf-8", errors="replace")))
 
 
 def _cut(value: JsonValue, items: int, text: int) -> JsonValue:

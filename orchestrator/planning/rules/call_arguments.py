@@ -1,0 +1,220 @@
+"""The arguments of one call: each input from the surest source that has it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.pii import handle_for
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.planning.rules.answer_sources import values_from_answers
+from orchestrator.planning.rules.fact_sources import value_from_facts
+from orchestrator.planning.rules.parameters import (
+    DAYS,
+    ArgumentDraft,
+    Kind,
+    Parameter,
+    alternatives,
+    tool_parameters,
+)
+from orchestrator.planning.rules.situation import Situation
+from orchestrator.planning.rules.text_sources import composed_text
+from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
+
+_WHEN_AND_WHERE: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.PLACE})
+_ALONE: Final = frozenset(
+    {"guests", "passengers", "adults", "travelers", "travellers", "persons", "people", "rooms"}
+)
+"""Counts that are one when nobody says otherwise; the card shows it before anything is sent."""
+
+
+@dataclass(frozen=True)
+class CallArguments:
+    """Arguments for one call; it can be made when nothing is missing.
+
+    `refusal` says why none of the things that were found will do; `unsure` are inputs for which
+    several do equally well, so that a person must say which.
+    """
+
+    values: JsonObject
+    missing: tuple[Parameter, ...] = ()
+    refusal: str = ""
+    unsure: tuple[Parameter, ...] = ()
+
+
+def gather_arguments(tool: Tool, situation: Situation) -> CallArguments:
+    """The best arguments for a call that has not failed yet with the same found thing.
+
+    What the user states comes first, then what answers of this leg and of earlier ones hold, then
+    facts, the rest of the goal, composed texts and defaults.
+    """
+    draft = ArgumentDraft(_needed(tool, situation))
+    call = _Call(tool, situation, draft)
+    call.state()
+    answers = values_from_answers(tool, draft, situation)
+    draft.values.update(answers.values)
+    missing = call.complete()
+    ordered = {p.name: draft.values[p.name] for p in draft.parameters if p.name in draft.values}
+    return CallArguments(ordered, missing, answers.refusal, answers.unsure)
+
+
+def _needed(tool: Tool, situation: Situation) -> tuple[Parameter, ...]:
+    """The tool's inputs, those of the first alternative that can be met required as well."""
+    parameters = tool_parameters(tool)
+    sets = alternatives(tool)
+    if not sets:
+        return parameters
+    draft = ArgumentDraft(parameters)
+    _Call(tool, situation, draft).state(optional=True)
+    chosen = next((s for s in sets if set(s) <= set(draft.values)), sets[0])
+    return tuple(replace(p, required=p.required or p.name in chosen) for p in parameters)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call whose arguments are being gathered: they are added to the draft one by one."""
+
+    tool: Tool
+    situation: Situation
+    draft: ArgumentDraft
+
+    def state(self, *, optional: bool = False) -> None:
+        """Add what the user, the contract or the clause itself fixes.
+
+        Args:
+            optional: look in the clause for every input, required or not.
+        """
+        for parameter in self.draft.open_inputs():
+            if parameter.name in self.tool.pii_fields:
+                value: JsonValue = handle_for(parameter.name) if parameter.required else None
+            else:
+                value = _given(parameter, self.situation)
+                if parameter.required or optional or may_fill_optional(parameter):
+                    value = self._from_clause(parameter) if value is None else value
+            self.draft.add(parameter, value)
+
+    def complete(self) -> tuple[Parameter, ...]:
+        """Add what no one states; the required inputs that are still without a value."""
+        for parameter in self.draft.open_inputs():
+            value = self._required(parameter) if parameter.required else self._optional(parameter)
+            self.draft.add(parameter, value)
+        return tuple(p for p in self.draft.open_inputs() if p.required)
+
+    def _required(self, parameter: Parameter) -> JsonValue:
+        """What the first source gives that has it."""
+        sources = (
+            self._from_facts,
+            self._from_rest_of_goal,
+            self._composed,
+            self._object,
+            self._assumed,
+        )
+        values = (source(parameter) for source in sources)
+        return next((value for value in values if value is not None), None)
+
+    def _optional(self, parameter: Parameter) -> JsonValue:
+        """A value for an optional input, where leaving it out would lose what is known.
+
+        The words of a search; how many people the rest of the goal speaks of; when and where, if
+        what is to be recorded took its date from an earlier leg.
+        """
+        if parameter.kind is Kind.QUERY and not self.tool.is_side_effect:
+            return self._composed(parameter)
+        if parameter.kind is Kind.COUNT and set(parameter.words) & lexicon.PEOPLE:
+            return self._from_rest_of_goal(parameter)
+        if not self.tool.is_side_effect or parameter.kind not in _WHEN_AND_WHERE:
+            return None
+        values = self.draft.values
+        dated = [p for p in self.draft.parameters if p.required and p.kind in DAYS]
+        if any(values[p.name] == self._from_facts(p) for p in dated if p.name in values):
+            return self._from_facts(parameter)
+        return None
+
+    def _from_clause(self, parameter: Parameter) -> JsonValue:
+        """What the clause states, but no id that stands elsewhere in the call or was refused."""
+        value = value_from_utterances(parameter, [self.situation.utterance], self.draft)
+        if parameter.kind is not Kind.IDENTIFIER or value is None:
+            return value
+        refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))
+        return None if value in (*self.draft.values.values(), *refused) else value
+
+    def _from_facts(self, parameter: Parameter) -> JsonValue:
+        return value_from_facts(parameter, self.situation.facts, now=self.situation.context.now)
+
+    def _from_rest_of_goal(self, parameter: Parameter) -> JsonValue:
+        """What the other clauses say; a stretch of time comes whole from one clause if it can."""
+        clauses = self.situation.other_utterances
+        kin = [p for p in self.draft.parameters if p.required and p.kind is parameter.kind]
+        ends = [p for p in kin if p.side is not None]
+        if parameter in ends:
+            bare = ArgumentDraft(self.draft.parameters)
+            whole = [u for u in clauses if all(value_from_utterances(p, [u], bare) for p in ends)]
+            clauses = (*whole, *clauses)
+            if parameter.side == "end" and self.draft.start is not None:
+                clauses = (self.situation.utterance, *clauses)
+        return value_from_utterances(parameter, clauses, self.draft)
+
+    def _composed(self, parameter: Parameter) -> JsonValue:
+        return composed_text(parameter, self.tool, self.situation)
+
+    def _object(self, parameter: Parameter) -> JsonValue:
+        """An object of which every required property can be filled; None for anything else."""
+        if parameter.kind is not Kind.OBJECT:
+            return None
+        draft, clause = ArgumentDraft(parameter.fields), self.situation.utterance
+        for part in draft.open_inputs():
+            clauses = (clause, *(self.situation.other_utterances if part.required else ()))
+            value = _given(part, self.situation)
+            if value is None:
+                value = value_from_utterances(part, clauses, draft)
+            if value is None and part.required:
+                value = self._from_facts(part)
+                if value is None:
+                    return None
+            draft.add(part, value)
+        return draft.values if parameter.accepts(draft.values) else None
+
+    def _assumed(self, parameter: Parameter) -> JsonValue:
+        """The contract's default, or what goes without saying."""
+        context = self.situation.context
+        if (default := parameter.schema.get("default")) is not None:
+            return default
+        if parameter.kind is Kind.COUNT and set(parameter.words) & _ALONE:
+            return parameter.first_accepted(1)
+        if parameter.kind is Kind.CURRENCY and context.budget_left is not None:
+            return parameter.first_accepted(context.budget_left.currency)
+        if parameter.kind is Kind.TIME_ZONE:
+            return parameter.first_accepted(str(context.now.tzinfo or "UTC"), "UTC")
+        return None
+
+
+def _given(parameter: Parameter, situation: Situation) -> JsonValue:
+    """What the user gave by name, or the only value the schema allows."""
+    if parameter.name in situation.context.inputs:
+        given = situation.context.inputs[parameter.name]
+        if (value := parameter.first_accepted(given, *_as_typed(given))) is not None:
+            return value
+    if parameter.kind is Kind.CONSTANT and parameter.required:
+        only = parameter.schema.get("enum")
+        listed = only[0] if isinstance(only, list) and only else None
+        return parameter.schema.get("const", listed)
+    return None
+
+
+def _as_typed(given: JsonValue) -> Iterator[JsonValue]:
+    """Other readings of a value that was typed on a command line."""
+    if isinstance(given, str):
+        text = given.strip()
+        yield text
+        if text.lstrip("-").isdigit():
+            yield int(text)
+        if text.lstrip("-").replace(".", "", 1).isdigit():
+            yield float(text)
+        if text.lower() in ("true", "false"):
+            yield text.lower() == "true"
+        yield [part.strip() for part in text.split(",")]
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        yield str(given)

@@ -1,0 +1,174 @@
+"""The next call on the way to a tool: the tool itself, or what produces an input it lacks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.words import stem, tokens
+from orchestrator.planning.models import CallTool, DiscoverTools, Observation
+from orchestrator.planning.rules.answers import answer_fields, is_empty, is_listing
+from orchestrator.planning.rules.call_arguments import gather_arguments
+from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
+from orchestrator.planning.rules.situation import Situation
+
+_MAX_DEPTH: Final = 3
+_MAX_PRODUCERS: Final = 8
+_FILTERS: Final = frozenset(
+    {Kind.CHOICE, Kind.FLAG, Kind.AMOUNT, Kind.TIME, Kind.QUERY, Kind.PLACE}
+)
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Why a call cannot be made: values that nobody has, or a reason that no value would change."""
+
+    parameters: tuple[Parameter, ...] = ()
+    reason: str = ""
+
+
+NextCall = CallTool | DiscoverTools | Lack
+
+
+def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) -> NextCall:
+    """The next step towards a call of `tool`.
+
+    Args:
+        tool: what is to be called in the end.
+        situation: the situation.
+        trail: the tools on whose behalf this one is to be called, never called again for it.
+    """
+    arguments = gather_arguments(tool, situation)
+    if not arguments.missing:
+        return _unless_made_before(tool, arguments.values, situation)
+    if arguments.refusal:
+        return Lack(reason=arguments.refusal)
+    if arguments.unsure:
+        return Lack(arguments.unsure)
+    lacks: list[Lack] = []
+    for parameter in arguments.missing:
+        step = _Need(parameter, tool, situation, (*trail, tool.name)).produce()
+        if not isinstance(step, Lack):
+            return step
+        lacks.append(step)
+    reason = next((lack.reason for lack in lacks if lack.reason), "")
+    wanted = {p.name: p for lack in lacks for p in lack.parameters}
+    return Lack(tuple(wanted.values()), reason)
+
+
+def wider_call(
+    tool: Tool, arguments: JsonObject, seen: Observation, situation: Situation
+) -> CallTool | None:
+    """The call without the filters that it can do without; None when it was made like that.
+
+    Args:
+        tool: the tool.
+        arguments: those of the call that came to nothing.
+        seen: what that call came to.
+        situation: the situation.
+    """
+    filters = {p.name for p in tool_parameters(tool) if not p.required and p.kind in _FILTERS}
+    wider = {k: v for k, v in arguments.items() if k not in filters}
+    if situation.tried_with(tool, wider):
+        return None
+    return CallTool(tool=tool.name, arguments=wider, reason=_why_again(seen))
+
+
+@dataclass(frozen=True)
+class _Need:
+    """An input that a call lacks; `trail` are the tools on whose behalf it is looked for."""
+
+    parameter: Parameter
+    consumer: Tool
+    situation: Situation
+    trail: tuple[str, ...]
+
+    def produce(self) -> NextCall:
+        """The next call towards a tool that answers with the value.
+
+        Of the producers that were forwarded the first that can be called is; then one that was not
+        forwarded is looked for, once; then the least is asked for that would let one be called.
+        """
+        unproduced = Lack((self.parameter,))
+        if not (self.parameter.element or self.parameter).is_produced:
+            return unproduced  # what an answer happens to hold is not what this person means
+        if len(self.trail) > _MAX_DEPTH or self.parameter.name in self.situation.own_references:
+            return unproduced
+        lacks: list[Lack] = []
+        for producer in self._producers(self.situation.tools):
+            step = next_call(producer, self.situation, trail=self.trail)
+            if not isinstance(step, Lack):
+                return step
+            lacks.append(step)
+        if (search := self._search()) is not None:
+            return search
+        dead = (lack for lack in lacks if lack.reason)
+        fewest = min(lacks, key=lambda lack: len(lack.parameters), default=unproduced)
+        return next(dead, fewest)
+
+    def _search(self) -> DiscoverTools | None:
+        """A search for a producer that was not forwarded and could be called, or for its own."""
+        situation = self.situation
+        shown = {tool.name for tool in situation.tools}
+        rest = (tool for tool in situation.catalog.tools.values() if tool.name not in shown)
+        for producer in self._producers(rest):
+            found = replace(situation, shown=(*situation.shown, producer.name))
+            step = next_call(producer, found, trail=self.trail)
+            if isinstance(step, DiscoverTools):
+                return step
+            if isinstance(step, CallTool) and not situation.searched_for(producer.name):
+                return DiscoverTools(query=producer.name)
+        return None
+
+    def _producers(self, tools: Iterable[Tool]) -> list[Tool]:
+        """Reading tools that answer with the value and do not need it, the consumer's domain first.
+
+        A tool that declares no answer may hold anything: its name must speak of what is looked for.
+        An input called just "id" is fed from its own domain only.
+        """
+        names, domain = self.parameter.names, self.consumer.domain
+        nouns = set(self.parameter.words) - lexicon.IDENTIFIER
+        fitting = [
+            tool
+            for tool in tools
+            if tool.effect is Effect.READ
+            and tool.name not in self.trail
+            and (names & answer_fields(tool) or self._is_named_by(tool))
+            and not names & set(tool.required_inputs)
+            and (nouns or tool.domain == domain)
+        ]
+        fitting.sort(key=lambda t: (t.domain != domain, not is_listing(t), len(t.required_inputs)))
+        return fitting[:_MAX_PRODUCERS]
+
+    def _is_named_by(self, tool: Tool) -> bool:
+        words = {stem(w) for w in self.parameter.words} - {stem(w) for w in lexicon.IDENTIFIER}
+        return tool.output_schema is None and bool(words & {stem(w) for w in tokens(tool.name)})
+
+
+def _unless_made_before(tool: Tool, arguments: JsonObject, situation: Situation) -> CallTool | Lack:
+    """The call, unless it was made before: then once more with fewer filters, or not at all.
+
+    A reading call that got no clear answer may be repeated once as it is.
+    """
+    before = situation.tried_with(tool, arguments)
+    if not before:
+        return CallTool(tool=tool.name, arguments=arguments)
+    if (wider := wider_call(tool, arguments, before[0], situation)) is not None:
+        return wider
+    if not tool.is_side_effect and before[0].outcome == "unknown" and len(before) == 1:
+        return CallTool(tool=tool.name, arguments=arguments, reason=_why_again(before[0]))
+    return Lack(reason=_why_not(tool, before[0]))
+
+
+def _why_again(seen: Observation) -> str:
+    return f"the last attempt: {seen.error}" if seen.error else "the last attempt found nothing"
+
+
+def _why_not(tool: Tool, seen: Observation) -> str:
+    if seen.error:
+        return f"{tool.name} failed: {seen.error}"
+    if is_empty(seen.body):
+        return f"{tool.name} found nothing that fits the request"
+    return f"{tool.name} answered, but without what is needed to go on"

@@ -1,0 +1,145 @@
+"""Texts for inputs that take free words, composed from the clause and the facts."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.language import lexicon
+from orchestrator.language.clauses import without_lead
+from orchestrator.language.intent import Action
+from orchestrator.language.words import STOP_WORDS, action_of, stem, tokens
+from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.sentences import ARTICLES, report, summary_line
+from orchestrator.planning.rules.situation import FactSource, Situation
+from orchestrator.planning.rules.tool_words import generic_words
+from orchestrator.planning.rules.utterance import WORD, Utterance
+from orchestrator.planning.trimming import cut_text
+
+_TELLING = re.compile(
+    r"(?:\b(?:that|saying|says)\b|:)\s+(?P<rest>\S.*)$", re.IGNORECASE | re.DOTALL
+)
+_TOPIC = re.compile(
+    r"\b(?:about|regarding|concerning|on|called|named|titled|mentioning|containing)\s+(?P<topic>.+)$",
+    re.IGNORECASE,
+)
+_MATTER = re.compile(r"\b(?:to|about|regarding)\s+(?P<matter>.+)$", re.IGNORECASE | re.DOTALL)
+_POINTS_BACK: Final = lexicon.words_of("it that this them those these both everything all")
+_MAX_TEXT: Final = 2000
+_MAX_TITLE: Final = 120
+
+
+def composed_text(parameter: Parameter, tool: Tool, situation: Situation) -> str | None:
+    """A text for an input that takes free words; None when there is nothing to say."""
+    match parameter.kind:
+        case Kind.QUERY:
+            text, most = search_phrase(parameter, tool, situation), _MAX_TITLE
+        case Kind.TEXT:
+            text, most = _message(parameter, situation), _MAX_TEXT
+        case Kind.TITLE if parameter.words[-1] != "name":
+            text, most = _title(situation), _MAX_TITLE
+        case Kind.TITLE if not tool.is_side_effect and parameter.required:
+            text, most = search_phrase(parameter, tool, situation), _MAX_TITLE
+        case _:
+            return None
+    cut = cut_text(text, parameter.longest(most))
+    return cut if cut and parameter.accepts(cut) else None
+
+
+def search_phrase(parameter: Parameter, tool: Tool, situation: Situation) -> str:
+    """What to search for: the thing the clause, or else an earlier one, acts on or is about."""
+    described = set(tokens(str(parameter.schema.get("description", ""))))
+    generic = generic_words(tool)
+    for utterance in (situation.utterance, *situation.other_utterances):
+        places = utterance.of("place", "origin")
+        if places and described & lexicon.PLACE_TOLD:
+            return str(places[0].value)
+        if phrase := object_phrase(utterance, generic=generic, topic_first=_is_search(utterance)):
+            return phrase
+    return ""
+
+
+def object_phrase(
+    utterance: Utterance, *, generic: Iterable[str] = (), topic_first: bool = False
+) -> str:
+    """What the clause's verb acts on, in the few words that a search would take.
+
+    Args:
+        utterance: the clause.
+        generic: words that name what every answer is ("files" to a file search), left out.
+        topic_first: prefer "the budget" in "files about the budget" to "files".
+    """
+    dull = {stem(word) for word in (*generic, *lexicon.PREFERENCES)}
+    thing, topic = (
+        " ".join(word for word in words if stem(word.lower()) not in dull)
+        for words in (utterance.direct_object, _topic(utterance))
+    )
+    return (topic or thing) if topic_first else (thing or topic)
+
+
+def told_text(utterance: Utterance) -> str:
+    """The message that the clause spells out: what is quoted, or follows "that" or a colon."""
+    if quoted := utterance.of("quoted"):
+        return str(quoted[0].value)
+    match = _TELLING.search(utterance.text)
+    rest = match["rest"].strip() if match else ""
+    return rest if len(rest.split()) > 1 else ""
+
+
+def clause_title(clause: str) -> str:
+    """A clause as a title: "rent a compact car in Lisbon" is "Compact car in Lisbon"."""
+    words = without_lead(clause).split()[1:]
+    while words and words[0].lower() in ARTICLES | {"me", "my", "us", "our", "to", "for"}:
+        words = words[1:]
+    text = " ".join(words).strip(" .,;")
+    return text[:1].upper() + text[1:120] if text else clause.strip()
+
+
+def _is_search(utterance: Utterance) -> bool:
+    verb, following = (*tokens(without_lead(utterance.text))[:2], "", "")[:2]
+    return action_of(verb, following) in (Action.SEARCH, Action.READ, Action.UNKNOWN)
+
+
+def _topic(utterance: Utterance) -> list[str]:
+    if quoted := utterance.of("quoted"):
+        return str(quoted[0].value).split()
+    match = _TOPIC.search(utterance.text)
+    if match is None:
+        return []
+    values = {w for s in utterance.of("date", "time", "email") for w in s.text.split()}
+    kept: list[str] = []
+    for word in WORD.findall(match["topic"]):
+        if word.lower() in ("with", "to", "from", "and") or word in values:
+            break
+        if word.lower() not in STOP_WORDS:
+            kept.append(word)
+    return kept
+
+
+def _message(parameter: Parameter, situation: Situation) -> str:
+    clause = situation.utterance.text
+    if told := told_text(situation.utterance):
+        return told
+    if reports := _joined(map(report, _worth_telling(situation))):
+        return f"{reports}."
+    if set(parameter.words) & {"description", "purpose", "reason", "justification"}:
+        return clause_title(clause)
+    match = _MATTER.search(clause)
+    matter = match["matter"].strip(" .") if match else ""
+    return "" if matter.lower() in _POINTS_BACK else matter[:1].upper() + matter[1:]
+
+
+def _title(situation: Situation) -> str:
+    if quoted := situation.utterance.of("quoted"):
+        return str(quoted[0].value)
+    lines = (summary_line(source, most=1) for source in _worth_telling(situation))
+    return _joined(dict.fromkeys(lines)) or clause_title(situation.utterance.text)
+
+
+def _worth_telling(situation: Situation) -> Iterable[FactSource]:
+    """What was done; when nothing was, what was found out."""
+    return [s for s in situation.facts if s.fact.side_effect] or situation.facts
+
+
+def _joined(sentences: Iterable[str]) -> str:
+    return "; ".join(sentence for sentence in sentences if sentence)

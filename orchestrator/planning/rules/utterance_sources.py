@@ -1,0 +1,231 @@
+"""Values for a tool's inputs out of the user's own words."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.language import lexicon
+from orchestrator.language.clauses import without_lead
+from orchestrator.language.words import STOP_WORDS, stem, tokens
+from orchestrator.planning.rules.parameters import ArgumentDraft, Kind, Parameter, moment_at
+from orchestrator.planning.rules.utterance import Utterance
+
+_MINUTES_OF_AN_EVENT: Final = 60
+_FILE_NAME = re.compile(r"\.[A-Za-z][A-Za-z0-9]{1,4}$")
+_ONLY_WHEN_REQUIRED: Final = frozenset(
+    {Kind.TEXT, Kind.TITLE, Kind.OBJECT, Kind.OTHER, Kind.PAGING, Kind.IDENTIFIER}
+)
+
+
+def value_from_utterances(
+    parameter: Parameter, utterances: Iterable[Utterance], draft: ArgumentDraft
+) -> JsonValue:
+    """The value that clauses give an input; None when they give none that the schema allows.
+
+    Args:
+        parameter: the input.
+        utterances: the clauses; the first that gives a value decides.
+        draft: the call: a second date belongs to the input that ends a stretch of time, and a
+            number of nights counts from the start, once that is known.
+    """
+    if (read := _READERS.get(parameter.kind)) is None:
+        return None
+    return parameter.first_accepted(*(v for u in utterances for v in read(parameter, u, draft)))
+
+
+def may_fill_optional(parameter: Parameter) -> bool:
+    """Whether a clause may be searched for the value of an input that is not required.
+
+    An optional input is filled only by what is worded with it in mind; free text and names are not.
+    """
+    if parameter.kind is Kind.AMOUNT:
+        return parameter.bound is not None
+    return parameter.kind not in _ONLY_WHEN_REQUIRED
+
+
+def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    slots = utterance.of("date")
+    values = [slot.value for slot in slots]
+    if parameter.side != "end":
+        return [s.value for s in slots if s.hint not in lexicon.END_SAID] or values
+    if not draft.start_inputs:
+        return values[::-1]
+    ends = [s.value for s in slots if s.hint in lexicon.END_SAID] or values[1:]
+    start = draft.start if isinstance(draft.start, str) else next(iter(values), None)
+    return ends or _after(start, utterance)
+
+
+def _after(start: JsonValue, utterance: Utterance) -> list[JsonValue]:
+    """The day that a stated number of nights, days or weeks makes the last."""
+    nights = _stated_nights(utterance)
+    if nights is None or not isinstance(start, str):
+        return []
+    try:
+        return [(date.fromisoformat(start[:10]) + timedelta(days=nights)).isoformat()]
+    except (ValueError, OverflowError):
+        return []
+
+
+def _stated_nights(utterance: Utterance) -> int | None:
+    for slot in utterance.of("quantity"):
+        if isinstance(slot.value, int) and 0 < slot.value <= 3650:
+            if slot.hint in lexicon.NIGHTS:
+                return slot.value
+            if slot.hint in lexicon.WEEKS:
+                return slot.value * 7
+    return None
+
+
+def _nights(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    return [_stated_nights(utterance)]
+
+
+def _times(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    values = [str(slot.value)[:5] for slot in utterance.of("time")]
+    if parameter.side == "end" and sum(p.kind is Kind.TIME for p in draft.parameters) > 1:
+        values = values[1:]
+    return [form for value in values[:1] for form in (value, f"{value}:00", f"{value}:00Z")]
+
+
+def _moments(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    days = [d for d in _dates(parameter, utterance, draft) if isinstance(d, str)]
+    clocks = [str(slot.value)[:5] for slot in utterance.of("time")]
+    if parameter.side == "end" and clocks:
+        clocks = clocks[1:]
+        if not clocks and isinstance(draft.start, str):
+            return [_later(draft.start)]
+    if not days:
+        return []
+    return [moment_at(days[0], clocks[0] if clocks else "00:00", utterance.now)]
+
+
+def _later(start: str) -> JsonValue:
+    try:
+        moment = datetime.fromisoformat(start) + timedelta(minutes=_MINUTES_OF_AN_EVENT)
+    except (ValueError, OverflowError):
+        return None
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+def _places(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    origins, places = utterance.of("origin"), utterance.of("place")
+    if parameter.side == "start":
+        return [slot.value for slot in origins]
+    if any(p.side == "start" and p.kind is Kind.PLACE for p in draft.parameters):
+        return [slot.value for slot in places]
+    towards = [s for s in places if s.hint != "to"] if parameter.side is None else []
+    return [slot.value for slot in (*towards, *places, *origins)]
+
+
+def _money(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    slots = [s for s in utterance.of("amount") if isinstance(s.value, dict)]
+    if parameter.kind is Kind.CURRENCY:
+        return [s.value["currency"] for s in slots if isinstance(s.value, dict)]
+    if parameter.bound == "max":
+        slots = [s for s in slots if s.hint in lexicon.MOST_SAID]
+    elif parameter.bound == "min":
+        slots = [s for s in slots if s.hint in lexicon.LEAST_SAID]
+    else:
+        slots = [s for s in slots if s.hint not in lexicon.MOST_SAID - {"to"}]
+    if parameter.kind is Kind.MONEY:
+        return [slot.value for slot in slots]
+    return [_in_units(parameter, s.value["amount"]) for s in slots if isinstance(s.value, dict)]
+
+
+def _in_units(parameter: Parameter, amount: JsonValue) -> JsonValue:
+    if set(parameter.words) & lexicon.MINOR_UNITS and isinstance(amount, int | float):
+        return round(amount * 100)
+    return amount
+
+
+def _counts(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    slots = [s for s in utterance.of("quantity") if s.hint not in lexicon.NIGHTS | lexicon.WEEKS]
+    stems = {stem(word) for word in parameter.words}
+    if named := [s.value for s in slots if stem(s.hint) in stems]:
+        return list(named)
+    if set(parameter.words) & lexicon.PEOPLE:
+        return [s.value for s in slots if s.hint in lexicon.PEOPLE or s.hint in ("for", "")]
+    if parameter.bound is not None or not set(parameter.words) & {"quantity", "qty", "copies"}:
+        return []
+    taken = {stem(word) for p in draft.parameters if p is not parameter for word in p.words}
+    return [s.value for s in slots if s.hint not in lexicon.PEOPLE and stem(s.hint) not in taken]
+
+
+def _emails(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    return [slot.value for slot in utterance.of("email")]
+
+
+def _choices(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    """The listed values that the clause names, the longest first."""
+    stems = [stem(word) for word in tokens(without_lead(utterance.text))]
+    named = [o for o in parameter.options if _is_named(o, parameter, stems)]
+    return [*sorted(named, key=len, reverse=True)]
+
+
+def _is_named(option: str, parameter: Parameter, stems: list[str]) -> bool:
+    wanted = [stem(word) for word in tokens(option)]
+    size = len(wanted)
+    near = {stem(word) for word in (*parameter.words, "class")}
+    for at_word in range(len(stems) - size + 1) if size else ():
+        if stems[at_word : at_word + size] == wanted:
+            around = stems[max(0, at_word - 1) : at_word + size + 1]
+            if option.lower() not in lexicon.AMBIGUOUS_CHOICES or near & set(around):
+                return True
+    return False
+
+
+def _flags(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    wanted = {w for w in parameter.words if w not in STOP_WORDS | {"only", "include", "included"}}
+    return [True] if wanted and wanted <= utterance.words else []
+
+
+def _identifiers(
+    parameter: Parameter, utterance: Utterance, draft: ArgumentDraft
+) -> list[JsonValue]:
+    """Ids introduced by the parameter's noun, or by no noun at all; file names are no ids."""
+    slots = [s for s in utterance.of("identifier") if not _FILE_NAME.search(str(s.value))]
+    stems = {stem(word) for word in parameter.words} - {"id"}
+    named = [s.value for s in slots if stem(s.hint) in stems]
+    verb = tokens(without_lead(utterance.text))[:1]
+    bare = [s.value for s in slots if not s.hint or s.hint in STOP_WORDS or [s.hint] == verb]
+    return [*named, *bare]
+
+
+def _names(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    stems = {stem(word) for word in parameter.words}
+    quoted = utterance.of("quoted")
+    named = [s.value for s in (*quoted, *utterance.of("name")) if stem(s.hint) in stems]
+    return [*named, *(slot.value for slot in quoted)]
+
+
+def _lists(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
+    element = parameter.element
+    if element is None or element.kind not in (Kind.EMAIL, Kind.CHOICE):
+        return []
+    read = _READERS[element.kind]
+    values = [v for v in read(element, utterance, draft) if element.accepts(v)]
+    return [values] if values else []
+
+
+_READERS: Final[Mapping[Kind, Callable[[Parameter, Utterance, ArgumentDraft], list[JsonValue]]]] = {
+    Kind.DATE: _dates,
+    Kind.TIME: _times,
+    Kind.DATETIME: _moments,
+    Kind.PLACE: _places,
+    Kind.MONEY: _money,
+    Kind.AMOUNT: _money,
+    Kind.CURRENCY: _money,
+    Kind.COUNT: _counts,
+    Kind.NIGHTS: _nights,
+    Kind.EMAIL: _emails,
+    Kind.CHOICE: _choices,
+    Kind.FLAG: _flags,
+    Kind.IDENTIFIER: _identifiers,
+    Kind.TITLE: _names,
+    Kind.OTHER: _names,
+    Kind.LIST: _lists,
+}
+"""What may be meant for an input of each kind, likeliest first; the schema has the last word."""

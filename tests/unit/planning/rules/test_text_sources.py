@@ -1,0 +1,41 @@
+"""Texts composed from clauses."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from orchestrator.planning.rules.text_sources import clause_title, object_phrase, told_text
+from orchestrator.planning.rules.utterance import read_utterance
+
+NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "generic", "topic_first", "phrase"),
+    [
+        ("message my team about it", "messages find channels", False, "team"),
+        ("find the files about the budget", "files find", True, "budget"),
+        ("move the budget file to the Archive folder", "files find", False, "budget"),
+        ("share the latest with anna@example.com", "files", False, ""),
+        ('reserve the book "Dune" for 3 weeks', "books search", False, "Dune"),
+    ],
+)
+def test_object_phrase_is_what_a_search_would_take(
+    text: str, generic: str, topic_first: bool, phrase: str
+) -> None:
+    """Verbs, articles, values and words that every answer bears are left out."""
+    utterance = read_utterance(text, now=NOW)
+
+    assert object_phrase(utterance, generic=generic.split(), topic_first=topic_first) == phrase
+
+
+def test_told_text_is_what_follows_that_or_a_colon() -> None:
+    """What is to be said to somebody is spelled out in the clause, or it is not."""
+    assert told_text(read_utterance("tell my team that I am late", now=NOW)) == "I am late"
+    assert told_text(read_utterance('message Anna "See you soon"', now=NOW)) == "See you soon"
+    assert told_text(read_utterance("message my team about that", now=NOW)) == ""
+
+
+def test_clause_becomes_a_title() -> None:
+    """The verb and the articles before its object go."""
+    assert clause_title("please rent a compact car in Lisbon") == "Compact car in Lisbon"
