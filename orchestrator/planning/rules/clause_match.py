@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.slots import find_slots
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import content_stems, stem
 from orchestrator.routing.cards.capability_card import verb_and_action
-from orchestrator.routing.reading.frame import read_clause
 
 ENOUGH: Final = 2 / 3
 """Share of a clause's words that must be the tool's own. Our own: "reserve a book about deserts" is

@@ -9,6 +9,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import NothingFits
 from orchestrator.language import lexicon
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan, StepContext
@@ -19,7 +20,6 @@ from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.reading import read
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.target import find_target
-from orchestrator.routing.reading.frame import read_clause
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.language.intent import Action, IntentFrame
-from orchestrator.language.words import SIDE_EFFECT_ACTIONS, action_of, tokens
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
+from orchestrator.language.words import action_of, tokens
 from orchestrator.planning.models import Observation
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, singular, tool_parameters

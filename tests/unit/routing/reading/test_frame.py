@@ -4,8 +4,8 @@ from datetime import datetime
 
 import pytest
 
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.intent import Action, IntentFrame
-from orchestrator.routing.reading.frame import read_clause
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 

@@ -6,8 +6,8 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.intent import Action
+from orchestrator.language.references import reference_in
 from orchestrator.routing.learning.trace import record_of
-from orchestrator.routing.reading.reference import reference_in
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 
