@@ -5,37 +5,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from dateparser.date import DateDataParser
 
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import lowered
 
-_MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
-    r"|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
-)
+_LISTS: Final = WordLists("dates")
+_MONTHS: Final = [line.split() for line in _LISTS.lines("months")]
+_WEEKDAYS: Final = [line.split() for line in _LISTS.lines("weekdays")]
+_RELATIVE_DAYS: Final = {phrase: int(days) for phrase, days in _LISTS.table("relative").items()}
+
+_MONTH = rf"(?:{'|'.join(chain(*_MONTHS))})\b\.?"
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _NTH = rf"{_DAY}(?:st|nd|rd|th)"
-_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_SHORT_WEEKDAY = r"(?:mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b\.?"
-_COUNT = r"(?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_WEEKDAY = rf"(?:{'|'.join(names[0] for names in _WEEKDAYS)})"
+_SHORT_WEEKDAY = rf"(?:{'|'.join(chain(*(names[1:] for names in _WEEKDAYS)))})\b\.?"
+_COUNT = rf"(?:\d{{1,3}}|{'|'.join(_LISTS.words('counts'))})"
 _TO = r"\s*(?:-|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
 
-_MONTH_WORDS = """
-    jan january feb february mar march apr april may jun june jul july aug august sep sept september
-    oct october nov november dec december
-"""
-_DAY_WORDS = """
-    mon monday tue tues tuesday wed wednesday thu thur thurs thursday fri friday sat saturday
-    sun sunday today tonight tomorrow yesterday day days week weeks month months year years
-"""
-_FIRST_WORDS = """
-    the day in a an one two three four five six seven eight nine ten eleven next this coming last on
-"""
-_NAMED_MONTHS: Final = frozenset(_MONTH_WORDS.split())
-_DATE_WORDS: Final = _NAMED_MONTHS | {*_DAY_WORDS.split()}
-_STARTS: Final = _DATE_WORDS | {*_FIRST_WORDS.split()}
+_NAMED_MONTHS: Final = frozenset(chain(*_MONTHS))
+_DATE_WORDS: Final = _NAMED_MONTHS.union(*_WEEKDAYS, _LISTS.words("units"), _RELATIVE_DAYS)
+_STARTS: Final = _DATE_WORDS.union(_LISTS.words("openers"), _LISTS.words("counts"))
 _WORDS = re.compile(r"\w+")
 _DATE_DIGITS = re.compile(r"\d[-/.]\d{1,2}[-/.]\d|\d(?:st|nd|rd|th)\b")
 _ISO = re.compile(r"(?<![\w-])(?P<iso>\d{4}-\d{2}-\d{2})(?:[t ](?=\d{2}:\d{2}))?(?![\d-])")
@@ -59,23 +52,12 @@ _PHRASE = re.compile(
     """,
     re.VERBOSE,
 )
+_BARE_NTH = re.compile(rf"(?:the\s+)?{_NTH}")
 _DAY_AND_MONTH: Final = re.compile(
     rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})"
     rf"|(?P<month_b>{_MONTH})\s+(?:the\s+)?(?P<day_b>\d{{1,2}})(?:st|nd|rd|th)?)"
     r"(?:,?\s*(?P<year>\d{4}))?"
 )
-_MONTHS: Final = (
-    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"
-)  # fmt: skip
-_RELATIVE_DAYS: Final = {
-    "today": 0,
-    "tonight": 0,
-    "tomorrow": 1,
-    "yesterday": -1,
-    "day after tomorrow": 2,
-    "day before yesterday": -2,
-}
-_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +155,6 @@ def _ranges_in_order(text: str, phrases: list[DatePhrase]) -> list[DatePhrase]:
     return phrases
 
 
-_BARE_NTH = re.compile(rf"(?:the\s+)?{_NTH}")
-
-
 def _iso_day(text: str) -> date | None:
     try:
         return date.fromisoformat(text)
@@ -185,7 +164,8 @@ def _iso_day(text: str) -> date | None:
 
 def _weekday(name: str, which: str, now: datetime) -> date:
     """The next such weekday after today; "last" is the one before, "this" may be today."""
-    ahead = (_WEEKDAYS.index(name[:3]) - now.weekday()) % 7
+    weekday = next(day for day, names in enumerate(_WEEKDAYS) if name.startswith(names[-1]))
+    ahead = (weekday - now.weekday()) % 7
     if which == "last":
         return now.date() + timedelta(days=ahead - 7)
     return now.date() + timedelta(days=ahead if which == "this" else ahead or 7)
@@ -228,7 +208,8 @@ def _plain_day(phrase: str, base: date) -> date | None:
     if match is None:
         return None
     day = int(match["day"] or match["day_b"])
-    month = _MONTHS.index((match["month"] or match["month_b"])[:3]) + 1
+    name = (match["month"] or match["month_b"]).rstrip(".")
+    month = next(month for month, names in enumerate(_MONTHS, start=1) if name in names)
     years = (int(match["year"]),) if match["year"] else (base.year, base.year + 1)
     days = (_day_or_none(year, month, day) for year in years)
     return next((day for day in days if day and (match["year"] or day >= base)), None)

@@ -1,7 +1,7 @@
-"""What the router understood of a request."""
+"""What is understood of a request: its action, its values, its frame."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -20,6 +20,11 @@ class Action(StrEnum):
     PAY = "pay"
     UNKNOWN = "unknown"
 
+
+SIDE_EFFECT_ACTIONS: Final = frozenset(
+    {Action.CREATE, Action.CANCEL, Action.SEND, Action.PAY, Action.UPDATE}
+)
+"""Actions that leave something behind at a provider."""
 
 SlotKind = Literal[
     "date", "time", "origin", "place", "amount", "quantity", "email", "identifier", "quoted", "name"

@@ -12,33 +12,21 @@ from pydantic import JsonValue
 from orchestrator.language import dates
 from orchestrator.language.dates import find_date_phrases
 from orchestrator.language.intent import Slot, SlotKind
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, is_verb, lowered
 
-_COUNTED = """
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-    sixteen seventeen eighteen nineteen twenty
-"""
+_LISTS: Final = WordLists("slots")
 _NUMBER_WORDS: Final = {
-    **{word: value for value, word in enumerate(_COUNTED.split())},
-    **{"thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "dozen": 12},
+    **{word: value for value, word in enumerate(_LISTS.words("counting"))},
+    **{word: int(value) for word, value in _LISTS.table("numbers").items()},
 }
-_SYMBOLS: Final = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR"}
-_CURRENCY_WORDS: Final = {
-    "euro": "EUR",
-    "euros": "EUR",
-    "dollar": "USD",
-    "dollars": "USD",
-    "bucks": "USD",
-    "yen": "JPY",
-    "francs": "CHF",
-    "rupees": "INR",
-    "yuan": "CNY",
-}
-_PEOPLE: Final = (
-    "team|group|boss|manager|assistant|wife|husband|partner|family|friends?|colleagues?|coworkers?"
-    "|mom|mother|dad|father|brother|sister|landlord|doctor|accountant|client|customer|everyone"
-    "|everybody|staff|crew|department|office"
-)
+_SYMBOLS: Final = _LISTS.table("currency_signs")
+_CURRENCY_WORDS: Final = _LISTS.table("currency_words")
+_PEOPLE: Final = "|".join(_LISTS.words("people"))
+_PLACE_HINTS: Final = _LISTS.word_set("place_openers")
+_SENDING: Final = _LISTS.word_set("sending")
+_NO_PLACES: Final = _LISTS.word_set("no_places")
+_NO_UNIT: Final = STOP_WORDS | _LISTS.word_set("no_units")
 _NUM = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 
@@ -95,18 +83,6 @@ _LOWER_PLACE = re.compile(
 _PERSON = re.compile(rf"\b(?:my|our|the)\s+(?P<who>(?:[a-z]+\s+)?(?:{_PEOPLE}))\b")
 _HANDLE = re.compile(r"(?<![\w&])[#@][A-Za-z][\w-]*")
 _LAST_WORD = re.compile(r"([^\W\d_]+(?:['\u2019][^\W\d_]+)*)$")
-
-_PLACE_WORDS = """
-    from to in at near for around into via towards toward through visit visiting leaving
-"""
-_PLACE_HINTS: Final = frozenset(_PLACE_WORDS.split())
-_SENDING: Final = {"send", "message", "write", "forward", "reply", "pay", "email", "give"}
-_NO_PLACE_WORDS = """
-    total advance general particular fact case order time addition detail details touch home work
-    school english french spanish german town
-"""
-_NO_PLACES: Final = frozenset(_NO_PLACE_WORDS.split())
-_NO_UNIT: Final = STOP_WORDS | {"and", "or", "at", "on", "to", "in", "for", "pm", "am"}
 
 
 class _Found(NamedTuple):

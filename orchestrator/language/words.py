@@ -1,4 +1,4 @@
-"""Words as the router sees them: tokens, stop words, stems and the classes of verbs."""
+"""Words: tokens, stop words, stems and the classes of verbs."""
 
 import re
 from functools import lru_cache
@@ -7,6 +7,7 @@ from typing import Final
 from Stemmer import Stemmer
 
 from orchestrator.language.intent import Action
+from orchestrator.language.word_lists import WordLists
 
 _TOKEN = re.compile(r"[eE]-(?=[mM]ail)[^\W_]+|[^\W_]+(?:['\u2019][^\W_]+)*")
 # A hump ends before an upper case letter that follows a lower case one or a digit, or that starts
@@ -14,106 +15,23 @@ _TOKEN = re.compile(r"[eE]-(?=[mM]ail)[^\W_]+|[^\W_]+(?:['\u2019][^\W_]+)*")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CLITIC = re.compile(r"['\u2019](?:s|re|ve|ll|d|m|t)$")
 
-_STOP_WORDS = """
-    a about above after again all also am an and any are as at be because been before being below
-    between both but by can cannot could did do does doing don down during each either else etc
-    ever every few for from further get give gives giving got had has have having he hello her
-    here hers hey hi him his how i if in into is it its itself just kindly let like me mine more
-    most must my myself need needs needed needing no nor not now of off on once one only or other
-    our ours out over own please same shall she should so some such than thank thanks that the
-    their theirs them then there these they this those through to too under until up upon us use
-    used using very via want wants wanted was we well were what when where which while who whom
-    whose why will with within without would yes yet you your yours able help helps could know
-    tell assist im ive id youre dont lets provide provides provided providing looking interested
-    wondering regarding
-"""
-STOP_WORDS: Final = frozenset(_STOP_WORDS.split())
+_WORDS: Final = WordLists("words")
+STOP_WORDS: Final = _WORDS.word_set("stop_words")
 """Words that say nothing of what is asked."""
-
-_VERB_CLASSES: Final[dict[Action, str]] = {
-    Action.READ: """
-        access analyse analyze answer assess calculate check classify compare compute convert
-        count describe detect determine display download estimate evaluate examine explain extract
-        fetch forecast gather get identify inspect know learn measure monitor obtain open predict
-        print provide read recommend retrieve return see solve suggest summarise summarize track
-        translate understand validate verify view watch
-    """,
-    Action.SEARCH: """
-        browse discover enumerate explore filter find hunt list locate look lookup match query scan
-        search seek show
-    """,
-    Action.CREATE: """
-        add apply arrange assign book build buy compose create design develop draft enrol enroll
-        establish file generate grab hire insert install issue launch lodge log make order
-        organise organize place plan prepare produce publish purchase put raise record register
-        rent report request reserve save schedule setup start store submit subscribe upload write
-    """,
-    Action.CANCEL: """
-        abort annul bin cancel clear delete destroy discard ditch drop erase remove rescind retract
-        revoke scrap scratch stop trash terminate unblock undo unfollow uninstall unregister
-        unsubscribe void withdraw
-    """,
-    Action.SEND: """
-        alert announce ask broadcast call contact dm email forward inform invite mail message
-        notify nudge ping post remind reply respond send share tell text warn
-    """,
-    Action.PAY: """
-        bill charge deposit donate invoice pay refund reimburse remit settle tip transfer wire
-    """,
-    Action.UPDATE: """
-        activate adjust alter amend approve archive change complete configure copy correct
-        deactivate decrease disable downgrade edit enable extend fix increase merge modify move
-        postpone rearrange reject rename replace reschedule reset restore revise set shift shorten
-        sort switch sync synchronize turn update upgrade
-    """,
-}
-
-_VERBS: Final = {verb: action for action, verbs in _VERB_CLASSES.items() for verb in verbs.split()}
-
-_PHRASAL: Final[dict[tuple[str, str], Action]] = {
-    ("look", "up"): Action.SEARCH,
-    ("look", "for"): Action.SEARCH,
-    ("set", "up"): Action.CREATE,
-    ("sign", "up"): Action.CREATE,
-    ("call", "off"): Action.CANCEL,
-    ("take", "back"): Action.CANCEL,
-    ("let", "know"): Action.SEND,
-    ("get", "rid"): Action.CANCEL,
-    ("tell", "me"): Action.READ,
-    ("show", "me"): Action.SEARCH,
-    ("send", "me"): Action.READ,
-    ("ask", "for"): Action.CREATE,
-    ("push", "back"): Action.UPDATE,
-    ("put", "off"): Action.UPDATE,
-    ("sign", "in"): Action.CREATE,
-    ("log", "in"): Action.CREATE,
-    ("throw", "away"): Action.CANCEL,
-    ("throw", "out"): Action.CANCEL,
-}
-_PARTICLES: Final = frozenset({"off", "back", "away", "out"})
-"""Those that may stand after the thing too: "call the meeting off"."""
-
-_QUESTION_WORDS = (
-    "what when where who whom whose which why how is are am was were does did do has have"
-)
-QUESTION_WORDS: Final = frozenset(_QUESTION_WORDS.split())
+QUESTION_WORDS: Final = _WORDS.word_set("question_words")
 """Words a question starts with."""
 
-SIDE_EFFECT_ACTIONS: Final = frozenset(
-    {Action.CREATE, Action.CANCEL, Action.SEND, Action.PAY, Action.UPDATE}
-)
-"""Actions that leave something behind at a provider."""
-
-_NOUN_LIKE_VERBS = """
-    access alert answer apply assign bill bin book call change charge check contact copy count
-    deposit design display draft drop estimate extract file filter fix forecast hire hunt
-    increase decrease inform invite invoice issue launch list log look mail make match measure
-    merge message monitor move order plan post print query read record refund remind rent reply
-    report request reset return reserve save scan scratch search set share show sort start stop
-    store switch text tip track transfer turn update upgrade view void watch wire place put
-    email open complete clear see shift
-"""
-NOUN_LIKE_VERBS: Final = frozenset(_NOUN_LIKE_VERBS.split())
+_VERB_LISTS: Final = WordLists("verbs")
+_VERBS: Final = {
+    verb: Action(action)
+    for action, verbs in _VERB_LISTS.table("classes").items()
+    for verb in verbs.split()
+}
+_PHRASAL: Final = {
+    tuple(pair.split()): Action(action) for pair, action in _VERB_LISTS.table("phrasal").items()
+}
+_PARTICLES: Final = _VERB_LISTS.word_set("particles")
+NOUN_LIKE_VERBS: Final = _VERB_LISTS.word_set("noun_like")
 """Verbs that are as often nouns or adjectives: what follows must tell."""
 
 _stemmer = Stemmer("english")
@@ -123,6 +41,9 @@ _stemmer = Stemmer("english")
 def stem(word: str) -> str:
     """The Snowball (English) stem of one lower case word."""
     return str(_stemmer.stemWord(word))
+
+
+_VERB_STEMS: Final = {stem(verb): action for verb, action in _VERBS.items()}
 
 
 def lowered(text: str) -> str:
@@ -199,4 +120,25 @@ def action_of_stem(word_stem: str) -> Action:
     return _VERB_STEMS.get(word_stem, Action.UNKNOWN)
 
 
-_VERB_STEMS: Final = {stem(verb): action for verb, action in _VERBS.items()}
+def verb_named(name: str, summary: str, *, but: str, method: str) -> tuple[str, Action]:
+    """The verb that an operation is named by, and its class; UNKNOWN where no lexicon holds it.
+
+    Args:
+        name: of the operation; its first word that is a verb.
+        summary: its first word decides where the name begins with no verb.
+        but: words that are none of the name's, unless it has no others: its domain.
+        method: of HTTP; a name that begins with it says it for the sake of form.
+    """
+    domain = set(content_stems(but))
+    words = [word for word in tokens(name) if stem(word) not in domain] or tokens(name)
+    if len(words) > 1 and words[0] == method.lower():
+        words = words[1:]
+    if words and is_verb(words[0]):
+        return words[0], action_of(words[0])
+    first = next(iter(tokens(summary)), "")
+    if action_of_stem(stem(first)) is not Action.UNKNOWN:
+        return first, action_of_stem(stem(first))
+    for word in words[1:]:
+        if is_verb(word) and (word not in NOUN_LIKE_VERBS or len(words) == 2):
+            return word, action_of(word)
+    return first, Action.UNKNOWN

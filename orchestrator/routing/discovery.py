@@ -15,7 +15,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.routing.indexes.bm25 import SparseBm25
-from orchestrator.routing.phonetic import JARO_WINKLER_FLOOR, Ear, HeardWord
+from orchestrator.routing.phonetic import JARO_WINKLER_FLOOR, PhoneticIndex, PhoneticMatch
 
 EXACT: Final = 1.0
 SUBSTRING: Final = 0.97
@@ -31,7 +31,7 @@ FALLBACK_RANGE: Final = (0.05, 0.79)
 _SEPARATORS = re.compile(r"[\W_]+")
 _SHORTEST_SUBSTRING = 3
 _INFLECTED = 0.9
-"""What a word counts that is in the name in another form: `book` for `booking`, or misheard."""
+"""What a word counts that is in the name in another form: `book` for `booking`, or a slip."""
 _KEPT_INDEXES = 8
 
 Tier = Literal["deterministic", "bm25"]
@@ -51,7 +51,7 @@ class Match:
 @dataclass(frozen=True)
 class _Query:
     joined: str
-    words: tuple[HeardWord, ...]
+    words: tuple[PhoneticMatch, ...]
 
 
 class DiscoveryIndex:
@@ -78,7 +78,7 @@ class DiscoveryIndex:
         self._document_stems = _Postings(documents)
         self._likeness = _Likeness(named)
         self._bm25 = SparseBm25(documents, k1=K1, b=B)
-        self._ear = Ear(
+        self._phonetic = PhoneticIndex(
             (word for words in (*named, *domains) for word in words), self._document_stems.terms
         )
 
@@ -87,7 +87,7 @@ class DiscoveryIndex:
 
         Ties go to the name that is closest to the query by Jaro-Winkler, then by name.
         """
-        wanted = _Query(_joined(query), self._ear.hear(tokens(query)))
+        wanted = _Query(_joined(query), self._phonetic.match(tokens(query)))
         scores = self._deterministic(wanted)
         if scores.any():
             return self._best(wanted, scores, "deterministic", limit)
@@ -120,7 +120,7 @@ class DiscoveryIndex:
                 scores[at] = EXACT
         return scores
 
-    def _by_words(self, words: Sequence[HeardWord]) -> _Floats:
+    def _by_words(self, words: Sequence[PhoneticMatch]) -> _Floats:
         """The keyword overlap, and below it the domain match."""
         held = np.array([self._name_stems.any(word.stems, self._size) for word in words])
         said = np.array([self._name_words.any((word.text,), self._size) for word in words])
@@ -136,8 +136,8 @@ class DiscoveryIndex:
             return np.zeros(self._size)
         weights: dict[str, float] = {}
         for word in query.words:
-            for reading, weight in word.weights():
-                weights[reading] = max(weight, weights.get(reading, 0.0))
+            for term, weight in word.weights():
+                weights[term] = max(weight, weights.get(term, 0.0))
         likeness = self._likeness.of([word.text for word in query.words])
         in_domain = self._domain_stems.any(weights, self._size)
         shares = self._document_stems.any(weights, self._size)

@@ -1,4 +1,4 @@
-"""Misheard words: which words of a catalog a typo, homophone or phonetic slip may mean."""
+"""Phonetic match: which words of a catalog a typo, a homophone or a phonetic slip may mean."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -17,41 +17,41 @@ _SOUND_FLOOR: Final = 0.65
 """The same of two words that sound alike: `right` is `write`, `mad` is not `mute`."""
 _SHORTEST: Final = 3
 """Letters; shorter words are like too many others."""
-_MOST_READINGS: Final = 3
+_MOST_ALTERNATIVES: Final = 3
 _UNKNOWN: Final = 0.9
-"""What a reading of a word counts that nothing in the catalog says."""
+"""What an alternative to a word counts that nothing in the catalog says."""
 _KNOWN: Final = 0.5
-"""The same of a word that descriptions hold: it may well be meant as it was said."""
+"""The same of a word that descriptions hold: it may well be meant as it stands."""
 
 
 @dataclass(frozen=True)
-class HeardWord:
-    """A word of a query with what it may have been, as stems."""
+class PhoneticMatch:
+    """A word of a query with what it may mean, as stems."""
 
     text: str
     own: str
-    readings: tuple[str, ...]
+    alternatives: tuple[str, ...]
     """Stems of words of tool names and domains that look or sound like it, likeliest first."""
     is_known: bool
     """Whether the catalog holds the word itself."""
 
     @property
     def stems(self) -> tuple[str, ...]:
-        """Those it certainly stands for: its own, or its readings when its own is unknown."""
-        return (self.own,) if self.is_known else (self.own, *self.readings)
+        """Those it certainly stands for: its own, or its alternatives when its own is unknown."""
+        return (self.own,) if self.is_known else (self.own, *self.alternatives)
 
     def weights(self) -> Iterator[tuple[str, float]]:
         """Every stem, with what it counts in a ranking."""
         yield self.own, 1.0
-        for reading in self.readings:
-            yield reading, _KNOWN if self.is_known else _UNKNOWN
+        for alternative in self.alternatives:
+            yield alternative, _KNOWN if self.is_known else _UNKNOWN
 
 
-class Ear:
-    """Hears queries with the words of one catalog in mind.
+class PhoneticIndex:
+    """Matches the words of queries with those of one catalog.
 
     A word is taken for another when they are alike by Jaro-Winkler, or sound alike by Metaphone.
-    Words that stand in tool names or domains are taken as they are said.
+    Words that stand in tool names or domains are taken as they are.
     """
 
     def __init__(self, names: Iterable[str], stems: Iterable[str]) -> None:
@@ -69,19 +69,16 @@ class Ear:
             for sound in _sounds(name):
                 self._by_sound[sound].append(name)
 
-    def hear(self, words: Iterable[str]) -> tuple[HeardWord, ...]:
+    def match(self, words: Iterable[str]) -> tuple[PhoneticMatch, ...]:
         """The words of a query that say something, each once, in order."""
-        heard = [self._hear(word) for word in self._joined(list(words)) if self._says(word)]
-        return tuple({word.own: word for word in heard}.values())
+        said = (word for word in self._joined(list(words)) if word not in STOP_WORDS)
+        return tuple({match.own: match for match in map(self._match, said)}.values())
 
-    def _says(self, word: str) -> bool:
-        return word not in STOP_WORDS
-
-    def _hear(self, word: str) -> HeardWord:
+    def _match(self, word: str) -> PhoneticMatch:
         own = stem(word)
         is_named = own in self._name_stems
-        readings = () if is_named else tuple(dict.fromkeys(map(stem, self._alike(word))))
-        return HeardWord(word, own, readings, is_known=own in self._stems)
+        alternatives = () if is_named else tuple(dict.fromkeys(map(stem, self._alike(word))))
+        return PhoneticMatch(word, own, alternatives, is_known=own in self._stems)
 
     def _alike(self, word: str) -> list[str]:
         """Words of names that look or sound like it, most similar first."""
@@ -93,7 +90,7 @@ class Ear:
                 similarity = JaroWinkler.similarity(word, name)
                 if similarity >= _SOUND_FLOOR:
                     alike[name] = similarity
-        return sorted(alike, key=lambda name: (-alike[name], name))[:_MOST_READINGS]
+        return sorted(alike, key=lambda name: (-alike[name], name))[:_MOST_ALTERNATIVES]
 
     def _looks_like(self, word: str) -> list[tuple[str, float]]:
         found = process.extract(
@@ -101,23 +98,23 @@ class Ear:
             self._names,
             scorer=JaroWinkler.similarity,
             score_cutoff=JARO_WINKLER_FLOOR,
-            limit=_MOST_READINGS,
+            limit=_MOST_ALTERNATIVES,
         )
         return [(name, similarity) for name, similarity, _ in found]
 
     def _joined(self, words: list[str]) -> Iterator[str]:
-        """The words, with those put together that were heard apart: `fore cast`."""
+        """The words, with those put together that belong together: `fore cast`."""
         at = 0
         while at < len(words):
             pair = "".join(words[at : at + 2])
-            if at + 1 < len(words) and self._is_torn(words[at], words[at + 1], pair):
+            if at + 1 < len(words) and self._is_split(words[at], words[at + 1], pair):
                 yield pair
                 at += 2
             else:
                 yield words[at]
                 at += 1
 
-    def _is_torn(self, left: str, right: str, pair: str) -> bool:
+    def _is_split(self, left: str, right: str, pair: str) -> bool:
         apart = {stem(left), stem(right)} <= self._stems
         return not apart and (stem(pair) in self._name_stems or bool(self._looks_like(pair)))
 

@@ -4,10 +4,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import EmbedderUnavailable
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.intent import IntentFrame
 from orchestrator.language.slots import read_slots, warm_up
 from orchestrator.language.words import name_stems
@@ -18,22 +17,18 @@ from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.deadline import Deadline, OutOfTime
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.reading.frame import ClauseReading, frame_of, read_clause
-from orchestrator.routing.reading.reader import RequestReader
+from orchestrator.routing.reading.request_reader import RequestReader
 from orchestrator.routing.scoring.embedding import CardSimilarity
-from orchestrator.routing.scoring.scorer import Scored, Scorer, ScoreTable
-from orchestrator.routing.selection import USED, RouteContext, Selection
-from orchestrator.routing.width.adaptive_k import CEILING, adaptive_k
-from orchestrator.routing.width.confidence import chances_of
-from orchestrator.routing.width.fitness import fitness, signs_of
-from orchestrator.routing.width.scored_request import (
+from orchestrator.routing.scoring.fitness import fitness, fitness_signs
+from orchestrator.routing.scoring.request_scoring import (
+    RequestScorer,
     ScoredRequest,
     in_order,
     merged,
-    signs_in,
-    texts_of,
-    with_unwanted,
 )
+from orchestrator.routing.scoring.scorer import Scorer, ScoreTable
+from orchestrator.routing.selection import RouteContext, Selection
+from orchestrator.routing.width import CEILING, adaptive_k, chances_of, width_signs
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
@@ -75,7 +70,6 @@ class Router:
         """
         self._clock = clock
         self._timeout_s = timeout_s
-        self._similarity = similarity
         self._catalog = catalog
         self._profile = profile or RoutingProfile()
         tools = tuple(catalog.tools.values())
@@ -84,6 +78,9 @@ class Router:
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
         self._reader = RequestReader(self._cards, self._vocabulary, self._scorer.knows)
+        self._requests = RequestScorer(
+            self._reader, self._scorer, fits=self._profile.fits, similarity=similarity
+        )
         self._producers = Producers(self._cards)
         warm_up()
 
@@ -104,11 +101,11 @@ class Router:
         """
         return self._attempt(text, context or RouteContext(), now).selection
 
-    def unhurried(self) -> "Router":
-        """The same router for a caller that can wait: every tool is forwarded on errors only."""
-        patient = copy(self)
-        patient._clock = None
-        return patient
+    def without_deadline(self) -> "Router":
+        """The same router, which forwards every tool on errors only, however long it takes."""
+        router = copy(self)
+        router._clock = None
+        return router
 
     def explain(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
@@ -120,9 +117,7 @@ class Router:
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
     ) -> IntentFrame:
         """What is understood of a request before any tool is looked at; see `route`."""
-        context = context or RouteContext()
-        clauses, slots, _ = self._reader.read(text, context, now)
-        return frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
+        return self._reader.read(text, context or RouteContext(), now).frame
 
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
         """How well the tool that fits a text best fits it, 0 to 1; see `fitness`.
@@ -142,7 +137,7 @@ class Router:
         table = self._scorer.score(reading, slots, RouteContext())
         weights = self._scorer.weights(reading.stems, slots)
         tools = table.names if among is None else among
-        return signs_of(
+        return fitness_signs(
             reading,
             slots,
             table=table,
@@ -154,7 +149,7 @@ class Router:
         """Whether any tool of the catalog can do what the text asks."""
         slots = read_slots(text, now=None)
         names = {word for s in slots if s.kind == "name" for word in name_stems(s.text)}
-        stems = self._reader.clause(text, slots, mend=True).stems
+        stems = self._reader.clause(text, slots, correct=True).stems
         said = [word for word in stems if word not in names or self._scorer.knows(word)]
         strength = self._scorer.strength(said, slots)
         return strength >= self._profile.fits and self._reader.knows_order(text)
@@ -167,7 +162,7 @@ class Router:
         This is the order in which a fixed number of tools would be forwarded.
         """
         context = context or RouteContext()
-        reading = self._read(text, context, now, Deadline(None, 0))
+        reading = self._requests.score(text, context, now)
         order: dict[str, None] = {}
         ranked = merged(reading)
         for position, (name, _) in enumerate(ranked):
@@ -178,15 +173,15 @@ class Router:
 
     def tables(self, text: str) -> tuple[ScoreTable, ...]:
         """What is known of the candidates: one table for the whole text, one for each clause."""
-        reading = self._read(text, RouteContext(), None, Deadline(None, 0))
+        reading = self._requests.score(text, RouteContext(), None)
         return (reading.whole, *reading.parts) if reading.whole else ()
 
     def signs(self, text: str) -> tuple[Floats, tuple[tuple[str, ...], ...]]:
         """What confidence is read from, and what each width from 1 to 4 would forward.
 
-        The signs are of shape (4, len(SIGNS)); see `orchestrator.routing.width.confidence`.
+        The signs are of shape (4, len(SIGNS)); see `orchestrator.routing.width`.
         """
-        reading = self._read(text, RouteContext(), None, Deadline(None, 0))
+        reading = self._requests.score(text, RouteContext(), None)
         ranked = merged(reading)
         names = [name for name, _ in ranked]
         scores = dict(ranked)
@@ -194,13 +189,13 @@ class Router:
             (*names[:k], *self._feeders(names[:k], reading, RouteContext(), scores))
             for k in range(1, CEILING + 1)
         )
-        return signs_in(reading, ranked), tuple(forwarded)
+        return _width_signs(reading, ranked), tuple(forwarded)
 
     def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
         """Read, score, select; on any error, or out of time, the whole catalog."""
         try:
             deadline = Deadline(self._clock, self._timeout_s)
-            reading = self._read(text, context, now, deadline)
+            reading = self._requests.score(text, context, now, deadline)
             explanation = self._select(reading, context)
             deadline.check("selecting")
             return explanation
@@ -211,68 +206,10 @@ class Router:
                 fail_open(self._catalog, f"{type(error).__name__} in the router"), ()
             )
 
-    def _read(
-        self, text: str, context: RouteContext, now: datetime | None, deadline: Deadline
-    ) -> ScoredRequest:
-        """The text as it is written; where nothing fits that, as it may have been meant."""
-        reading = self._read_as(text, context, now, deadline)
-        if reading.strength >= self._profile.fits or self._reader.mended(text) == text:
-            return reading
-        meant = self._read_as(text, context, now, deadline, mend=True)
-        return meant if meant.strength > reading.strength else reading
-
-    def _read_as(
-        self,
-        text: str,
-        context: RouteContext,
-        now: datetime | None,
-        deadline: Deadline,
-        *,
-        mend: bool = False,
-    ) -> ScoredRequest:
-        """The frame of the text, and the feature tables of the whole and of each clause."""
-        clauses, slots, own = self._reader.read(text, context, now, mend=mend)
-        deadline.check("reading")
-        frame = frame_of(clauses, slots, vocabulary=self._vocabulary, context=context)
-        asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
-        clauses = with_unwanted(clauses)
-        wanted = [clauses[i] for i in asked]
-        near, embedder = self._nearness(wanted)
-        deadline.check("embedding")
-        scored = texts_of(wanted, (slots, *(own[i] for i in asked)), context, near)
-        tables = self._scorer.score_all(scored, check=partial(deadline.check, "scoring"))
-        whole = self._or_goal(tables, scored, context)
-        deadline.check("scoring")
-        return ScoredRequest(frame, slots, tuple(wanted), whole, tuple(tables[1:]), embedder)
-
-    def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:
-        """How near the cards are to all clauses as one text, then to each; and how that went."""
-        nothing: list[Floats | None] = [None] * (len(clauses) + 1)
-        if self._similarity is None or not clauses:
-            return nothing, ""
-        texts = [c.text for c in clauses]
-        try:
-            rows = self._similarity.of([". ".join(texts), *(texts if len(texts) > 1 else ())])
-        except EmbedderUnavailable as error:
-            return nothing, error.reason
-        except Exception as error:  # whatever an embedder does, the other features decide
-            return nothing, f"{type(error).__name__} in the embedder"
-        return [*rows], USED
-
-    def _or_goal(
-        self, tables: Sequence[ScoreTable], scored: Sequence[Scored], context: RouteContext
-    ) -> ScoreTable | None:
-        """The table of all clauses as one text; where no word tells, that of the mission's goal."""
-        if not tables:
-            return None
-        if tables[0].strength == 0 and context.goal not in ("", scored[0].reading.text):
-            return self._scorer.score(read_clause(context.goal), scored[0].slots, context)
-        return tables[0]
-
     def _select(self, reading: ScoredRequest, context: RouteContext) -> Explanation:
         ranked = merged(reading)
         winners = reading.winners
-        chances = chances_of(signs_in(reading, ranked), reading.tables, fits=self._profile.fits)
+        chances = chances_of(_width_signs(reading, ranked), reading.tables, fits=self._profile.fits)
         frame = reading.frame.model_copy(update={"confidence": chances[0]})
         width = adaptive_k(
             chances,
@@ -312,6 +249,15 @@ class Router:
     def _has_side_effect(self, names: Iterable[str]) -> bool:
         cards = (self._by_name[name] for name in names)
         return any(card.is_side_effect or card.is_mutation for card in cards)
+
+
+def _width_signs(reading: ScoredRequest, ranked: Sequence[tuple[str, float]]) -> Floats:
+    return width_signs(
+        [score for _, score in ranked],
+        reading.tables,
+        requests=len(reading.winners),
+        words=reading.words,
+    )
 
 
 def fail_open(catalog: Catalog, reason: str) -> Selection:

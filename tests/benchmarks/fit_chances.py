@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.fit_chances FOLDER FOLDER ...
 
-prints the coefficients of `orchestrator.routing.width.confidence`, and for each folder and width
+prints the coefficients of `orchestrator.routing.width`, and for each folder and width
 how often the width's tools hold all that a query needs, beside the mean chance by coefficients that
 were fitted to the other folders. The evaluation halves are not read.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.evaluation import open_folder
 from orchestrator.routing.router import Router
-from orchestrator.routing.width.confidence import SIGNS
+from orchestrator.routing.width import SIGNS
 
 _PRIOR = 0.003
 _ROUNDS = 30

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.fit_fitness FOLDER FOLDER ...
 
-prints the coefficients of `orchestrator.routing.width.fitness`, and for each folder and kind of
+prints the coefficients of `orchestrator.routing.scoring.fitness`, and for each folder and kind of
 unfit request the chance that a fit one scores higher: by the evidence alone, by coefficients fitted
 to all folders, and by those fitted to the others. Besides the folders' own requests that nothing
 fits there are those whose tools, and all that is much like them, are taken away: from the whole
@@ -24,8 +24,8 @@ from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.evaluation import Query, open_folder
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.fitness import SIGNS
 from orchestrator.routing.scoring.word_evidence import FIELDS, EvidenceIndex
-from orchestrator.routing.width.fitness import SIGNS
 
 _QUERIES = 150
 """From so many requests of a folder the tools are taken away."""

@@ -21,8 +21,8 @@ from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.evaluation import Query, open_folder
 from orchestrator.routing.profile import FeatureWeights
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.request_scoring import MEAN_COUNTS
 from orchestrator.routing.scoring.scorer import FEATURES, ScoreTable
-from orchestrator.routing.width.scored_request import MEAN_COUNTS
 
 FITTED: Final = tuple(f for f in FEATURES if f not in ("agent", "negated", "learned", "tags"))
 """The others say nothing here: no agent, no history, and next to nothing forbidden."""

@@ -74,7 +74,7 @@ class ChainingPlanner:
 
     def _router(self, catalog: Catalog) -> Router:
         try:
-            return self._routers(catalog).unhurried()
+            return self._routers(catalog).without_deadline()
         except Exception as error:  # whatever it is, a request cannot be read without a router
             raise RequestUnread(f"{type(error).__name__} while indexing the catalog") from error
 

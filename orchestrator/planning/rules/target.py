@@ -9,8 +9,8 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import NothingFits, RequestUnread
 from orchestrator.language.clauses import split_clauses
-from orchestrator.language.intent import Action, IntentFrame
-from orchestrator.language.words import SIDE_EFFECT_ACTIONS, action_of, tokens
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
+from orchestrator.language.words import action_of, tokens
 from orchestrator.planning.models import GoalBrief, Observation
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, singular, tool_parameters

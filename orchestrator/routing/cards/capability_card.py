@@ -9,17 +9,13 @@ from pydantic import JsonValue
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language.identifiers import marks_of
-from orchestrator.language.intent import Action, SlotKind
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
 from orchestrator.language.slots import is_identifier
 from orchestrator.language.words import (
-    NOUN_LIKE_VERBS,
-    SIDE_EFFECT_ACTIONS,
-    action_of,
-    action_of_stem,
     content_stems,
-    is_verb,
     stem,
     tokens,
+    verb_named,
 )
 from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
 
@@ -215,26 +211,10 @@ def _schema_stems(tool: Tool) -> Iterator[str]:
 
 def verb_and_action(tool: Tool) -> tuple[str, Action]:
     """The tool's verb, and the class of it that agrees with the tool's effect."""
-    verb, action = _verb_of(tool)
+    told = tool.summary or tool.description
+    verb, action = verb_named(tool.name, told, but=tool.domain, method=tool.method)
     if tool.effect is Effect.CANCEL:
         return verb, Action.CANCEL
     if tool.method == "GET" and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
         return verb, Action.READ
     return verb, action
-
-
-def _verb_of(tool: Tool) -> tuple[str, Action]:
-    """The first word of the name that is a verb and no name of the domain, else of the summary."""
-    domain = set(content_stems(tool.domain))
-    words = [word for word in tokens(tool.name) if stem(word) not in domain] or tokens(tool.name)
-    if len(words) > 1 and words[0] == tool.method.lower():
-        words = words[1:]
-    if words and is_verb(words[0]):
-        return words[0], action_of(words[0])
-    first = next(iter(tokens(tool.summary or tool.description)), "")
-    if action_of_stem(stem(first)) is not Action.UNKNOWN:
-        return first, action_of_stem(stem(first))
-    for word in words[1:]:
-        if is_verb(word) and (word not in NOUN_LIKE_VERBS or len(words) == 2):
-            return word, action_of(word)
-    return first, Action.UNKNOWN

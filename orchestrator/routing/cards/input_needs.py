@@ -1,6 +1,6 @@
-"""What a tool's inputs want: which kinds of value can fill one, and which nobody types."""
+"""What a tool's inputs want, and how well a request's values fill them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -34,6 +34,8 @@ _KINDS_BY_WORD: Final[dict[str, tuple[SlotKind, ...]]] = {
     "currency": ("amount",),
     "name": ("name", "quoted", "place"),
 }
+UNTYPED: Final = frozenset({"name", "quoted"})
+"""Kinds of slots whose words may as well say what is asked."""
 _STRUCTURED: Final = ("integer", "number", "object", "array")
 _KINDS_BY_FORMAT: Final[dict[str, tuple[SlotKind, ...]]] = {
     "date": ("date",),
@@ -96,3 +98,41 @@ def needs_of(
         if kinds or schema.get("type") in _STRUCTURED:
             needs.append(Need(name, kinds))
     return tuple(needs)
+
+
+def unmet(
+    needs: Iterable[Need], *, known: Collection[str] = (), kinds: Iterable[SlotKind] = ()
+) -> tuple[str, ...]:
+    """The names of the needs that values of these kinds, and what is known, leave open, in order.
+
+    A value fills one input of its kind; money fills an amount and its currency.
+    """
+    left = list(kinds)
+    missing: list[str] = []
+    for name, wanted in needs:
+        if name in known:
+            continue
+        for kind in wanted:
+            if kind in left:
+                if kind != "amount":
+                    left.remove(kind)
+                break
+        else:
+            missing.append(name)
+    return tuple(missing)
+
+
+def share_filled(
+    needs: Sequence[Need], required: int, *, known: Collection[str], kinds: Iterable[SlotKind]
+) -> float:
+    """The share of required inputs that can be filled, 0 to 1; 1 when nothing is required.
+
+    Args:
+        needs: those that a request has to fill.
+        required: how many inputs are required, the others included.
+        known: names of the values that are there already.
+        kinds: of the values in the request.
+    """
+    if not needs:
+        return 1.0
+    return 1.0 - len(unmet(needs, known=known, kinds=kinds)) / required

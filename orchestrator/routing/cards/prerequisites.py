@@ -8,8 +8,7 @@ from orchestrator.catalog.tool import Effect
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import stem, tokens
 from orchestrator.routing.cards.capability_card import CapabilityCard, id_of
-from orchestrator.routing.cards.fit import missing_inputs
-from orchestrator.routing.cards.input_needs import identifies, noun_of
+from orchestrator.routing.cards.input_needs import identifies, noun_of, unmet
 
 MAX_DEPTH = 3
 MAX_PRODUCERS = 4
@@ -73,9 +72,10 @@ class Producers:
     ) -> list[str]:
         """The producers of what the frontier lacks; they join `chosen`."""
         found: list[str] = []
+        kinds = [slot.kind for slot in slots]
         for name in frontier:
             card = self._cards[name]
-            for missing in missing_inputs(card, known=known, slots=slots):
+            for missing in unmet(card.needs, known=known, kinds=kinds):
                 producers = self.of(card, missing)
                 if not producers or any(p in chosen for p in producers):
                     continue

@@ -12,7 +12,7 @@ from orchestrator.core.record import Record
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.trace import RouteRecord
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.width.adaptive_k import CEILING, adaptive_k
+from orchestrator.routing.width import CEILING, adaptive_k
 
 _TEMPERATURES: Final = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 _PRIORS: Final = (1.0, 3.0, 10.0, 30.0)

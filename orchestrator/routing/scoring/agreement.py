@@ -3,10 +3,9 @@
 from typing import NamedTuple
 
 from orchestrator.catalog.tool import Effect
-from orchestrator.language.intent import Action
-from orchestrator.language.words import SIDE_EFFECT_ACTIONS
+from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.routing.cards.capability_card import CapabilityCard
-from orchestrator.routing.reading.frame import ClauseReading
 
 _READING = frozenset({Action.READ, Action.SEARCH})
 

@@ -8,12 +8,12 @@ from typing import Final, Protocol, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Action, Slot, SlotKind
 from orchestrator.language.words import stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
-from orchestrator.routing.cards.fit import UNTYPED, share_filled
+from orchestrator.routing.cards.input_needs import UNTYPED, share_filled
 from orchestrator.routing.indexes.terms import Floats, TermIndex
-from orchestrator.routing.reading.frame import ClauseReading
 from orchestrator.routing.scoring.agreement import Purpose, purpose_of
 
 Rows = NDArray[np.intp]

@@ -26,18 +26,47 @@ _EQUAL: Final = 1e-7
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose cosines tell how near their meanings are."""
+    """Turns texts into vectors whose cosines tell how near their meanings are.
+
+    A class with these two members is one; it need not inherit from this:
+
+    ```python
+    class HashedLetters:
+        name = "hashed-letters-1"
+
+        def embed(self, texts):
+            vectors = np.zeros((len(texts), 256), dtype=np.float32)
+            for row, text in enumerate(texts):
+                for letter in text.lower():
+                    vectors[row, ord(letter) % 256] += 1
+            return vectors
+    ```
+
+    It is called from several threads, and may have them wait for each other.
+    """
 
     @property
     def name(self) -> str:
-        """What tells its vectors from those of every other embedder."""
+        """What tells its vectors from those of every other embedder and version.
+
+        Vectors of cards are kept by this name and the card's text, beyond the process.
+        """
         ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A vector for each text, shape (n_texts, n_dimensions).
+        """A vector for each text, in their order.
+
+        Args:
+            texts: one or more: up to 64 tools, or a request and its clauses.
+
+        Returns:
+            Shape (len(texts), n_dimensions), n_dimensions the same at every call; float32, or what
+            numpy converts to it. Finite; of any length, since only directions are compared.
 
         Raises:
-            EmbedderUnavailable: it does not answer, or not with such vectors.
+            EmbedderUnavailable: no vectors now; its `reason` is recorded with the selection, so it
+                holds nothing of a text. Whatever is raised, the request is routed without vectors,
+                and the embedder is left alone for some seconds.
         """
         ...
 

@@ -6,15 +6,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.identifiers import marks_of
-from orchestrator.language.intent import Slot
-from orchestrator.language.words import SIDE_EFFECT_ACTIONS, name_stems, stem
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Slot
+from orchestrator.language.words import name_stems, stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
-from orchestrator.routing.cards.fit import UNTYPED
+from orchestrator.routing.cards.input_needs import UNTYPED
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.reading.frame import ClauseReading
 from orchestrator.routing.scoring.agreement import action_agreement, effect_agreement
 from orchestrator.routing.scoring.columns import CardColumns, Rows
 from orchestrator.routing.scoring.embedding import closeness

@@ -2,10 +2,10 @@
 
 import pytest
 
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.idioms import idioms_in
 from orchestrator.language.intent import Action
 from orchestrator.language.words import stem
-from orchestrator.routing.reading.frame import read_clause
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,9 @@
 
 import pytest
 
-from orchestrator.language.intent import Action
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.words import (
     NOUN_LIKE_VERBS,
-    SIDE_EFFECT_ACTIONS,
     action_of,
     action_of_stem,
     content_stems,

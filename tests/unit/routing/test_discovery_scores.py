@@ -110,10 +110,10 @@ def test_the_second_tier_is_bm25_with_both_boosts_scaled(query: str) -> None:
     texts = [" ".join((t.name, t.summary, t.description, *t.properties)) for t in tools]
     okapi = BM25Okapi([content_stems(text) for text in texts], k1=1.5, b=0.75)
     weights: dict[str, float] = {}
-    for word in index._ear.hear(words):
-        for reading, weight in word.weights():
-            weights[reading] = max(weight, weights.get(reading, 0.0))
-    relevance = sum(w * okapi.get_scores([reading]) for reading, w in weights.items())
+    for word in index._phonetic.match(words):
+        for term, weight in word.weights():
+            weights[term] = max(weight, weights.get(term, 0.0))
+    relevance = sum(w * okapi.get_scores([term]) for term, w in weights.items())
     best = max(relevance)
 
     found = index.search(query, limit=len(tools))

@@ -7,30 +7,32 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.language import clause_reading
 from orchestrator.routing import router as module
 from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.learning.trace import record_of
-from orchestrator.routing.reading import frame, reader
+from orchestrator.routing.reading import request_reader
+from orchestrator.routing.reading.follow_ups import FollowUps
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring import request_scoring
 from orchestrator.routing.scoring import scorer as scoring
 from orchestrator.routing.scoring.columns import CardColumns
 from orchestrator.routing.scoring.passages import Passages
 from orchestrator.routing.scoring.scorer import Scorer
 from orchestrator.routing.scoring.word_evidence import EvidenceIndex
 from orchestrator.routing.selection import Selection
-from orchestrator.routing.width import scored_request
 
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (
-    (reader, "clause_spans"),
-    (reader, "read_clause"),
-    (reader, "read_slots"),
-    (reader, "resolve"),
-    (module, "frame_of"),
-    (frame, "content_stems"),
+    (request_reader, "clause_spans"),
+    (request_reader, "read_clause"),
+    (request_reader, "read_slots"),
+    (FollowUps, "resolve"),
+    (request_reader, "_frame_of"),
+    (clause_reading, "content_stems"),
     (CatalogVocabulary, "best_domain"),
-    (scored_request, "joined"),
+    (request_scoring, "joined"),
     (Scorer, "score_all"),
     (EvidenceIndex, "find"),
     (Passages, "features"),

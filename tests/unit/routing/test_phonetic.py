@@ -1,4 +1,4 @@
-"""Misheard words: typos, homophones and phonetic slips are taken for the words of the catalog."""
+"""Phonetic match: typos, homophones and slips are taken for the words of the catalog."""
 
 from pathlib import Path
 from typing import Final
@@ -7,11 +7,11 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.discovery import DiscoveryIndex
-from orchestrator.routing.phonetic import Ear
+from orchestrator.routing.phonetic import PhoneticIndex
 
 SPECS: Final = Path(__file__).parents[3] / "specs"
 
-MISHEARD: Final = (
+SLIPS: Final = (
     ("send a massage to the team", "message_send"),
     ("sent a messige to the teem", "message_send"),
     ("send an emial", "message_send_email"),
@@ -54,34 +54,36 @@ def index() -> DiscoveryIndex:
 
 
 @pytest.fixture
-def ear() -> Ear:
+def phonetic() -> PhoneticIndex:
     """Words of names, and the stems of a description."""
-    return Ear(["flight", "message", "forecast", "write", "mute", "mail"], ["whether", "meal"])
+    return PhoneticIndex(
+        ["flight", "message", "forecast", "write", "mute", "mail"], ["whether", "meal"]
+    )
 
 
-def test_misheard_queries_find_their_tool_first(index: DiscoveryIndex) -> None:
+def test_queries_with_slips_find_their_tool_first(index: DiscoveryIndex) -> None:
     """Of thirty queries with slips, so many find the tool that was meant first."""
-    found = [name for query, name in MISHEARD if index.search(query, limit=1)[0].name == name]
+    found = [name for query, name in SLIPS if index.search(query, limit=1)[0].name == name]
 
     assert len(found) >= FIRST
 
 
-def test_misheard_queries_find_their_tool_among_the_first_three(index: DiscoveryIndex) -> None:
+def test_queries_with_slips_find_their_tool_among_the_first_three(index: DiscoveryIndex) -> None:
     """What discovery returns by default holds the tool that was meant."""
-    missed = [q for q, name in MISHEARD if name not in {m.name for m in index.search(q)}]
+    missed = [q for q, name in SLIPS if name not in {m.name for m in index.search(q)}]
 
     assert missed == []
 
 
 def test_a_massage_to_the_team_is_a_message(index: DiscoveryIndex) -> None:
-    """The homophone is heard in the first tier already."""
+    """The homophone is matched in the first tier already."""
     match = index.search("send a massage to the team")[0]
 
     assert (match.name, match.tier) == ("message_send", "deterministic")
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"),
+    ("word", "meant"),
     [
         ("flihgt", "flight"),
         ("flite", "flight"),
@@ -90,41 +92,43 @@ def test_a_massage_to_the_team_is_a_message(index: DiscoveryIndex) -> None:
         ("right", "write"),
     ],
 )
-def test_an_unknown_word_stands_for_those_it_is_like(ear: Ear, said: str, meant: str) -> None:
+def test_an_unknown_word_stands_for_those_it_is_like(
+    phonetic: PhoneticIndex, word: str, meant: str
+) -> None:
     """By its letters or by its sound, in any form."""
-    (word,) = ear.hear([said])
+    (match,) = phonetic.match([word])
 
-    assert not word.is_known
-    assert meant in word.stems
+    assert not match.is_known
+    assert meant in match.stems
 
 
-def test_a_known_word_stands_for_itself_and_hints_at_others(ear: Ear) -> None:
+def test_a_known_word_stands_for_itself_and_hints_at_others(phonetic: PhoneticIndex) -> None:
     """A word of a description may be meant: what it sounds like counts half, in ranking only."""
-    (word,) = ear.hear(["meal"])
+    (word,) = phonetic.match(["meal"])
 
     assert word.stems == ("meal",)
     assert dict(word.weights()) == {"meal": 1.0, "mail": 0.5}
 
 
-def test_a_word_of_a_name_is_never_taken_for_another(ear: Ear) -> None:
+def test_a_word_of_a_name_is_never_taken_for_another(phonetic: PhoneticIndex) -> None:
     """Who says mail means mail."""
-    (word,) = ear.hear(["mail"])
+    (word,) = phonetic.match(["mail"])
 
-    assert word.readings == ()
+    assert word.alternatives == ()
 
 
-@pytest.mark.parametrize("said", ["mad", "fl", "zebra"])
-def test_unlike_words_are_left_alone(ear: Ear, said: str) -> None:
+@pytest.mark.parametrize("word", ["mad", "fl", "zebra"])
+def test_unlike_words_are_left_alone(phonetic: PhoneticIndex, word: str) -> None:
     """Sound alone decides nothing: `mad` and `mute` have one Metaphone key."""
-    assert ear.hear([said])[0].readings == ()
+    assert phonetic.match([word])[0].alternatives == ()
 
 
-def test_a_word_heard_as_two_is_put_together(ear: Ear) -> None:
+def test_a_word_written_as_two_is_put_together(phonetic: PhoneticIndex) -> None:
     """`fore cast` is `forecast`, as long as the parts are not words of the catalog."""
-    assert [word.text for word in ear.hear(["fore", "cast"])] == ["forecast"]
-    assert [word.text for word in ear.hear(["write", "mail"])] == ["write", "mail"]
+    assert [word.text for word in phonetic.match(["fore", "cast"])] == ["forecast"]
+    assert [word.text for word in phonetic.match(["write", "mail"])] == ["write", "mail"]
 
 
-def test_stop_words_and_repeats_are_not_heard(ear: Ear) -> None:
+def test_stop_words_and_repeats_are_left_out(phonetic: PhoneticIndex) -> None:
     """They say nothing."""
-    assert [word.text for word in ear.hear(["the", "mail", "mails", "of"])] == ["mails"]
+    assert [word.text for word in phonetic.match(["the", "mail", "mails", "of"])] == ["mails"]

@@ -44,7 +44,7 @@ async def test_a_goal_is_planned_alike_when_every_step_is_forwarded_every_tool(
 def test_a_router_without_hurry_is_the_same_router(specs: Catalog) -> None:
     """Only its clock is gone, and the hurried one keeps its own."""
     hurried = late(specs)
-    patient = hurried.unhurried()
+    patient = hurried.without_deadline()
 
     assert patient.route(GOALS[0]) == Router(specs).route(GOALS[0])
     assert hurried.route(GOALS[0]).band == "fail_open"

@@ -1,8 +1,8 @@
 """Orders and the tools that carry them out."""
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.routing.cards.capability_card import make_card
-from orchestrator.routing.reading.frame import ClauseReading, read_clause
 from orchestrator.routing.scoring.agreement import (
     Purpose,
     action_agreement,

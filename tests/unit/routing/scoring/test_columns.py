@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.slots import find_slots
 from orchestrator.routing.cards.capability_card import CapabilityCard, make_card
-from orchestrator.routing.reading.frame import read_clause
 from orchestrator.routing.scoring.agreement import action_agreement
 from orchestrator.routing.scoring.columns import CardColumns
 

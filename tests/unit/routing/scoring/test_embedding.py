@@ -1,7 +1,9 @@
 """Vectors as one more feature: what they add, and that nothing depends on them."""
 
 from collections.abc import Mapping, Sequence
+from inspect import cleandoc
 from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from orchestrator.routing.profile import FeatureWeights, RoutingProfile
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import (
     EmbeddedCards,
+    Embedder,
     Vectors,
     card_text,
     closeness,
@@ -209,6 +212,16 @@ def test_time_the_embedder_took_counts(shipped: Catalog, near: EmbeddedCards) ->
 
     assert selection.band == "fail_open"
     assert selection.reason == "took over 50 ms, up to embedding"
+
+
+def test_the_documented_embedder_is_one(shipped: Catalog) -> None:
+    """What the protocol's docstring shows serves a router as it stands."""
+    code = cleandoc(Embedder.__doc__ or "").split("```")[1].removeprefix("python")
+    scope: dict[str, Any] = {"np": np}
+    exec(code, scope)
+    near = EmbeddedCards(shipped, scope["HashedLetters"]())
+
+    assert Router(shipped, similarity=near).route("a flight to Rome").embedder == "used"
 
 
 def test_the_key_tells_embedders_and_texts_apart() -> None:

@@ -7,15 +7,15 @@ from typing import Final
 
 import numpy as np
 
+from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.indexes.terms import Floats
-from orchestrator.routing.reading.frame import ClauseReading
 from orchestrator.routing.scoring.scorer import ScoreTable
 
 SIGNS: Final = ("evidence", "name", "near", "unheld", "number")
-"""What the fitness of a tool is read from; see `signs_of`."""
+"""What the fitness of a tool is read from; see `fitness_signs`."""
 
 # A logistic regression on the training halves of public routing data, each set weighted alike:
 # tests/benchmarks/fit_fitness.py.
@@ -26,7 +26,7 @@ _CLOSER = 24
 _NUMBERS: Final = frozenset({"quantity", "amount"})
 
 
-def signs_of(
+def fitness_signs(
     reading: ClauseReading,
     slots: Sequence[Slot],
     *,

@@ -3,8 +3,8 @@
 import numpy as np
 
 from orchestrator.language.intent import IntentFrame
+from orchestrator.routing.scoring.request_scoring import ScoredRequest, merged
 from orchestrator.routing.scoring.scorer import ScoreTable
-from orchestrator.routing.width.scored_request import ScoredRequest, merged
 
 
 def table(**scores: float) -> ScoreTable:

@@ -7,8 +7,7 @@ import pytest
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.slots import find_slots
 from orchestrator.routing.cards.capability_card import make_card
-from orchestrator.routing.cards.fit import missing_inputs, share_filled
-from orchestrator.routing.cards.input_needs import identifies, noun_of
+from orchestrator.routing.cards.input_needs import identifies, noun_of, share_filled, unmet
 
 FORECAST = {"city": {"type": "string"}, "date": {"type": "string", "format": "date"}}
 
@@ -36,11 +35,11 @@ def test_values_fill_inputs_of_their_kind(make_tool: Callable[..., Tool]) -> Non
     card = make_card(make_tool("forecast", inputs=FORECAST, required=("city", "date")))
     trip = {"start_date": {"format": "date"}, "end_date": {"format": "date"}}
     span = make_card(make_tool("span", inputs=trip, required=("start_date", "end_date")))
-    slots = find_slots("in Oslo on 2026-12-03", now=None)
+    kinds = [slot.kind for slot in find_slots("in Oslo on 2026-12-03", now=None)]
 
-    assert missing_inputs(card, slots=slots) == ()
-    assert missing_inputs(span, slots=slots) == ("end_date",)
-    assert missing_inputs(card) == ("city", "date")
+    assert unmet(card.needs, kinds=kinds) == ()
+    assert unmet(span.needs, kinds=kinds) == ("end_date",)
+    assert unmet(card.needs) == ("city", "date")
 
 
 def test_what_is_known_defaulted_or_listed_is_never_missing(
@@ -55,8 +54,8 @@ def test_what_is_known_defaulted_or_listed_is_never_missing(
     }
     card = make_card(make_tool("book", inputs=inputs, required=tuple(inputs)))
 
-    assert missing_inputs(card) == ("offer_id",)
-    assert missing_inputs(card, known=("offer_id",)) == ()
+    assert unmet(card.needs) == ("offer_id",)
+    assert unmet(card.needs, known=("offer_id",)) == ()
 
 
 def test_fit_is_the_share_that_can_be_filled(make_tool: Callable[..., Tool]) -> None:

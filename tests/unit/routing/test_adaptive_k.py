@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.width.adaptive_k import CEILING, SIDE_EFFECT_FLOOR, adaptive_k
+from orchestrator.routing.width import CEILING, SIDE_EFFECT_FLOOR, adaptive_k
 
 CHANCES = st.lists(st.floats(0, 1), min_size=CEILING, max_size=CEILING).map(sorted)
 SURE = (0.8, 0.85, 0.9, 0.9)

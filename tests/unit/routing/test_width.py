@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.routing.scoring.scorer import ScoreTable
-from orchestrator.routing.width.confidence import SIGNS, chances_of, signs_of
+from orchestrator.routing.width import SIGNS, chances_of, width_signs
 
 FITS = 0.85
 
@@ -29,7 +29,7 @@ def table(
 def chances(*tables: ScoreTable, requests: int = 1) -> tuple[float, ...]:
     """Of clauses, the first of which is the whole as well."""
     scores = tables[0].fused.tolist() if tables else []
-    signs = signs_of(scores, tables, requests=requests, words=5)
+    signs = width_signs(scores, tables, requests=requests, words=5)
     return chances_of(signs, tables, fits=FITS)
 
 
@@ -87,7 +87,7 @@ def test_they_are_probabilities_that_never_fall(
 ) -> None:
     """In [0, 1] for any scores; one sign of each kind for each width."""
     scored = table(*scores, strength=strength, coverage=coverage)
-    signs = signs_of(scores, [scored], requests=requests, words=3)
+    signs = width_signs(scores, [scored], requests=requests, words=3)
     found = chances_of(signs, [scored], fits=FITS)
 
     assert signs.shape == (4, len(SIGNS))

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.slots import read_slots
 from orchestrator.routing.cards.capability_card import CapabilityCard, make_card
 from orchestrator.routing.indexes.terms import Floats
-from orchestrator.routing.reading.frame import read_clause
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.fitness import SIGNS, fitness, fitness_signs
 from orchestrator.routing.scoring.scorer import ScoreTable
-from orchestrator.routing.width.fitness import SIGNS, fitness, signs_of
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def signs(cards: Mapping[str, CapabilityCard]) -> Callable[..., Floats]:
         )
         slots = read_slots(text, now=None)
         reading = read_clause(text)
-        return signs_of(reading, slots, table=table, weights=weights, cards=cards)
+        return fitness_signs(reading, slots, table=table, weights=weights, cards=cards)
 
     return read
 

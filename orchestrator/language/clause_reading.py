@@ -1,4 +1,4 @@
-"""From a request to its intent frame: what is asked, in which domain, with which values."""
+"""One clause, read: what it asks to be done, with which nouns, and whether it is forbidden."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -7,11 +7,11 @@ from typing import Final
 
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.idioms import Idiom, idioms_in
-from orchestrator.language.intent import Action, IntentFrame, Slot
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     NOUN_LIKE_VERBS,
     QUESTION_WORDS,
-    SIDE_EFFECT_ACTIONS,
     STOP_WORDS,
     action_of,
     action_of_stem,
@@ -23,9 +23,8 @@ from orchestrator.language.words import (
     stem,
     tokens,
 )
-from orchestrator.routing.cards.vocabulary import CatalogVocabulary
-from orchestrator.routing.selection import RouteContext
 
+_LISTS: Final = WordLists("clauses")
 _NEGATED: Final = re.compile(
     r"\b(?:don['\u2019]?t|do\s+not|does\s+not|never|not(?:\s+yet)?|without|no\s+need\s+to"
     r"|instead\s+of|rather\s+than|avoid)\b",
@@ -44,7 +43,7 @@ _SAYING: Final = re.compile(
     re.IGNORECASE,
 )
 _TO_ME: Final = re.compile(r"let\s+(?:me|us)\s+know\b", re.IGNORECASE)
-_TOLD: Final = frozenset({"line", "note", "shout", "heads-up", "heads up"})
+_NOTES: Final = frozenset(_LISTS.lines("notes"))
 # What is said is anything at all, and no sign of a tool: "that I am late", "saying hello".
 _MATTER: Final = re.compile(
     r"\s(?:that|saying)\s|:\s|\s(?:i|we|he|she|they|it|there)(?:['\u2019](?:m|re|s|ll|d|ve)"
@@ -58,14 +57,10 @@ _OWN: Final = re.compile(
 )
 _NAMED_WITHIN: Final = 40
 """Characters in which who is told is named; later, "that" goes on about something else."""
-_AFTER_OBJECTS = """
-    from to in at on for with by about of under over near into until and or then that which
-    between during before after returning as using
-"""
-_OBJECT_ENDS: Final = frozenset(_AFTER_OBJECTS.split())
+_OBJECT_ENDS: Final = _LISTS.word_set("after_objects")
 _MAX_OBJECTS = 6
-_DETERMINERS: Final = frozenset({"the", "my", "our", "a", "an", "it", "them", "me", "us"})
-_MODALS: Final = frozenset({"can", "could", "may", "will", "would", "should"})
+_DETERMINERS: Final = _LISTS.word_set("determiners")
+_MODALS: Final = _LISTS.word_set("modals")
 _ASKING: Final = QUESTION_WORDS | _MODALS
 
 
@@ -153,39 +148,6 @@ def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
     )
 
 
-def frame_of(
-    readings: Collection[ClauseReading],
-    slots: Collection[Slot],
-    *,
-    vocabulary: CatalogVocabulary,
-    context: RouteContext,
-) -> IntentFrame:
-    """The intent frame of clauses and values that were read.
-
-    Args:
-        readings: of the request's clauses, in order.
-        slots: its values.
-        vocabulary: what the catalog's words say of its domains.
-        context: the step the request is made in; its last error marks a failed retry.
-    """
-    asked = [r for r in readings if not r.is_negated]
-    main = next((r for r in asked if r.action is not Action.UNKNOWN), None)
-    main = main or next(iter(asked), None) or next(iter(readings), ClauseReading("", ()))
-    domain, share = vocabulary.best_domain(main.stems)
-    return IntentFrame(
-        domain=domain,
-        action=main.action,
-        verb=main.verb,
-        objects=tuple(dict.fromkeys(word for r in readings for word in r.objects)),
-        references=tuple(r.reference for r in readings if r.reference),
-        slots=tuple(slot for slot in slots if slot.value is not None),
-        side_effect_allowed=any(r.asks_side_effect for r in readings),
-        previous_tool_error=context.last_error is not None,
-        clauses=tuple(r.text for r in readings),
-        confidence=_confidence(main, share),
-    )
-
-
 def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tuple[str, ...]:
     """Stems of the words that tell what is asked.
 
@@ -214,7 +176,7 @@ def _said_verb(bare: str) -> tuple[str, Action, str] | None:
     if _TO_ME.match(bare):
         return "know", Action.READ, bare[said.end() :]
     what = (said["what"] or "").lower().replace("e-mail", "email")
-    verb = "notify" if not what or what in _TOLD else what
+    verb = "notify" if not what or what in _NOTES else what
     return verb, Action.SEND, bare[len(bare.split()[0]) :]
 
 
@@ -279,10 +241,3 @@ def _objects(rest: str) -> tuple[str, ...]:
         if word != word.rstrip(".,;:!?") or len(found) == _MAX_OBJECTS:
             break
     return tuple(found)
-
-
-def _confidence(main: ClauseReading, domain_share: float) -> float:
-    """How sure the reading itself is, before any tool is looked at."""
-    known = 0.0 if main.action is Action.UNKNOWN else 1.0
-    named = 1.0 if main.objects else 0.0
-    return 0.3 * known + 0.2 * named + 0.5 * min(1.0, domain_share)

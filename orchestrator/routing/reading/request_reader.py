@@ -1,19 +1,19 @@
-"""What a request says by one catalog's words: clauses, their slips mended, and their values."""
+"""A request, read with one catalog's words: clauses, slips corrected, values, the intent frame."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import clause_spans, without_lead
-from orchestrator.language.intent import Action, Slot
+from orchestrator.language.intent import Action, IntentFrame, Slot
 from orchestrator.language.slots import read_slots
 from orchestrator.language.words import STOP_WORDS, is_verb, name_stems, stem, tokens
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
-from orchestrator.routing.reading.frame import ClauseReading, read_clause
-from orchestrator.routing.reading.reference import resolve
+from orchestrator.routing.reading.follow_ups import FollowUps
 from orchestrator.routing.selection import RouteContext
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".
@@ -32,6 +32,7 @@ class RequestReading(NamedTuple):
     """All values."""
     own: list[list[Slot]]
     """The values of each clause."""
+    frame: IntentFrame
 
 
 class RequestReader:
@@ -50,58 +51,53 @@ class RequestReader:
             vocabulary: of the same cards.
             knows: whether the catalog has a stem in any form.
         """
-        self._cards = {card.name: card for card in cards}
-        self._actions = {(card.domain, card.action) for card in cards}
-        self._verbs = {(card.domain, stem(card.verb)) for card in cards}
+        self._domains: dict[str, set[str]] = {}
+        for card in cards:
+            self._domains.setdefault(card.verb, set()).add(card.domain)
+        self._follow_ups = FollowUps(cards, vocabulary.verbs)
         self._vocabulary = vocabulary
         self._knows = knows
 
     def read(
-        self, text: str, context: RouteContext, now: datetime | None, *, mend: bool = False
+        self, text: str, context: RouteContext, now: datetime | None, *, correct: bool = False
     ) -> RequestReading:
-        """The clauses and values of a request; `mend`: its slips read as meant."""
-        verbs = self._vocabulary.verbs
-        spans = clause_spans(text, verbs=verbs)
+        """The clauses and values of a request; `correct`: its slips read as meant."""
+        spans = clause_spans(text, verbs=self._vocabulary.verbs)
         slots = read_slots(text, now=now)
         own = [[s for s in slots if start <= s.position < end] for start, end in spans]
         clauses = [
-            self.clause(text[start:end], values, mend=mend)
+            self.clause(text[start:end], values, correct=correct)
             for (start, end), values in zip(spans, own, strict=True)
         ]
-        resolved = resolve(
-            clauses,
-            own,
-            context,
-            cards=self._cards,
-            skill=self._skill,
-            owner=self._owner,
-            verbs=verbs,
+        resolved = self._follow_ups.resolve(clauses, own, context)
+        frame = _frame_of(
+            resolved, slots, self._vocabulary, is_retry=context.last_error is not None
         )
-        return RequestReading(resolved, slots, own)
+        return RequestReading(resolved, slots, own, frame)
 
-    def clause(self, clause: str, slots: Sequence[Slot], *, mend: bool = False) -> ClauseReading:
-        """One clause; `mend`, or if it says nothing that is known: its slips read as meant."""
+    def clause(self, clause: str, slots: Sequence[Slot], *, correct: bool = False) -> ClauseReading:
+        """One clause; `correct`, or if it says nothing that is known: its slips read as meant."""
         read = read_clause(clause, verbs=self._vocabulary.verbs)
         things = [word for name in read.objects for word in name_stems(name)]
         told = not things or any(self._knows(word) for word in things)
-        if told and read.action is not Action.UNKNOWN and not mend:
+        if told and read.action is not Action.UNKNOWN and not correct:
             return read
-        meant = self.mended(clause, slots)
+        meant = self.corrected(clause, slots)
         if meant == clause:
             return read
         return replace(read_clause(meant, verbs=self._vocabulary.verbs), text=clause)
 
-    def mended(self, text: str, slots: Sequence[Slot] = ()) -> str:
+    def corrected(self, text: str, slots: Sequence[Slot] = ()) -> str:
         """The text with the catalog's words in place of their slips, values left alone."""
         values = {word for slot in slots for word in tokens(slot.text)}
 
-        def mended(match: re.Match[str]) -> str:
+        def corrected(match: re.Match[str]) -> str:
             word = match.group()
             if word in values or word in STOP_WORDS or is_verb(word):
                 return word
             return self._vocabulary.meant(stem(word)) or word
 
-        return _PLAIN_WORD.sub(mended, text)
+        return _PLAIN_WORD.sub(corrected, text)
 
     def knows_order(self, text: str) -> bool:
         """Whether the verb of an order, and what it is to be done to, mean anything here.
@@ -109,31 +105,50 @@ class RequestReader:
         "Sell my car" where nothing is sold, or "book me a massage" where nobody gives any, shares
         a word with tools that do something else.
         """
-        reading = self.clause(text, (), mend=True)
+        reading = self.clause(text, (), correct=True)
         ordered = _ORDER.match(without_lead(text))
         verb = ordered["verb"].lower() if ordered else ""
         if verb and verb not in STOP_WORDS and not reading.is_negated and not is_verb(verb):
             if reading.verb != verb and reading.action is not Action.UNKNOWN:
                 return True
             return self._knows(stem(verb))
-        if not reading.asks_side_effect or not self._is_vague(reading.verb):
+        # A verb that tools of several domains have says little on its own.
+        if not reading.asks_side_effect or len(self._domains.get(reading.verb, ())) < 2:
             return True
         if any(not word.islower() for word in reading.objects):
             return True
         objects = [word for name in reading.objects for word in name_stems(name)]
         return not objects or any(self._knows(word) for word in objects)
 
-    def _is_vague(self, verb: str) -> bool:
-        """Whether tools of several domains have that verb, so that it says little on its own."""
-        return len({card.domain for card in self._cards.values() if card.verb == verb}) > 1
 
-    def _owner(self, verb: str) -> str:
-        """The only domain that has the verb; empty when none or several have."""
-        owners = [domain for domain, own in self._verbs if own == stem(verb)]
-        return owners[0] if len(owners) == 1 else ""
+def _frame_of(
+    readings: Collection[ClauseReading],
+    slots: Collection[Slot],
+    vocabulary: CatalogVocabulary,
+    *,
+    is_retry: bool,
+) -> IntentFrame:
+    """The intent frame of clauses and values; its verb and domain are of the first that orders."""
+    asked = [r for r in readings if not r.is_negated]
+    main = next((r for r in asked if r.action is not Action.UNKNOWN), None)
+    main = main or next(iter(asked), None) or next(iter(readings), ClauseReading("", ()))
+    domain, share = vocabulary.best_domain(main.stems)
+    return IntentFrame(
+        domain=domain,
+        action=main.action,
+        verb=main.verb,
+        objects=tuple(dict.fromkeys(word for r in readings for word in r.objects)),
+        references=tuple(r.reference for r in readings if r.reference),
+        slots=tuple(slot for slot in slots if slot.value is not None),
+        side_effect_allowed=any(r.asks_side_effect for r in readings),
+        previous_tool_error=is_retry,
+        clauses=tuple(r.text for r in readings),
+        confidence=_confidence(main, share),
+    )
 
-    def _skill(self, domain: str, clause: ClauseReading) -> int:
-        """2 where the domain has a tool with the clause's verb, 1 for its action, else 0."""
-        if (domain, stem(clause.verb)) in self._verbs:
-            return 2
-        return int((domain, clause.action) in self._actions)
+
+def _confidence(main: ClauseReading, domain_share: float) -> float:
+    """How sure the reading itself is, before any tool is looked at."""
+    known = 0.0 if main.action is Action.UNKNOWN else 1.0
+    named = 1.0 if main.objects else 0.0
+    return 0.3 * known + 0.2 * named + 0.5 * min(1.0, domain_share)

@@ -1,0 +1,207 @@
+"""A request, read and scored: its candidates, best first."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from orchestrator.core.errors import EmbedderUnavailable
+from orchestrator.language.clause_reading import ClauseReading, joined, read_clause
+from orchestrator.language.intent import IntentFrame, Slot
+from orchestrator.routing.deadline import NO_DEADLINE, Deadline
+from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.reading.request_reader import RequestReader, RequestReading
+from orchestrator.routing.scoring.embedding import CardSimilarity
+from orchestrator.routing.scoring.scorer import Scored, Scorer, ScoreTable
+from orchestrator.routing.selection import USED, RouteContext
+
+MEAN_COUNTS = 0.5
+"""What the mean of the clauses adds to a candidate's score, beside the best of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRequest:
+    """A request, read and scored; a request of one clause has no parts."""
+
+    frame: IntentFrame
+    slots: tuple[Slot, ...]
+    clauses: tuple[ClauseReading, ...]
+    whole: ScoreTable | None
+    parts: tuple[ScoreTable, ...]
+    embedder: str = ""
+
+    @property
+    def strength(self) -> float:
+        """The strongest evidence of the words for any tool."""
+        return self.whole.strength if self.whole else 0.0
+
+    @property
+    def tables(self) -> tuple[ScoreTable, ...]:
+        """One table per clause that asks for something."""
+        return self.parts or ((self.whole,) if self.whole else ())
+
+    @property
+    def winners(self) -> tuple[str, ...]:
+        """The best tool of each clause."""
+        return tuple(dict.fromkeys(table.names[0] for table in self.tables if table.names))
+
+    @property
+    def words(self) -> int:
+        """How many words say something."""
+        return len({word for clause in self.clauses for word in clause.stems})
+
+
+class RequestScorer:
+    """Reads requests and scores the cards of one catalog for them; immutable."""
+
+    def __init__(
+        self,
+        reader: RequestReader,
+        scorer: Scorer,
+        *,
+        fits: float,
+        similarity: CardSimilarity | None = None,
+    ) -> None:
+        """Take what reads and what scores.
+
+        Args:
+            reader: of requests over the catalog.
+            scorer: of its cards.
+            fits: the strength of evidence below which no tool fits a text.
+            similarity: an embedder's view of the cards; when it has no answer, words decide.
+        """
+        self._reader = reader
+        self._scorer = scorer
+        self._fits = fits
+        self._similarity = similarity
+
+    def score(
+        self,
+        text: str,
+        context: RouteContext,
+        now: datetime | None,
+        deadline: Deadline = NO_DEADLINE,
+    ) -> ScoredRequest:
+        """The text as it is written; where nothing fits that, as it may have been meant.
+
+        Raises:
+            OutOfTime: at the end of the first stage that is past the deadline.
+        """
+        written = self._score(self._reader.read(text, context, now), context, deadline)
+        if written.strength >= self._fits or self._reader.corrected(text) == text:
+            return written
+        reading = self._reader.read(text, context, now, correct=True)
+        meant = self._score(reading, context, deadline)
+        return meant if meant.strength > written.strength else written
+
+    def _score(
+        self, reading: RequestReading, context: RouteContext, deadline: Deadline
+    ) -> ScoredRequest:
+        """The feature tables of the whole and of each clause that asks for something."""
+        deadline.check("reading")
+        clauses = _with_unwanted(reading.clauses)
+        asked = [i for i, c in enumerate(clauses) if not c.is_negated] or list(range(len(clauses)))
+        wanted = [clauses[i] for i in asked]
+        near, embedder = self._nearness(wanted)
+        deadline.check("embedding")
+        texts = _texts(wanted, (reading.slots, *(reading.own[i] for i in asked)), context, near)
+        tables = self._scorer.score_all(texts, check=partial(deadline.check, "scoring"))
+        whole = self._or_goal(tables, texts, context)
+        deadline.check("scoring")
+        return ScoredRequest(
+            reading.frame, reading.slots, tuple(wanted), whole, tuple(tables[1:]), embedder
+        )
+
+    def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:
+        """How near the cards are to all clauses as one text, then to each; and how that went."""
+        nothing: list[Floats | None] = [None] * (len(clauses) + 1)
+        if self._similarity is None or not clauses:
+            return nothing, ""
+        texts = [c.text for c in clauses]
+        try:
+            rows = self._similarity.of([". ".join(texts), *(texts if len(texts) > 1 else ())])
+        except EmbedderUnavailable as error:
+            return nothing, error.reason
+        except Exception as error:  # whatever an embedder does, the other features decide
+            return nothing, f"{type(error).__name__} in the embedder"
+        return [*rows], USED
+
+    def _or_goal(
+        self, tables: Sequence[ScoreTable], scored: Sequence[Scored], context: RouteContext
+    ) -> ScoreTable | None:
+        """The table of all clauses as one text; where no word tells, that of the mission's goal."""
+        if not tables:
+            return None
+        if tables[0].strength == 0 and context.goal not in ("", scored[0].reading.text):
+            return self._scorer.score(read_clause(context.goal), scored[0].slots, context)
+        return tables[0]
+
+
+def _texts(
+    clauses: Sequence[ClauseReading],
+    slots: Sequence[Sequence[Slot]],
+    context: RouteContext,
+    near: Sequence[Floats | None],
+) -> list[Scored]:
+    """All clauses as one text, and where there are several, each of them after it.
+
+    `slots` and `near` are those of the whole, then those of each clause.
+    """
+    if not clauses:
+        return []
+    texts = [joined(clauses), *(clauses if len(clauses) > 1 else ())]
+    return [
+        Scored(text, values, _likely(text, context), nearness)
+        for text, values, nearness in zip(texts, slots, near, strict=False)
+    ]
+
+
+def _likely(clause: ClauseReading, context: RouteContext) -> RouteContext:
+    """The context with the domain that the clause is likely about as the agent's own."""
+    if not clause.likely or clause.likely in context.domains:
+        return context
+    return context.model_copy(update={"domains": (*context.domains, clause.likely)})
+
+
+def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:
+    """The clauses, each told what the negated ones say and no other does."""
+    wanted = {word for c in clauses if not c.is_negated for word in c.stems}
+    unwanted = tuple(w for c in clauses if c.is_negated for w in c.stems if w not in wanted)
+    if not unwanted or not wanted:
+        return list(clauses)
+    return [replace(c, unwanted=unwanted) for c in clauses]
+
+
+def merged(reading: ScoredRequest) -> list[tuple[str, float]]:
+    """Candidates with their fused scores, best first, ties by name.
+
+    With several clauses, what the whole says, plus the best that any clause says, so that every
+    clause gets its tool near the top, plus half of the clauses' mean, so that a tool of several
+    comes before one of a chance remark. Each text's scores are relative to its own best.
+    """
+    if reading.whole is None:
+        return []
+    scores = dict(zip(reading.whole.names, reading.whole.fused.tolist(), strict=True))
+    if reading.parts:
+        scores = _relative(reading.whole)
+        best: dict[str, float] = {}
+        share = MEAN_COUNTS / len(reading.parts)
+        for part in reading.parts:
+            for name, score in _relative(part).items():
+                scores[name] = scores.get(name, 0.0) + share * score
+                if score > best.get(name, 0.0):
+                    best[name] = score
+        for name, score in best.items():
+            scores[name] += score
+    order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
+    return [(name, scores[name]) for name in order]
+
+
+def _relative(table: ScoreTable) -> dict[str, float]:
+    top = max(float(table.fused[0]), 1e-9) if len(table.fused) else 1.0
+    return dict(zip(table.names, (table.fused / top).tolist(), strict=True))
+
+
+def in_order(chosen: Sequence[str], winners: Sequence[str]) -> tuple[str, ...]:
+    """The chosen tools; those that are the best of a clause first, in the order of the clauses."""
+    return tuple(dict.fromkeys([*(w for w in winners if w in chosen), *chosen]))

@@ -1,1 +1,0 @@
-"""From scores to the tools that are forwarded: how sure, and how many."""

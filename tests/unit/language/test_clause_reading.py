@@ -1,0 +1,51 @@
+"""One clause: its verb, its class, its nouns, and whether it is forbidden."""
+
+import pytest
+
+from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.intent import Action
+
+
+@pytest.mark.parametrize(
+    ("clause", "verb", "action", "objects"),
+    [
+        ("Book a flight from Berlin", "book", Action.CREATE, ("flight",)),
+        ("could you please reserve a hotel in Rome", "reserve", Action.CREATE, ("hotel",)),
+        ("file the expense", "file", Action.CREATE, ("expense",)),
+        ("what is the weather in Oslo", "what", Action.READ, ("weather",)),
+        ("list files", "list", Action.SEARCH, ("files",)),
+        ("I would like to cancel my hotel booking", "cancel", Action.CANCEL, ("hotel", "booking")),
+        ("how do I cancel my booking", "how", Action.READ, ("cancel", "booking")),
+        ("message my team about it", "message", Action.SEND, ("team",)),
+        ("pay the invoice", "pay", Action.PAY, ("invoice",)),
+        ("I need a car", "", Action.SEARCH, ("car",)),
+        ("weather in London", "weather", Action.UNKNOWN, ("weather",)),
+        ("let me know the weather in Oslo", "know", Action.READ, ("weather",)),
+        ("am I free on Friday", "am", Action.READ, ("free",)),
+        ("can I bring a dog", "can", Action.READ, ("bring", "dog")),
+        ("any bills I should pay", "", Action.SEARCH, ("bills", "pay")),
+        ("any chance you could book a room", "book", Action.CREATE, ("room",)),
+        ("we leave early, drop the room", "drop", Action.CANCEL, ("room",)),
+        ("call the meeting off", "call", Action.CANCEL, ("meeting",)),
+        ("call the office", "call", Action.SEND, ("office",)),
+        ("e-mail the report to Bob", "email", Action.SEND, ("report",)),
+        ("bin the draft", "bin", Action.CANCEL, ("draft",)),
+    ],
+)
+def test_a_clause_has_a_verb_its_class_and_objects(
+    clause: str, verb: str, action: Action, objects: tuple[str, ...]
+) -> None:
+    """The verb is the one commanded, not a noun that looks like one."""
+    reading = read_clause(clause)
+
+    assert (reading.verb, reading.action, reading.objects) == (verb, action, objects)
+    assert not reading.is_negated
+
+
+@pytest.mark.parametrize("clause", ["don't book it", "never send that", "do not pay yet"])
+def test_a_forbidden_side_effect_is_not_asked_for(clause: str) -> None:
+    """Negation before the verb is read."""
+    reading = read_clause(clause)
+
+    assert reading.is_negated
+    assert not reading.asks_side_effect
