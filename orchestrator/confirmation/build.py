@@ -5,10 +5,10 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.prices import price_of
+from orchestrator.catalog.prices import amounts_in, price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.card_content import CardLine
-from orchestrator.confirmation.card_facts import Fact, facts
+from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_slots import content_of, undo_terms
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.budget import Money
@@ -51,8 +51,7 @@ def quoted_price(arguments: JsonObject, item: JsonObject | None) -> Money | None
 
 def amounts_of(arguments: JsonObject, item: JsonObject | None) -> tuple[Money, ...]:
     """Every amount of money that the arguments and the quoted item state, the price among them."""
-    found = [price_of(part) for whole in (arguments, item) for part in _objects(whole)]
-    return tuple(money for money in found if money is not None)
+    return (*amounts_in(arguments), *amounts_in(item))
 
 
 def build_card(
@@ -113,7 +112,7 @@ def _heading(tool: Tool, card_type: str) -> str:
     return card_type.removeprefix("structured-").replace("-", " ").capitalize()
 
 
-def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[Fact]:
+def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[CardFact]:
     """The arguments, then what the quoted item adds; its price has a place of its own."""
     labels = {
         name: title
@@ -130,7 +129,7 @@ def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[F
     return [*sent, *(f for f in added if f.money is None or f.money != price)]
 
 
-def _lines(rest: Sequence[Fact]) -> tuple[CardLine, ...]:
+def _lines(rest: Sequence[CardFact]) -> tuple[CardLine, ...]:
     lines = [fact.line() for fact in rest]
     if len(lines) <= _MOST_LINES:
         return tuple(lines)

@@ -16,7 +16,7 @@ from orchestrator.confirmation.card_content import (
     Moment,
     UndoTerms,
 )
-from orchestrator.confirmation.card_facts import Fact, facts, line_items
+from orchestrator.confirmation.card_facts import CardFact, facts, line_items
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 
@@ -53,7 +53,7 @@ class _Slot:
     takes_ids: bool = False
     is_prose: bool = False
 
-    def takes(self, fact: Fact) -> bool:
+    def takes(self, fact: CardFact) -> bool:
         if fact.kind not in ("text", "flag") or _MINE & set(fact.words):
             return False
         # A code says nothing to a person, unless it stands for one from the vault.
@@ -91,8 +91,8 @@ _SLOTS: dict[str, tuple[_Slot, ...]] = {
 
 
 def content_of(
-    card_type: str, shown: Sequence[Fact], layout: CardLayout | None = None
-) -> tuple[Content | None, tuple[Fact, ...]]:
+    card_type: str, shown: Sequence[CardFact], layout: CardLayout | None = None
+) -> tuple[Content | None, tuple[CardFact, ...]]:
     """What a card of this type shows of these facts, and those that have no place on it."""
     if layout is not None and layout.sections:
         return _declared(shown, layout)
@@ -112,7 +112,7 @@ def content_of(
 
 
 def _placed(
-    fact: Fact, slots: Iterable[_Slot], fields: Iterable[str]
+    fact: CardFact, slots: Iterable[_Slot], fields: Iterable[str]
 ) -> tuple[str | None, list[object]]:
     """The part of the card that a fact belongs to, and what is written there."""
     if fact.kind in _FIELD_OF_KIND:
@@ -128,7 +128,7 @@ _FIELD_OF_KIND = {"money": "amounts", "moment": "times", "items": "items"}
 """Where on every card facts go whose shape alone says what they are."""
 
 
-def _typed(fact: Fact) -> Iterator[Amount | Moment | LineItem]:
+def _typed(fact: CardFact) -> Iterator[Amount | Moment | LineItem]:
     if fact.money is not None:
         yield Amount(label=fact.label, money=fact.money)
     elif fact.kind == "moment":
@@ -137,7 +137,9 @@ def _typed(fact: Fact) -> Iterator[Amount | Moment | LineItem]:
         yield from line_items(fact.value)
 
 
-def _declared(shown: Sequence[Fact], layout: CardLayout) -> tuple[Declared, tuple[Fact, ...]]:
+def _declared(
+    shown: Sequence[CardFact], layout: CardLayout
+) -> tuple[Declared, tuple[CardFact, ...]]:
     """A document's own layout; what it leaves out is shown all the same, with the rest."""
     placed: set[str] = set()
     parts = []
@@ -165,7 +167,7 @@ def undo_terms(undo: Compensation | None, quoted: Iterable[JsonObject]) -> UndoT
     """
     if undo is None:
         return UndoTerms()
-    said: dict[str, Fact] = {}
+    said: dict[str, CardFact] = {}
     for item in quoted:
         for fact in facts(item):
             if {"cancel", "cancellation", "refund", "refundable"} & set(fact.words):

@@ -97,8 +97,6 @@ OLDEST: Final = words_of("earliest oldest soonest")
 BEST_RATED: Final = words_of("best rated top highest")
 PREFERENCES: Final = CHEAPEST | NEWEST | OLDEST | BEST_RATED | words_of("first most one ones")
 
-PRICE: Final = ("total", "price", "amount", "cost", "fare", "fee", "charge")
-"""Names of an item's price, the most telling first."""
 RATING: Final = words_of("rating score stars")
 GONE: Final = words_of(
     "cancelled canceled expired unavailable closed deleted sold_out inactive void"

@@ -9,13 +9,14 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.prices import price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import Fact
-from orchestrator.planning.rules.answers import flat_fields, read_price
+from orchestrator.planning.rules.answers import flat_fields
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.utterance import at
 from orchestrator.planning.rules.wording import cut_to, line
@@ -37,8 +38,7 @@ class Known:
     @property
     def price(self) -> Money | None:
         """What the call cost."""
-        body = self.fact.body
-        return self.fact.price or (read_price(body) if isinstance(body, dict) else None)
+        return self.fact.price or price_of(self.fact.body)
 
     @property
     def fields(self) -> JsonObject:

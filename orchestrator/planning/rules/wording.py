@@ -6,13 +6,13 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.prices import money_of, price_of
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.budget import Money
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.words import is_verb, tokens
 from orchestrator.planning.models import Fact
-from orchestrator.planning.rules.answers import Item, flat_fields, is_empty, read_items, read_price
+from orchestrator.planning.rules.answers import Item, flat_fields, is_empty, read_items
 from orchestrator.planning.rules.parameters import Kind, Parameter
 
 _ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "selected", "chosen"})
@@ -69,7 +69,7 @@ def report(fact: Fact, tool: Tool) -> str:
     """What one call did, with its particulars: "Table reserved: Roma, Lisbon, 20:00"."""
     said = headline(fact, tool)
     parts = details(fact.body)
-    price = fact.price or read_price(fact.body if isinstance(fact.body, dict) else {})
+    price = fact.price or price_of(fact.body)
     if price is not None:
         parts.append(str(price))
     return f"{said}: {', '.join(parts)}" if parts else said
@@ -175,8 +175,7 @@ def _plural(label: str) -> str:
 
 def _value(value: JsonValue) -> str:
     if isinstance(value, dict):
-        price = read_price({"price": value})
-        return str(price) if isinstance(price, Money) else ""
+        return str(money_of(value) or "")
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
