@@ -17,10 +17,8 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import (
     amounts_of,
     build_card,
-    draft_obligation,
     quoted_items,
     quoted_price,
-    title_of,
 )
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.errors import (
@@ -40,7 +38,8 @@ from orchestrator.messages import names
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.trimming import trim_body
 from orchestrator.saga.cancel_arguments import cancel_arguments, names_in
-from orchestrator.saga.ledger import CancelCall, Obligation
+from orchestrator.saga.draft import draft_obligation
+from orchestrator.saga.ledger import CancelCall
 from orchestrator.saga.outcome import ToolOutcome, settles_earlier_attempts
 
 NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, TokenRefused)
@@ -75,7 +74,7 @@ class ToolActivities:
         missing = await self._missing_personal(needed_fields(catalog, tool, arguments))
         if missing:
             return PreparedCall(missing_personal=missing)
-        quoted = tuple(quoted_items(arguments, wanted.observations))
+        quoted = tuple(quoted_items(arguments, [o.body for o in wanted.observations]))
         item = quoted[0] if quoted else None
         return PreparedCall(
             call=ToolCall(
@@ -88,14 +87,22 @@ class ToolActivities:
                 card_type=tool.card_type,
                 timeout_s=wanted.policy.call_timeout.total_seconds(),
             ),
-            title=title_of(tool),
+            title=tool.title,
             side_effect=tool.is_side_effect,
             spends=tool.spends,
             repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
             price=quoted_price(arguments, item) if tool.spends else None,
             card=_card(tool, arguments, quoted, wanted) if tool.needs_confirmation else None,
             standing_approver=_standing_approver(tool, arguments, item, wanted),
-            obligation=_obligation(tool, arguments, wanted)
+            obligation=draft_obligation(
+                tool,
+                arguments,
+                call_id=wanted.call_id,
+                mission_id=wanted.mission_id,
+                leg_id=wanted.leg_id,
+                catalog_digest=wanted.catalog_digest,
+                now=wanted.now,
+            )
             if tool.effect in (Effect.OBLIGATION, Effect.WRITE)
             else None,
             cancel=_cancel(catalog, tool, arguments, wanted)
@@ -251,21 +258,6 @@ def _time_left(call: ToolCall) -> float:
     if left <= timedelta(0):
         raise DeadlinePassed(call.tool)
     return min(call.timeout_s, left.total_seconds())
-
-
-def _obligation(tool: Tool, arguments: JsonObject, wanted: PrepareInput) -> Obligation:
-    """The ledger's entry of a call, with what the request alone tells of how to undo it."""
-    drafted = draft_obligation(
-        tool,
-        arguments,
-        call_id=wanted.call_id,
-        mission_id=wanted.mission_id,
-        leg_id=wanted.leg_id,
-        catalog_digest=wanted.catalog_digest,
-        now=wanted.now,
-    )
-    known = cancel_arguments(tool, arguments, idempotency_key=drafted.idempotency_key)
-    return drafted.model_copy(update={"undo_arguments": known})
 
 
 def _cancel(

@@ -4,12 +4,11 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Effect, InputBinding
 from orchestrator.json_schema.document import DocumentNode
 
-DEFAULT_CARD = "structured-confirmation"
-"""The card of a call whose contract does not choose one."""
 NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
 """Keywords of neighbours' dialects that say whether to ask first."""
 _CARD_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.catalog.contract import DEFAULT_CARD
+from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.operations import SAFE_METHODS
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import DocumentInvalid

@@ -1,97 +1,208 @@
-"""The price that an answer states, read from JSON without knowing the provider."""
+"""The one reader of prices: what JSON says that something costs, told by the words of names."""
 
+import re
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
+from orchestrator.catalog.field_words import words_of
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 
-_PRICE_NAMES = (
-    "total",
-    "total_price",
-    "total_amount",
-    "grand_total",
-    "price",
-    "cost",
-    "charge",
-    "charged",
-    "amount",
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PRICE: Final = _words("amount charge charged cost fare price total")
+_WHOLE: Final = _words(
+    "booking cart checkout invoice offer order payment purchase quote rental reservation stay "
+    "transaction trip"
 )
-"""Most telling first: a total holds the price of what it adds up."""
-_CURRENCY_NAMES = ("currency", "currency_code")
-_NO_PRICE = (
-    "balance",
-    "budget",
-    "deposit",
-    "discount",
-    "fee",
-    "limit",
-    "refund",
-    "saving",
-    "tax",
+"""All of what is bought: the price of one of these is the price."""
+_NEUTRAL: Final = _words("all charges costs current due final full grand in inclusive overall")
+"""Beside these a price is still the price."""
+_OTHER: Final = _words(
+    "addon adjustment allowance average baggage balance base breakdown budget cancel cancellation "
+    "cap cashback change commission coupon credit deposit discount estimate estimated extra fee "
+    "insurance limit luggage max maximum min minimum monthly nightly old optional original penalty "
+    "per policy previous rate refund saving shipping surcharge tax tip unit upgrade vat voucher"
 )
-"""Parts of names of money that is not what the call cost, or only a part of it."""
+"""Money of objects named so is no price, a part of one, or the price of something else."""
+_CERTAIN: Final = _words("cost fare price total")
+"""Price words that say so even in an object of unknown kind: an amount may be of anything."""
+_PAID: Final = _words("deposit outstanding paid prepaid remaining")
+_PAGING: Final = _words("cursor limit more offset page pages")
+_MINOR: Final = _words("cent cents exponent micros minor nanos pence precision scale")
+_MEASURE: Final = _words("basis frequency interval per period unit")
+_RATE: Final = _MINOR | _words(
+    "adult daily day each hour hourly item km mile minute month monthly night nightly person piece "
+    "unit week weekly"
+)
+_NUMBER: Final = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*")
+_MOST_LEVELS: Final = 3
 
 
 def price_of(body: JsonValue) -> Money | None:
     """What the body says that something costs; None when it does not say so plainly.
 
-    Read are, in this order, `total`, `price` and their like at the top, each as an object of amount
-    and currency or as a number beside a `currency`; then the same one level down, when one member
-    alone states a price. Lists are not read (an answer that lists offers has no price of its own),
-    nor are refunds, deposits, fees and other money that is not the price.
+    A price has a name of words such as `total`, `price`, `fare` or `amount` and of none that make
+    it something else: a part, a deposit, a fee, a refund, a limit, a rate per night or piece. It is
+    an object of amount and currency, or a number with a currency beside or above. A total comes
+    before a price, a price before what is due of it; two that differ are none. Where the body
+    states no price, the one object in it that does is read. Lists are not: an answer that lists
+    offers has no price of its own.
 
     Currencies are ISO 4217 codes in capitals: lower case ones come from providers that count in
     minor units, and reading cents as euros would be wrong by a factor of a hundred.
     """
     if not isinstance(body, dict):
         return None
-    found = _stated_price(body)
-    if found is not None:
-        return found
-    inner = [price for member in _members(body) if (price := _stated_price(member)) is not None]
-    return inner[0] if len(inner) == 1 else None
+    found = _stated(body, _ranked(body), "")
+    if not found:
+        inner = (_stated_within(*member, _currency(body)) for member in body.items())
+        stating = [prices for prices in inner if prices]
+        found = stating[0] if len(stating) == 1 else frozenset()
+    return _only(found)
 
 
-def _stated_price(body: JsonObject) -> Money | None:
-    for name in _PRICE_NAMES:
-        value = body.get(name)
-        money = _money_object(value) if isinstance(value, dict) else _beside_currency(value, body)
-        if money is not None:
-            return money
-    return None
+def money_of(value: JsonValue, holder: JsonObject | None = None) -> Money | None:
+    """The money that a value is, whatever it is for: an object of amount and currency, or a number.
+
+    `holder` is the object around the value, where a number has its currency.
+    """
+    if isinstance(value, dict) and not any(map(names_currency, value)):
+        return None
+    return _only(_read(value, _currency(holder or {}), _MOST_LEVELS))
 
 
-def _members(body: JsonObject) -> Iterator[JsonObject]:
-    for name, value in body.items():
-        if isinstance(value, dict) and not any(part in name.lower() for part in _NO_PRICE):
-            yield value
+def amounts_in(value: JsonValue, currency: str = "") -> Iterator[Money]:
+    """Every amount of money in a JSON value, whatever it is for."""
+    if isinstance(value, list):
+        for member in value:
+            yield from amounts_in(member, currency)
+    elif isinstance(value, dict):
+        beside = _currency(value, currency)
+        for name, inner in value.items():
+            if isinstance(inner, dict | list):
+                yield from amounts_in(inner, beside)
+            elif set(words_of(name)) & (_PRICE | {"fee", "value"}):
+                yield from _number(inner, beside)
 
 
-def _money_object(value: JsonObject) -> Money | None:
-    for name in ("amount", "value", "total"):
-        money = _beside_currency(value.get(name), value)
-        if money is not None:
-            return money
-    return None
+def names_price(name: str) -> bool:
+    """Whether a field of that name holds the price of what it is a field of."""
+    words = frozenset(words_of(name))
+    return bool(words & _PRICE) and words <= _PRICE | _WHOLE | _NEUTRAL
 
 
-def _beside_currency(amount: JsonValue, holder: JsonObject) -> Money | None:
-    for name in _CURRENCY_NAMES:
-        currency = holder.get(name)
-        if isinstance(currency, str):
-            return _money(amount, currency)
-    return None
+def names_money(name: str) -> bool:
+    """Whether a number in a field of that name is money where a currency is beside it."""
+    words = set(words_of(name))
+    return bool(words & (_PRICE | {"fee"})) and not words & _MINOR
 
 
-def _money(amount: JsonValue, currency: str) -> Money | None:
+def names_currency(name: str) -> bool:
+    """Whether a field of that name holds the code of a currency."""
+    return words_of(name) in (("currency",), ("currency", "code"))
+
+
+def _ranked(holder: JsonObject) -> dict[str, int]:
+    """The fields of an object that may hold its price, the most telling with the lowest number."""
+    ranks = {name: _rank(name) for name in holder if names_price(name)}
+    is_part_paid = any(_PAID & set(words_of(name)) for name in holder)
+    left_out = {name for name, rank in ranks.items() if rank == 3 and is_part_paid}
+    return {n: r for n, r in ranks.items() if n not in left_out and not _counts(n, holder)}
+
+
+def _rank(name: str) -> int:
+    words = set(words_of(name))
+    if "due" in words:
+        return 3
+    if words & {"final", "grand", "overall"}:
+        return 0
+    return 1 if "total" in words else 2
+
+
+def _counts(name: str, holder: JsonObject) -> bool:
+    """Whether a total is the number of things that are listed."""
+    value = holder[name]
+    return (
+        words_of(name) == ("total",)
+        and isinstance(value, int)
+        and any(
+            (isinstance(other, list) and len(other) == value) or _PAGING & set(words_of(beside))
+            for beside, other in holder.items()
+        )
+    )
+
+
+def _stated_within(name: str, value: JsonValue, currency: str) -> frozenset[Money]:
+    """The prices that an object inside of the body states."""
+    words = {word.removesuffix("s") for word in words_of(name)} | set(words_of(name))
+    if not isinstance(value, dict) or words & _OTHER:
+        return frozenset()
+    ranks = _ranked(value)
+    if not words & _WHOLE:
+        ranks = {n: rank for n, rank in ranks.items() if _CERTAIN & set(words_of(n))}
+    return _stated(value, ranks, currency)
+
+
+def _stated(
+    holder: JsonObject, ranks: dict[str, int], currency: str, levels: int = _MOST_LEVELS
+) -> frozenset[Money]:
+    """The prices in the fields of the lowest rank that hold any; several where they differ."""
+    if _is_relative(holder):
+        return frozenset()
+    beside = _currency(holder, currency)
+    for rank in sorted(set(ranks.values())):
+        fields = [holder[name] for name, its in ranks.items() if its == rank]
+        found = frozenset(money for value in fields for money in _read(value, beside, levels))
+        if found:
+            return found
+    return frozenset()
+
+
+def _is_relative(holder: JsonObject) -> bool:
+    """Whether amounts beside these fields are rates, or counted in minor units."""
+    for name, value in holder.items():
+        words = set(words_of(name))
+        if words & _MINOR and not words & _PRICE:
+            return True
+        if words & _MEASURE and isinstance(value, str) and _RATE & set(words_of(value)):
+            return True
+    return False
+
+
+def _read(value: JsonValue, currency: str, levels: int) -> frozenset[Money]:
+    if not isinstance(value, dict):
+        return frozenset(_number(value, currency))
+    ranks = {**_ranked(value), **({"value": 2} if "value" in value else {})}
+    return _stated(value, ranks, currency, levels - 1) if levels else frozenset()
+
+
+def _currency(holder: JsonObject, above: str = "") -> str:
+    """The currency of an object: its own, else that of the object around it; '' when unclear."""
+    own = [value for name, value in holder.items() if names_currency(name)]
+    if not own:
+        return above
+    return own[0] if isinstance(own[0], str) and all(o == own[0] for o in own) else ""
+
+
+def _number(amount: JsonValue, currency: str) -> Iterator[Money]:
     """The money, when the amount is a number or the text of one, not negative."""
     if isinstance(amount, bool) or not isinstance(amount, int | float | str):
-        return None
+        return
+    if isinstance(amount, str) and not _NUMBER.fullmatch(amount):
+        return
     try:
         # By its text: 249.9 is the amount that was written, its binary neighbour was not.
-        return Money(amount=Decimal(str(amount)), currency=currency)
-    except (InvalidOperation, ValidationError):
-        return None
+        yield Money(amount=Decimal(str(amount)), currency=currency)
+    except ValidationError:
+        return
+
+
+def _only(found: frozenset[Money]) -> Money | None:
+    return next(iter(found)) if len(found) == 1 else None

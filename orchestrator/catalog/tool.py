@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, SkipValidation
 
 from orchestrator.catalog.card_layout import CardLayout
+from orchestrator.catalog.card_types import spends
 from orchestrator.core.record import JsonObject, Record
 
 Schema = Annotated[JsonObject, SkipValidation]
@@ -17,7 +18,6 @@ Location = Literal["path", "query", "header", "cookie", "body"]
 
 
 SCHEMA_FIELDS = frozenset({"input_schema", "output_schema"})
-_SPENDS_NOTHING = frozenset({None, "structured-expense", "structured-message"})
 
 
 class Effect(StrEnum):
@@ -139,7 +139,12 @@ class Tool(Record):
     @property
     def spends(self) -> bool:
         """Whether the price in its answer is money that leaves; a claim spends none."""
-        return self.is_side_effect and self.card_type not in _SPENDS_NOTHING
+        return self.is_side_effect and self.card_type is not None and spends(self.card_type)
+
+    @property
+    def title(self) -> str:
+        """What a call does, in the words of its contract."""
+        return self.summary.rstrip(".") or self.name.replace("_", " ")
 
     @property
     def required_inputs(self) -> tuple[str, ...]:

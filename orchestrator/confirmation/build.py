@@ -1,45 +1,41 @@
-"""What a call would do, made readable: the card, the quoted price, and the entry in the ledger."""
+"""What a call would do, made readable: its card, its price, and the amounts that it states."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.prices import price_of
-from orchestrator.catalog.tool import Tool
-from orchestrator.confirmation.card_content import CardLine
-from orchestrator.confirmation.card_facts import Fact, facts
-from orchestrator.confirmation.card_slots import content_of, undo_terms
+from orchestrator.catalog.card_types import DEFAULT_CARD
+from orchestrator.catalog.prices import amounts_in, price_of
+from orchestrator.catalog.tool import Compensation, Tool
+from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine, Moment
+from orchestrator.confirmation.card_facts import CardFact, facts
+from orchestrator.confirmation.card_slots import content_of
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.models import Observation
-from orchestrator.saga.ledger import Obligation
 
 _MOST_LINES = 24
 
 
-def quoted_item(arguments: JsonObject, observations: Sequence[Observation]) -> JsonObject | None:
-    """The thing that the arguments point at: the last seen object that shares an identifier.
+def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator[JsonObject]:
+    """The objects in earlier answers that share an identifier with the arguments, newest first.
 
     An offer is booked by its id alone; what a person wants to read on the card (the times, the
-    price) is in the answer in which that id was found.
+    price) is in the answers in which that id was found: an offer, its rules, an older offer.
+
+    Args:
+        arguments: of the call.
+        bodies: of the answers, the newest last.
     """
-    return next(quoted_items(arguments, observations), None)
-
-
-def quoted_items(
-    arguments: JsonObject, observations: Sequence[Observation]
-) -> Iterator[JsonObject]:
-    """All that was seen of that thing, newest first: an offer, its rules, an older offer."""
     wanted = {
         (name, value)
         for name, value in arguments.items()
         if name.endswith("_id") and isinstance(value, str) and not is_handle(value)
     }
-    for observation in reversed(observations):
-        for item in _objects(observation.body):
+    for body in reversed(bodies):
+        for item in _objects(body):
             if any((name, item.get(name)) in wanted for name, _ in wanted):
                 yield item
 
@@ -51,8 +47,7 @@ def quoted_price(arguments: JsonObject, item: JsonObject | None) -> Money | None
 
 def amounts_of(arguments: JsonObject, item: JsonObject | None) -> tuple[Money, ...]:
     """Every amount of money that the arguments and the quoted item state, the price among them."""
-    found = [price_of(part) for whole in (arguments, item) for part in _objects(whole)]
-    return tuple(money for money in found if money is not None)
+    return (*amounts_in(arguments), *amounts_in(item))
 
 
 def build_card(
@@ -74,25 +69,25 @@ def build_card(
     Of `quoted`, which `quoted_items` finds, the first is shown; `confirmation_id` is the call's own
     when it is left out; `asked` counts how often the call is asked about, this time included.
     """
-    card_type = tool.card_type or "structured-confirmation"
+    card_type = tool.card_type or DEFAULT_CARD
     item = quoted[0] if quoted else None
     content, rest = content_of(card_type, _shown(tool, arguments, item), tool.card_layout)
-    undo = undo_terms(tool.compensation, quoted)
+    terms = _cancel_terms(tool.compensation, quoted)
     return ConfirmationCard(
         confirmation_id=confirmation_id or call_id,
         mission_id=mission_id,
         leg_id=leg_id,
         card_type=card_type,
         heading=_heading(tool, card_type),
-        title=title_of(tool),
+        title=tool.title,
         tool=tool.name,
         content=content,
         lines=_lines(rest),
         arguments=arguments,
         personal=tool.pii_fields,
         price=quoted_price(arguments, item),
-        undo=undo.sentence(),
-        undo_terms=undo,
+        undo=terms.sentence(),
+        undo_terms=terms,
         digest=call_digest(
             tool=tool.name,
             catalog_digest=catalog_digest,
@@ -113,7 +108,7 @@ def _heading(tool: Tool, card_type: str) -> str:
     return card_type.removeprefix("structured-").replace("-", " ").capitalize()
 
 
-def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[Fact]:
+def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[CardFact]:
     """The arguments, then what the quoted item adds; its price has a place of its own."""
     labels = {
         name: title
@@ -130,7 +125,7 @@ def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[F
     return [*sent, *(f for f in added if f.money is None or f.money != price)]
 
 
-def _lines(rest: Sequence[Fact]) -> tuple[CardLine, ...]:
+def _lines(rest: Sequence[CardFact]) -> tuple[CardLine, ...]:
     lines = [fact.line() for fact in rest]
     if len(lines) <= _MOST_LINES:
         return tuple(lines)
@@ -139,46 +134,32 @@ def _lines(rest: Sequence[Fact]) -> tuple[CardLine, ...]:
     return (*lines[: _MOST_LINES - 1], more)
 
 
-def draft_obligation(
-    tool: Tool,
-    arguments: JsonObject,
-    *,
-    call_id: str,
-    mission_id: str,
-    leg_id: str,
-    catalog_digest: str,
-    now: datetime,
-) -> Obligation:
-    """The ledger entry of one side-effect call; its leg sets the times when it writes it."""
-    undo = tool.compensation
-    obligation = Obligation(
-        obligation_id=call_id,
-        mission_id=mission_id,
-        leg_id=leg_id,
-        tool=tool.name,
-        cancel_tool=undo.cancel.tool if undo else None,
-        catalog_digest=catalog_digest,
-        arguments=arguments,
-        idempotency_key=call_id if tool.idempotency_header else None,
-        title=title_of(tool),
-        spends=tool.spends,
-        written_at=now,
-        deadline=now,
-    )
-    if undo is None:
-        return obligation
-    return obligation.model_copy(
-        update={
-            "cancel_timeout": undo.timeout,
-            "cancel_max_attempts": undo.max_attempts,
-            "on_failure": undo.on_failure,
-        }
-    )
+def _cancel_terms(compensation: Compensation | None, quoted: Iterable[JsonObject]) -> CancelTerms:
+    """What contract and answers say about cancelling a call.
 
-
-def title_of(tool: Tool) -> str:
-    """What the call does, in the words of its contract."""
-    return tool.summary.rstrip(".") or tool.name.replace("_", " ")
+    Args:
+        compensation: the tool's contract.
+        quoted: objects of earlier answers that are about the same thing, newest first.
+    """
+    if compensation is None:
+        return CancelTerms()
+    stated: dict[str, CardFact] = {}
+    for item in quoted:
+        for fact in facts(item):
+            if {"cancel", "cancellation", "refund", "refundable"} & set(fact.words):
+                stated.setdefault(fact.name, fact)
+    flags = [f.value for f in stated.values() if f.kind == "flag" and "refundable" in f.words]
+    return CancelTerms(
+        tool=compensation.cancel.tool,
+        window=compensation.window,
+        is_refundable=bool(flags[0]) if flags else None,
+        until=tuple(
+            Moment(label=f.label, at=str(f.value)) for f in stated.values() if f.kind == "moment"
+        ),
+        cost=tuple(
+            Amount(label=f.label, money=f.money) for f in stated.values() if f.money is not None
+        ),
+    )
 
 
 def _objects(value: JsonValue) -> Iterator[JsonObject]:

@@ -1,11 +1,12 @@
-"""What a confirmation card shows, by its type: one model for each, and one for declared types."""
+"""What confirmation cards show: lines, sections, and the content model of each card type."""
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
-from pydantic import Field
+from pydantic import Field, create_model
 
+from orchestrator.catalog.card_types import CARD_TYPES, CardType
 from orchestrator.core.budget import Money
 from orchestrator.core.record import Record
 
@@ -67,12 +68,12 @@ class LineItem(Record):
 _REFUNDABLE = {True: "refundable", False: "not refundable"}
 
 
-class UndoTerms(Record):
-    """What can be undone, until when and at what cost, as contract and answers say."""
+class CancelTerms(Record):
+    """The terms on which a call is cancelled: by which tool, until when and at what cost."""
 
-    tool: str | None = Field(default=None, description="that undoes it; None: none is declared")
+    tool: str | None = Field(default=None, description="the cancel tool; None: none is declared")
     window: timedelta | None = Field(
-        default=None, description="after the call, in which the provider still undoes it"
+        default=None, description="after the call, in which the provider still cancels it"
     )
     is_refundable: bool | None = None
     until: tuple[Moment, ...] = ()
@@ -92,94 +93,20 @@ class UndoTerms(Record):
         return "; ".join(parts)
 
 
-class _Content(Record):
-    """The parts of a card in the order in which they are read; a field's title is its heading."""
+class CardContent(Record):
+    """What the type of a card shows."""
+
+    kind: str
 
     def sections(self) -> Iterator[CardSection]:
         """What there is to read, without the parts that are empty."""
-        for name, field in type(self).model_fields.items():
-            lines = _lines(getattr(self, name)) if field.title else ()
+        for name, heading in CARD_TYPES[self.kind].parts.items():
+            lines = tuple(e if isinstance(e, CardLine) else e.line() for e in getattr(self, name))
             if lines:
-                yield CardSection(title=field.title or "", lines=lines)
+                yield CardSection(title=heading, lines=lines)
 
 
-Lines = tuple[CardLine, ...]
-Moments = tuple[Moment, ...]
-Items = tuple[LineItem, ...]
-Amounts = tuple[Amount, ...]
-
-
-class Itinerary(_Content):
-    """A journey."""
-
-    kind: Literal["structured-itinerary"] = "structured-itinerary"
-    travellers: Lines = Field(default=(), title="Who")
-    route: Lines = Field(default=(), title="Where")
-    times: Moments = Field(default=(), title="When")
-    items: Items = Field(default=(), title="What")
-    amounts: Amounts = Field(default=(), title="Money")
-
-
-class Payment(_Content):
-    """Money that goes to somebody."""
-
-    kind: Literal["structured-payment"] = "structured-payment"
-    amounts: Amounts = Field(default=(), title="Money")
-    payee: Lines = Field(default=(), title="To")
-    paid_with: Lines = Field(default=(), title="From")
-    times: Moments = Field(default=(), title="When")
-    items: Items = Field(default=(), title="For")
-    purpose: Lines = Field(default=(), title="Why")
-
-
-class Order(_Content):
-    """Things that are asked for."""
-
-    kind: Literal["structured-order"] = "structured-order"
-    items: Items = Field(default=(), title="Items")
-    goods: Lines = Field(default=(), title="What")
-    recipient: Lines = Field(default=(), title="Who")
-    delivery: Lines = Field(default=(), title="Where")
-    times: Moments = Field(default=(), title="When")
-    amounts: Amounts = Field(default=(), title="Money")
-    paid_with: Lines = Field(default=(), title="Paid with")
-
-
-class Reservation(_Content):
-    """A place or a time that is kept for somebody."""
-
-    kind: Literal["structured-reservation"] = "structured-reservation"
-    subject: Lines = Field(default=(), title="What")
-    place: Lines = Field(default=(), title="Where")
-    times: Moments = Field(default=(), title="When")
-    guests: Lines = Field(default=(), title="Who")
-    items: Items = Field(default=(), title="Items")
-    amounts: Amounts = Field(default=(), title="Money")
-
-
-class Expense(_Content):
-    """Money that somebody claims."""
-
-    kind: Literal["structured-expense"] = "structured-expense"
-    claimant: Lines = Field(default=(), title="Who")
-    items: Items = Field(default=(), title="Items")
-    times: Moments = Field(default=(), title="When")
-    purpose: Lines = Field(default=(), title="What for")
-    amounts: Amounts = Field(default=(), title="Money")
-
-
-class Message(_Content):
-    """Words that somebody will read."""
-
-    kind: Literal["structured-message"] = "structured-message"
-    recipients: Lines = Field(default=(), title="To")
-    subject: Lines = Field(default=(), title="Subject")
-    text: Lines = Field(default=(), title="Text")
-    attachments: Lines = Field(default=(), title="With")
-    times: Moments = Field(default=(), title="When")
-
-
-class Declared(Record):
+class Declared(CardContent):
     """A type of a document's own, laid out as the document says."""
 
     kind: Literal["declared"] = "declared"
@@ -190,22 +117,27 @@ class Declared(Record):
         yield from self.parts
 
 
-Content = Annotated[
-    Itinerary | Payment | Order | Reservation | Expense | Message | Declared,
-    Field(discriminator="kind"),
-]
-
-CONTENT_TYPES: dict[str, type[_Content]] = {
-    model.model_fields["kind"].default: model
-    for model in (Itinerary, Payment, Order, Reservation, Expense, Message)
+_SHAPED = {
+    "amounts": tuple[Amount, ...],
+    "times": tuple[Moment, ...],
+    "items": tuple[LineItem, ...],
 }
-"""The model of each built-in card type."""
 
 
-def _lines(
-    entries: tuple[CardLine | Amount | Moment | LineItem, ...],
-) -> tuple[CardLine, ...]:
-    return tuple(e if isinstance(e, CardLine) else e.line() for e in entries)
+def _model(name: str, card_type: CardType) -> type[CardContent]:
+    fields: dict[str, Any] = {"kind": (Literal[name], name)}
+    for part in card_type.parts:
+        fields[part] = (_SHAPED.get(part, tuple[CardLine, ...]), ())
+    return create_model(name, __base__=CardContent, __doc__=card_type.purpose, **fields)
+
+
+CONTENT_TYPES = {name: _model(name, card_type) for name, card_type in CARD_TYPES.items()}
+"""The content model of each built-in card type, with a field for each of its parts."""
+
+if TYPE_CHECKING:
+    Content = CardContent
+else:
+    Content = Annotated[Union[(*CONTENT_TYPES.values(), Declared)], Field(discriminator="kind")]
 
 
 def _span(length: timedelta) -> str:

@@ -10,7 +10,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.prices import price_of
+from orchestrator.catalog.field_words import words_of
+from orchestrator.catalog.prices import money_of, names_currency, names_money, price_of
 from orchestrator.confirmation.card_content import CardLine, LineItem
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import field_of, is_handle
@@ -22,14 +23,12 @@ LONGEST_VALUE = 240
 _LONGEST_PROSE = 4_000
 """A text that somebody will read is shown whole: its sender answers for every word."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d\S*)?|\d\d:\d\d(:\d\d)?")
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_CURRENCIES = frozenset({"currency", "currency_code"})
 _NAMES = ("name", "title", "label", "description", "summary", "product", "category")
 _QUANTITIES = ("quantity", "count", "units", "number")
 
 
 @dataclass(frozen=True)
-class Fact:
+class CardFact:
     """One value on a card."""
 
     name: str
@@ -57,22 +56,22 @@ class Fact:
         return CardLine(label=label or self.label, value=value)
 
 
-def facts(holder: JsonObject, labels: dict[str, str] | None = None) -> Iterator[Fact]:
+def facts(holder: JsonObject, labels: dict[str, str] | None = None) -> Iterator[CardFact]:
     """The facts of an object, those of objects inside of it after their own names."""
     for name, value in holder.items():
-        if name in _CURRENCIES and _is_beside_amount(holder):
+        if names_currency(name) and _is_beside_amount(holder):
             continue
         yield from _facts_of(name, value, holder, (labels or {}).get(name) or label_of(name))
 
 
-def _facts_of(name: str, value: JsonValue, holder: JsonObject, label: str) -> Iterator[Fact]:
+def _facts_of(name: str, value: JsonValue, holder: JsonObject, label: str) -> Iterator[CardFact]:
     words = words_of(name)
     money = _money(name, value, holder)
     if money is not None:
-        yield Fact(name, label, words, value, "money", money)
+        yield CardFact(name, label, words, value, "money", money)
     elif isinstance(value, dict) and value:
         for inner in facts(value):
-            yield Fact(
+            yield CardFact(
                 f"{name}.{inner.name}",
                 f"{label}: {inner.label.lower()}",
                 (*words, *inner.words),
@@ -81,7 +80,7 @@ def _facts_of(name: str, value: JsonValue, holder: JsonObject, label: str) -> It
                 inner.money,
             )
     else:
-        yield Fact(name, label, words, value, _kind(value))
+        yield CardFact(name, label, words, value, _kind(value))
 
 
 def _kind(value: JsonValue) -> Kind:
@@ -98,12 +97,8 @@ def _money(name: str, value: JsonValue, holder: JsonObject) -> Money | None:
     """The money that a value is: an object of amount and currency, or a number beside one."""
     if isinstance(value, dict):
         # Whatever it is called: that is for a person to read, and not what the call costs.
-        return price_of({"price": value}) if set(value) & _CURRENCIES else None
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    currency = next((holder[c] for c in _CURRENCIES if c in holder), None)
-    is_amount = set(words_of(name)) & {"amount", "price", "total", "cost", "fee", "charge"}
-    return price_of({"amount": value, "currency": currency}) if is_amount and currency else None
+        return money_of(value)
+    return money_of(value, holder) if names_money(name) else None
 
 
 def _is_beside_amount(holder: JsonObject) -> bool:
@@ -131,11 +126,6 @@ def line_items(value: JsonValue) -> Iterator[LineItem]:
         )
 
 
-def words_of(name: str) -> tuple[str, ...]:
-    """`departureDate`, `departure-date` and `departure_date` as (departure, date)."""
-    return tuple(word.lower() for word in _WORD.findall(name)) or (name.lower(),)
-
-
 def label_of(name: str) -> str:
     """A name as a person would write it."""
     return name.replace("_", " ").replace("-", " ").strip().capitalize()
@@ -150,7 +140,7 @@ def readable(value: JsonValue, *, prose: bool = False) -> str:
 
 def _text(value: JsonValue) -> str:
     if isinstance(value, dict):
-        money = price_of({"price": value}) if "amount" in value else None
+        money = money_of(value)
         if money is not None:
             return str(money)
         inner = (f"{label_of(n).lower()} {readable(v)}" for n, v in value.items())

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from orchestrator.confirmation.card_content import CardLine, CardSection, Content, UndoTerms
+from orchestrator.confirmation.card_content import CancelTerms, CardLine, CardSection, Content
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.canonical import canonical_text
@@ -68,8 +68,8 @@ class ConfirmationCard(Record):
         default=(), description="names of the arguments that may only hold handles"
     )
     price: Money | None = None
-    undo: str = Field(default="", description="whether and how it can be undone")
-    undo_terms: UndoTerms | None = None
+    undo: str = Field(default="", description="whether and how it can be cancelled")
+    undo_terms: CancelTerms | None = None
     digest: str
     expires_at: datetime | None = None
     approvers: tuple[str, ...] = Field(

@@ -7,7 +7,8 @@ from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.bundle import FILES_KEY
 from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
-from orchestrator.catalog.contract import DEFAULT_CARD, NEIGHBOURS, input_name, read_server
+from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD
+from orchestrator.catalog.contract import NEIGHBOURS, input_name, read_server
 from orchestrator.catalog.lint.finding import Problem
 from orchestrator.catalog.lint.keyword_values import (
     PREFIXES,
@@ -18,18 +19,6 @@ from orchestrator.catalog.lint.keyword_values import (
 )
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.json_schema.document import DocumentNode
-
-CARD_TYPES = frozenset(
-    {
-        DEFAULT_CARD,
-        "structured-expense",
-        "structured-itinerary",
-        "structured-message",
-        "structured-order",
-        "structured-payment",
-        "structured-reservation",
-    }
-)
 
 
 def known_keywords(subject: Subject) -> Iterator[Problem]:
@@ -109,11 +98,12 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
     said = subject.said("x-orchet-requires-confirmation")
     if said is None or not isinstance(said.value, str):
         return
-    if said.value not in CARD_TYPES | declared_types(subject.operation.root).keys():
+    standard = {DEFAULT_CARD, *CARD_TYPES}
+    if said.value not in standard | declared_types(subject.operation.root).keys():
         yield Problem(
             said.pointer,
             f"the card type {said.value!r} of {subject.name} is not known",
-            f"use one of {', '.join(sorted(CARD_TYPES))}, or list it under {CARD_TYPES_KEY}",
+            f"use one of {', '.join(sorted(standard))}, or list it under {CARD_TYPES_KEY}",
         )
 
 

@@ -1,25 +1,21 @@
 """What a tool's answer holds: the things found in it, their prices, what its schema promises."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.prices import names_currency, names_price, price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.language import lexicon
-from orchestrator.language.words import tokens
 from orchestrator.planning.rules.parameters import resolve, singular
 
 MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""
 
 _MAX_DEPTH: Final = 3
-_CURRENCY = re.compile(r"[A-Z]{3}")
 
 
 @dataclass(frozen=True)
@@ -43,8 +39,10 @@ class Item:
 
     @property
     def price(self) -> Money | None:
-        """What it costs; None when it does not say."""
-        return read_price(self.fields)
+        """What it says itself that it costs; the currency may be that of the answer around it."""
+        return price_of(
+            {k: v for k, v in self.fields.items() if k in self.own or names_currency(k)}
+        )
 
 
 def read_items(body: JsonValue, *, asked: JsonObject | None = None, source: str = "") -> list[Item]:
@@ -77,17 +75,6 @@ def is_empty(body: JsonValue) -> bool:
     return bool(lists) and not any(lists)
 
 
-def read_price(fields: JsonObject) -> Money | None:
-    """The money in an object, by the most telling name: a total before a price before a fee."""
-    ranked = sorted(fields, key=_price_rank)
-    for name in ranked:
-        if _price_rank(name) >= len(lexicon.PRICE):
-            return None
-        if (money := _money(fields[name], fields)) is not None:
-            return money
-    return None
-
-
 def answer_fields(tool: Tool) -> frozenset[str]:
     """Names of the values that the tool's answer holds, list members' fields included.
 
@@ -103,8 +90,7 @@ def answers_price(tool: Tool) -> bool:
     if tool.output_schema is None:
         return False
     properties = resolve(tool.output_schema, tool.output_schema).get("properties")
-    names = properties if isinstance(properties, dict) else {}
-    return any(_price_rank(name) < len(lexicon.PRICE) for name in names)
+    return isinstance(properties, dict) and any(map(names_price, properties))
 
 
 def is_listing(tool: Tool) -> bool:
@@ -175,30 +161,3 @@ def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> I
 
 def _is_object(schema: JsonValue, root: JsonObject) -> bool:
     return isinstance(schema, dict) and "properties" in resolve(schema, root)
-
-
-def _price_rank(name: str) -> int:
-    """Position of the most telling price word in a name; past the end when it names no price."""
-    words = tokens(name)
-    ranks = [lexicon.PRICE.index(w) for w in words if w in lexicon.PRICE]
-    if not ranks or set(words) & (lexicon.MAXIMUM | lexicon.MINIMUM | {"per", "refund"}):
-        return len(lexicon.PRICE)
-    return min(ranks)
-
-
-def _money(value: JsonValue, around: JsonObject) -> Money | None:
-    if isinstance(value, dict):
-        return _amount(value.get("amount", value.get("value")), value.get("currency"))
-    return _amount(value, around.get("currency"))
-
-
-def _amount(amount: JsonValue, currency: JsonValue) -> Money | None:
-    if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
-        return None
-    if isinstance(amount, bool) or not isinstance(amount, int | float | str):
-        return None
-    try:
-        number = Decimal(str(amount))
-    except InvalidOperation:
-        return None
-    return Money(amount=number, currency=currency) if number.is_finite() and number >= 0 else None

@@ -5,12 +5,12 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.prices import money_of
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.budget import Money
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.language import lexicon
 from orchestrator.language.words import is_verb, tokens
-from orchestrator.planning.rules.answers import Item, flat_fields, is_empty, read_items, read_price
+from orchestrator.planning.rules.answers import Item, flat_fields, is_empty, read_items
 from orchestrator.planning.rules.situation import FactSource
 
 ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "selected", "chosen"})
@@ -146,8 +146,7 @@ def _plural(label: str) -> str:
 
 def _value(value: JsonValue) -> str:
     if isinstance(value, dict):
-        price = read_price({"price": value})
-        return str(price) if isinstance(price, Money) else ""
+        return str(money_of(value) or "")
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)

@@ -8,13 +8,14 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.prices import price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.core.record import JsonObject
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import Fact, Observation, StepContext
-from orchestrator.planning.rules.answers import flat_fields, read_price
+from orchestrator.planning.rules.answers import flat_fields
 from orchestrator.planning.rules.utterance import Utterance, read_others, read_utterance
 
 _NO_DEFAULT: Final = object()
@@ -30,8 +31,7 @@ class FactSource:
     @property
     def price(self) -> Money | None:
         """What the call cost."""
-        body = self.fact.body
-        return self.fact.price or (read_price(body) if isinstance(body, dict) else None)
+        return self.fact.price or price_of(self.fact.body)
 
     @property
     def fields(self) -> JsonObject:

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Final
 
 from orchestrator.language import lexicon
+from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import STOP_WORDS, tokens
-from orchestrator.routing.reading.frame import ClauseReading, read_clause
 
 MEASURES: Final = frozenset({"date", "time", "origin", "place", "amount", "quantity", "email"})
 """Kinds of slots that say when, where, how many or for whom, and never what the thing is called."""

@@ -9,10 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from orchestrator.language.anaphora import POINTING_STEMS, POINTS, REPEATS, reference_in
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.intent import Action, Slot
-from orchestrator.language.references import POINTING_STEMS, POINTS, REPEATS, reference_in
 from orchestrator.language.words import QUESTION_WORDS, content_stems, name_stems, stem, tokens
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.selection import RouteContext

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.compile import compile_document
-from orchestrator.catalog.contract import DEFAULT_CARD
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import DocumentInvalid
 

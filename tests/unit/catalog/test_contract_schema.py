@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from openapi_schema_validator import OAS31Validator
 
+from orchestrator.catalog.card_types import CARD_TYPES
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.source import read_contract_schema
@@ -98,6 +99,14 @@ def test_it_is_true_of_our_documents(file: Path) -> None:
     ] == []
     assert OAS31Validator(root).is_valid(document)
     assert used <= set(KEYWORDS)
+
+
+def test_its_examples_of_cards_are_the_types_that_there_are() -> None:
+    """Editors offer them for completion."""
+    examples = [*CARD_TYPES, False]
+    shown = SCHEMA["properties"]["x-orchet-requires-confirmation"]["examples"]
+
+    assert shown == examples, f"write these examples: {json.dumps(examples, indent=2)}"
 
 
 def test_the_linter_reads_this_very_file() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from rich.console import Console
 
 from orchestrator.cli import render
-from orchestrator.confirmation.card_content import CardLine, Moment, Reservation
+from orchestrator.confirmation.card_content import CONTENT_TYPES, CardLine
 from orchestrator.confirmation.models import ConfirmationCard
 
 CARD = ConfirmationCard(
@@ -15,9 +15,11 @@ CARD = ConfirmationCard(
     card_type="structured-reservation",
     heading="Reservation",
     title="Reserve a [table]",
-    content=Reservation(
-        place=(CardLine(label="City", value="Lisbon [bold]old town[/]"),),
-        times=(Moment(label="Time", at="20:00"),),
+    content=CONTENT_TYPES["structured-reservation"].model_validate(
+        {
+            "place": [{"label": "City", "value": "Lisbon [bold]old town[/]"}],
+            "times": [{"label": "Time", "at": "20:00"}],
+        }
     ),
     lines=(CardLine(label="Client reference", value="m.1-dinner.2"),),
     tool="dining_reserve_table",

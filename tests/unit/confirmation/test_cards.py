@@ -1,4 +1,4 @@
-"""What a person reads before a call, and what the ledger is told of it."""
+"""What a person reads before a call."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,14 +9,11 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.confirmation.build import (
     build_card,
-    draft_obligation,
-    quoted_item,
+    quoted_items,
     quoted_price,
-    title_of,
 )
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.models import Observation
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CALL: dict[str, Any] = {
@@ -52,16 +49,14 @@ def shown(confirmation: ConfirmationCard) -> dict[str, str]:
     return {line.label: line.value for part in confirmation.sections() for line in part.lines}
 
 
-def saw(body: JsonValue) -> Observation:
-    return Observation(step=1, tool="search", outcome="succeeded", body=body)
-
-
-def test_the_quoted_item_is_the_last_seen_with_the_same_identifier() -> None:
+def test_the_first_quoted_item_is_the_last_seen_with_the_same_identifier() -> None:
     """Prices change between two searches: the newer answer is the one a person reads."""
-    older = saw({"rooms": [{"room_id": "r1", "price": 90}]})
-    newer = saw({"best": {"rooms": [{"room_id": "r2"}, {"room_id": "r1", "price": 95}]}})
+    older: JsonObject = {"rooms": [{"room_id": "r1", "price": 90}]}
+    rooms: list[JsonValue] = [{"room_id": "r2"}, {"room_id": "r1", "price": 95}]
 
-    assert quoted_item({"room_id": "r1"}, [older, newer]) == {"room_id": "r1", "price": 95}
+    quoted = list(quoted_items({"room_id": "r1"}, [older, {"best": {"rooms": rooms}}]))
+
+    assert quoted == [{"room_id": "r1", "price": 95}, {"room_id": "r1", "price": 90}]
 
 
 @pytest.mark.parametrize(
@@ -71,9 +66,9 @@ def test_the_quoted_item_is_the_last_seen_with_the_same_identifier() -> None:
 )
 def test_nothing_is_quoted_without_a_shared_identifier(arguments: JsonObject) -> None:
     """Equal cities make no quote, and a handle stands for a person, not for an offer."""
-    seen = saw({"room_id": "r1", "city": "Lisbon", "guest_id": "pii:guest_id"})
+    seen: JsonObject = {"room_id": "r1", "city": "Lisbon", "guest_id": "pii:guest_id"}
 
-    assert quoted_item(arguments, [seen]) is None
+    assert list(quoted_items(arguments, [seen])) == []
 
 
 def test_the_arguments_price_comes_before_the_quoted_one() -> None:
@@ -103,7 +98,7 @@ def test_a_card_shows_the_arguments_and_then_the_item() -> None:
 def test_a_card_is_titled_in_the_words_of_the_contract() -> None:
     """The summary without its full stop; without a summary, the name in words."""
     assert card({}).title == "Book a room"
-    assert title_of(tool(summary="")) == "room book"
+    assert tool(summary="").title == "room book"
 
 
 def test_a_cards_digest_covers_the_call_exactly() -> None:
@@ -177,44 +172,21 @@ def test_a_card_says_when_nothing_undoes_it() -> None:
     assert card({}).undo == "cannot be undone by any declared tool"
 
 
-def test_the_ledger_entry_has_all_that_undoing_needs() -> None:
-    """What was sent, under which key and catalog, and the patience that the contract gives."""
-    undo = Compensation(
-        cancel=ToolCallTemplate(tool="room_cancel"),
-        timeout=timedelta(seconds=7),
-        max_attempts=4,
-        on_failure="continue",
-    )
-    booked = tool(compensation=undo, idempotency_header="Idempotency-Key")
-
-    entry = draft_obligation(booked, {"room_id": "r1"}, now=NOW, **CALL)
-
-    assert (entry.obligation_id, entry.idempotency_key) == ("m.1-trip.2", "m.1-trip.2")
-    assert (entry.cancel_tool, entry.catalog_digest) == ("room_cancel", "c0ffee")
-    assert entry.arguments == {"room_id": "r1"}
-    assert (entry.cancel_timeout, entry.cancel_max_attempts) == (timedelta(seconds=7), 4)
-    assert entry.on_failure == "continue"
-    assert entry.is_live
-
-
-def test_a_call_without_key_or_cancel_says_so_in_the_ledger() -> None:
-    """Rollback reads from it that nothing can be repeated and nothing is declared."""
-    entry = draft_obligation(tool(effect=Effect.WRITE), {}, now=NOW, **CALL)
-
-    assert entry.idempotency_key is None
-    assert entry.cancel_tool is None
-    assert entry.on_failure == "park"
-
-
 def test_only_what_costs_money_spends() -> None:
     """A claim or a message may carry an amount: none of it leaves."""
     spends = {
-        kind: draft_obligation(tool(card_type=kind), {}, now=NOW, **CALL).spends
-        for kind in ("structured-reservation", "structured-expense", "structured-message")
+        kind: tool(card_type=kind).spends
+        for kind in (
+            "structured-reservation",
+            "structured-expense",
+            "structured-message",
+            "gift-wrap",
+        )
     }
 
     assert spends == {
         "structured-reservation": True,
         "structured-expense": False,
         "structured-message": False,
+        "gift-wrap": True,
     }

@@ -10,6 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.prices import price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -28,7 +29,6 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import check_decision, check_plan
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.rules.answers import read_price
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.planning.rules.parameters import resolve
 from orchestrator.routing.discovery import DiscoveryIndex
@@ -243,7 +243,7 @@ class Mission:
             outcome="succeeded",
             side_effect=tool.is_side_effect,
             body=body,
-            price=read_price(body) if tool.is_side_effect else None,
+            price=price_of(body) if tool.is_side_effect else None,
         )
 
 

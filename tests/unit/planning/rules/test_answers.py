@@ -12,7 +12,6 @@ from orchestrator.planning.rules.answers import (
     is_empty,
     is_listing,
     read_items,
-    read_price,
 )
 
 HOTELS: JsonObject = {
@@ -83,25 +82,13 @@ def test_long_lists_are_cut() -> None:
     assert len(read_items([{"n": n} for n in range(10 * MAX_ITEMS)])) == MAX_ITEMS
 
 
-def test_price_prefers_the_total() -> None:
-    """The price of a stay is its total, not its nightly rate or the most it may be."""
-    fields: JsonObject = {
-        "max_price": {"amount": 1, "currency": "EUR"},
-        "price_per_night": {"amount": 90, "currency": "EUR"},
-        "price": {"amount": 100, "currency": "EUR"},
-        "total": {"amount": "181.40", "currency": "EUR"},
-    }
+def test_a_thing_costs_what_it_says_itself() -> None:
+    """Its currency may stand around it; a number around it counts the things, or is of another."""
+    body: JsonObject = {"currency": "EUR", "total": 2, "offers": [{"fare": "181.40"}, {"id": "b"}]}
 
-    assert read_price(fields) == Money(amount=Decimal("181.40"), currency="EUR")
+    prices = [item.price for item in read_items(body) if item.label]
 
-
-def test_price_beside_its_currency_is_read() -> None:
-    """A number is money when a currency stands next to it; alone it is not."""
-    assert read_price({"cost": 12.5, "currency": "USD"}) == Money(
-        amount=Decimal("12.5"), currency="USD"
-    )
-    assert read_price({"cost": 12.5}) is None
-    assert read_price({"price": {"amount": -3, "currency": "EUR"}}) is None
+    assert prices == [Money(amount=Decimal("181.40"), currency="EUR"), None]
 
 
 def test_schema_tells_what_an_answer_will_hold() -> None:

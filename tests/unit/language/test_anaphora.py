@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.language.references import reference_in
+from orchestrator.language.anaphora import reference_in
 
 
 @pytest.mark.parametrize(
