@@ -84,10 +84,13 @@ def price_of(body: JsonValue) -> Money | None:
 def money_of(value: JsonValue, holder: JsonObject | None = None) -> Money | None:
     """The money that a value is, whatever it is for: an object of amount and currency, or a number.
 
-    `holder` is the object around the value, where a number has its currency.
+    `holder` is the object around the value, where a number has its currency. An object that says
+    more than an amount is more than money.
     """
-    if isinstance(value, dict) and not any(map(names_currency, value)):
-        return None
+    if isinstance(value, dict):
+        rest = [name for name in value if not names_currency(name)]
+        if len(rest) == len(value) or not all(n == "value" or names_price(n) for n in rest):
+            return None
     return _only(_read(value, _currency(holder or {}), _MOST_LEVELS))
 
 

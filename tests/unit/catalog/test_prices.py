@@ -132,7 +132,8 @@ def test_money_is_read_whatever_it_is_for() -> None:
 
     assert price_of(body) is None
     assert money_of(body["fee"], body) == Money(amount=Decimal(5), currency="EUR")
-    assert money_of({"name": "Sea view", "price": EUR_5}) is None
+    assert money_of({"name": "Sea view", "price": 5, "currency": "EUR"}) is None
+    assert money_of({"price": EUR_5}) is None
     assert [str(money) for money in amounts_in(body)] == ["5.00 EUR", "9.00 EUR"]
 
 

@@ -249,6 +249,7 @@ def test_no_argument_is_hidden_and_a_card_survives_its_json(card_type: str) -> N
         "nobody": None,
         "nothing": [],
         "nested": {"deep": {"deeper": "d1"}},
+        "room": {"name": "n1", "price": 5, "currency": "EUR"},
         "amount": 12,
         "currency": "EUR",
     }
@@ -256,7 +257,7 @@ def test_no_argument_is_hidden_and_a_card_survives_its_json(card_type: str) -> N
     made = card(card_type, arguments)
     text = " ".join(f"{line.label} {line.value}" for s in made.sections() for line in s.lines)
 
-    for value in ("z1", "o1", "t1", "2026-12-03", "l1", "181.40 EUR", "d1", "12.00 EUR"):
+    for value in ("z1", "o1", "t1", "2026-12-03", "l1", "181.40 EUR", "d1", "n1", "12.00 EUR"):
         assert value in text
     for line in ("Flag no", "Nobody none", "Nothing none"):
         assert line in text
