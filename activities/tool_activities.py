@@ -13,9 +13,9 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
 from orchestrator.catalog.arguments import check_arguments, needed_fields
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import (
-    amounts_of,
     build_card,
     quoted_items,
     quoted_price,
@@ -219,7 +219,7 @@ def _standing_approver(
     return wanted.policy.confirmation.standing_approver(
         card_type=tool.card_type,
         tool=tool.name,
-        amounts=None if price is None else amounts_of(arguments, item),
+        amounts=None if price is None else amounts_in([arguments, item]),
     )
 
 

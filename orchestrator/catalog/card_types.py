@@ -1,4 +1,4 @@
-"""The types of confirmation cards: the one table that content models, slots, lint and docs follow.
+"""The types of confirmation cards: the one table that content models, lint, schema and docs follow.
 
 A type of its own is what a document declares under x-orchet-card-types (see card_layout); these are
 the ones that every document may name.
@@ -36,26 +36,27 @@ _GOODS: Final = _words("dish file goods item kind meal name product quantity siz
 
 
 @dataclass(frozen=True)
-class Slot:
-    """A part of a card that takes facts by the words of their names."""
+class CardPart:
+    """A part of a card, and what goes there."""
 
-    part: str
-    words: frozenset[str]
+    heading: str
+    words: frozenset[str] = frozenset()
+    """A fact with one of them in its name goes here."""
     takes_ids: bool = False
     is_prose: bool = False
-    """Its texts are shown whole."""
+    """Texts are shown whole."""
+    turn: int = 0
+    """A fact goes to the part with the lowest turn that takes it, then to the first."""
 
 
 @dataclass(frozen=True)
 class CardType:
-    """What cards of one type show."""
+    """What the cards of one type show."""
 
     purpose: str
-    parts: Mapping[str, str]
-    """Names in the card's JSON and their headings, in the order in which they are read. Any type
-    may have `amounts`, `times` and `items`, which take what the shape of a value tells."""
-    slots: tuple[Slot, ...]
-    """How the other parts are filled; a fact goes to the first that takes it."""
+    parts: Mapping[str, CardPart]
+    """By their names in the card's JSON, in the order in which they are read. What the shape of a
+    value tells goes to `amounts`, `times` and `items`, which any type may have."""
     spends: bool = True
     """Whether the price in an answer is money that leaves; a claim spends none."""
 
@@ -63,92 +64,72 @@ class CardType:
 CARD_TYPES: Final[Mapping[str, CardType]] = {
     "structured-itinerary": CardType(
         "A journey.",
-        parts={
-            "travellers": "Who",
-            "route": "Where",
-            "times": "When",
-            "items": "What",
-            "amounts": "Money",
+        {
+            "travellers": CardPart("Who", _PEOPLE),
+            "route": CardPart("Where", _PLACES),
+            "times": CardPart("When"),
+            "items": CardPart("What"),
+            "amounts": CardPart("Money"),
         },
-        slots=(Slot("travellers", _PEOPLE), Slot("route", _PLACES)),
     ),
     "structured-payment": CardType(
         "Money that goes to somebody.",
-        parts={
-            "amounts": "Money",
-            "payee": "To",
-            "paid_with": "From",
-            "times": "When",
-            "items": "For",
-            "purpose": "Why",
+        {
+            "amounts": CardPart("Money"),
+            "payee": CardPart("To", _PAYEES),
+            "paid_with": CardPart("From", _PAID_WITH, takes_ids=True, turn=-1),
+            "times": CardPart("When"),
+            "items": CardPart("For"),
+            "purpose": CardPart("Why", _REASONS, takes_ids=True),
         },
-        slots=(
-            Slot("paid_with", _PAID_WITH, takes_ids=True),
-            Slot("payee", _PAYEES),
-            Slot("purpose", _REASONS, takes_ids=True),
-        ),
     ),
     "structured-order": CardType(
         "Things that are asked for.",
-        parts={
-            "items": "Items",
-            "goods": "What",
-            "recipient": "Who",
-            "delivery": "Where",
-            "times": "When",
-            "amounts": "Money",
-            "paid_with": "Paid with",
+        {
+            "items": CardPart("Items"),
+            "goods": CardPart("What", _GOODS, turn=1),
+            "recipient": CardPart("Who", _PEOPLE),
+            "delivery": CardPart("Where", _PLACES | {"delivery"}),
+            "times": CardPart("When"),
+            "amounts": CardPart("Money"),
+            "paid_with": CardPart("Paid with", _PAID_WITH - {"from"}, turn=-1),
         },
-        slots=(
-            Slot("paid_with", _PAID_WITH - {"from"}),
-            Slot("recipient", _PEOPLE),
-            Slot("delivery", _PLACES | {"delivery"}),
-            Slot("goods", _GOODS),
-        ),
     ),
     "structured-reservation": CardType(
         "A place or a time that is kept for somebody.",
-        parts={
-            "subject": "What",
-            "place": "Where",
-            "times": "When",
-            "guests": "Who",
-            "items": "Items",
-            "amounts": "Money",
+        {
+            "subject": CardPart("What", _words("title subject reminder text model type"), turn=1),
+            "place": CardPart("Where", _PLACES),
+            "times": CardPart("When"),
+            "guests": CardPart("Who", _PEOPLE),
+            "items": CardPart("Items"),
+            "amounts": CardPart("Money"),
         },
-        slots=(
-            Slot("place", _PLACES),
-            Slot("guests", _PEOPLE),
-            Slot("subject", _words("title subject reminder text model type")),
-        ),
     ),
     "structured-expense": CardType(
         "Money that somebody claims.",
-        parts={
-            "claimant": "Who",
-            "items": "Items",
-            "times": "When",
-            "purpose": "What for",
-            "amounts": "Money",
+        {
+            "claimant": CardPart("Who", _PEOPLE),
+            "items": CardPart("Items"),
+            "times": CardPart("When"),
+            "purpose": CardPart("What for", _REASONS),
+            "amounts": CardPart("Money"),
         },
-        slots=(Slot("claimant", _PEOPLE), Slot("purpose", _REASONS)),
         spends=False,
     ),
     "structured-message": CardType(
         "Words that somebody will read.",
-        parts={
-            "recipients": "To",
-            "subject": "Subject",
-            "text": "Text",
-            "attachments": "With",
-            "times": "When",
+        {
+            "recipients": CardPart(
+                "To", _PEOPLE | _words("bcc cc channel group to"), takes_ids=True, turn=1
+            ),
+            "subject": CardPart("Subject", _words("subject")),
+            "text": CardPart("Text", _words("body content message text"), is_prose=True),
+            "attachments": CardPart(
+                "With", _words("attachment attachments file files"), takes_ids=True
+            ),
+            "times": CardPart("When"),
         },
-        slots=(
-            Slot("subject", _words("subject")),
-            Slot("text", _words("body content message text"), is_prose=True),
-            Slot("attachments", _words("attachment attachments file files"), takes_ids=True),
-            Slot("recipients", _PEOPLE | _words("bcc cc channel group to"), takes_ids=True),
-        ),
         spends=False,
     ),
 }

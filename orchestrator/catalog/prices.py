@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 from pydantic import JsonValue, ValidationError
@@ -26,9 +27,10 @@ _NEUTRAL: Final = _words("all charges costs current due final full grand in incl
 """Beside these a price is still the price."""
 _OTHER: Final = _words(
     "addon adjustment allowance average baggage balance base breakdown budget cancel cancellation "
-    "cap cashback change commission coupon credit deposit discount estimate estimated extra fee "
-    "insurance limit luggage max maximum min minimum monthly nightly old optional original penalty "
-    "per policy previous rate refund saving shipping surcharge tax tip unit upgrade vat voucher"
+    "cap cashback change commission coupon credit delivery deposit discount estimate estimated "
+    "extra fee insurance limit luggage max maximum min minimum monthly nightly old optional "
+    "original penalty per policy previous rate refund saving shipping surcharge tax tip unit "
+    "upgrade vat voucher"
 )
 """Money of objects named so is no price, a part of one, or the price of something else."""
 _CERTAIN: Final = _words("cost fare price total")
@@ -41,8 +43,19 @@ _RATE: Final = _MINOR | _words(
     "adult daily day each hour hourly item km mile minute month monthly night nightly person piece "
     "unit week weekly"
 )
+_QUALIFIED: Final = (
+    _OTHER
+    | _RATE
+    | _words(
+        "breakfast child cleaning eur from gbp handling highest list lowest net partial "
+        "recommended regular retail service starting suggested target usd was"
+    )
+)
+"""Beside these a price is not what the thing as a whole costs."""
 _NUMBER: Final = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*")
 _MOST_LEVELS: Final = 3
+_DUE: Final = 3
+"""The rank of what is still to be paid: the price, unless a part of it was paid before."""
 
 
 def price_of(body: JsonValue) -> Money | None:
@@ -71,10 +84,13 @@ def price_of(body: JsonValue) -> Money | None:
 def money_of(value: JsonValue, holder: JsonObject | None = None) -> Money | None:
     """The money that a value is, whatever it is for: an object of amount and currency, or a number.
 
-    `holder` is the object around the value, where a number has its currency.
+    `holder` is the object around the value, where a number has its currency. An object that says
+    more than an amount is more than money.
     """
-    if isinstance(value, dict) and not any(map(names_currency, value)):
-        return None
+    if isinstance(value, dict):
+        rest = [name for name in value if not names_currency(name)]
+        if len(rest) == len(value) or not all(n == "value" or names_price(n) for n in rest):
+            return None
     return _only(_read(value, _currency(holder or {}), _MOST_LEVELS))
 
 
@@ -94,8 +110,7 @@ def amounts_in(value: JsonValue, currency: str = "") -> Iterator[Money]:
 
 def names_price(name: str) -> bool:
     """Whether a field of that name holds the price of what it is a field of."""
-    words = frozenset(words_of(name))
-    return bool(words & _PRICE) and words <= _PRICE | _WHOLE | _NEUTRAL
+    return _rank(name) is not None
 
 
 def names_money(name: str) -> bool:
@@ -111,16 +126,23 @@ def names_currency(name: str) -> bool:
 
 def _ranked(holder: JsonObject) -> dict[str, int]:
     """The fields of an object that may hold its price, the most telling with the lowest number."""
-    ranks = {name: _rank(name) for name in holder if names_price(name)}
+    ranks = {name: rank for name in holder if (rank := _rank(name)) is not None}
     is_part_paid = any(_PAID & set(words_of(name)) for name in holder)
-    left_out = {name for name, rank in ranks.items() if rank == 3 and is_part_paid}
+    left_out = {name for name, rank in ranks.items() if rank == _DUE and is_part_paid}
     return {n: r for n, r in ranks.items() if n not in left_out and not _counts(n, holder)}
 
 
-def _rank(name: str) -> int:
-    words = set(words_of(name))
+@lru_cache(maxsize=4096)
+def _rank(name: str) -> int | None:
+    """How much a name tells of a price, 0 the most; None when it names no price."""
+    words = frozenset(words_of(name))
+    if not words & _PRICE:
+        return None
+    if not words <= _PRICE | _WHOLE | _NEUTRAL:
+        # The price of a room is one; an amount, a total or a charge of anything else may be not.
+        return None if not words & {"cost", "fare", "price"} or _has(words, _QUALIFIED) else 4
     if "due" in words:
-        return 3
+        return _DUE
     if words & {"final", "grand", "overall"}:
         return 0
     return 1 if "total" in words else 2
@@ -141,8 +163,8 @@ def _counts(name: str, holder: JsonObject) -> bool:
 
 def _stated_within(name: str, value: JsonValue, currency: str) -> frozenset[Money]:
     """The prices that an object inside of the body states."""
-    words = {word.removesuffix("s") for word in words_of(name)} | set(words_of(name))
-    if not isinstance(value, dict) or words & _OTHER:
+    words = frozenset(words_of(name))
+    if not isinstance(value, dict) or names_price(name) or _has(words, _OTHER):
         return frozenset()
     ranks = _ranked(value)
     if not words & _WHOLE:
@@ -202,6 +224,11 @@ def _number(amount: JsonValue, currency: str) -> Iterator[Money]:
         yield Money(amount=Decimal(str(amount)), currency=currency)
     except ValidationError:
         return
+
+
+def _has(words: frozenset[str], listed: frozenset[str]) -> bool:
+    """Whether one of the words is listed, in the singular or the plural."""
+    return bool((words | {word.removesuffix("s") for word in words}) & listed)
 
 
 def _only(found: frozenset[Money]) -> Money | None:

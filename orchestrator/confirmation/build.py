@@ -1,4 +1,4 @@
-"""What a call would do, made readable: its card, its price, and the amounts that it states."""
+"""What a call would do, made readable: its card and its price."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -6,11 +6,11 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.prices import amounts_in, price_of
+from orchestrator.catalog.prices import price_of
 from orchestrator.catalog.tool import Compensation, Tool
 from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine, Moment
 from orchestrator.confirmation.card_facts import CardFact, facts
-from orchestrator.confirmation.card_slots import content_of
+from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import is_handle
@@ -42,12 +42,7 @@ def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator
 
 def quoted_price(arguments: JsonObject, item: JsonObject | None) -> Money | None:
     """What the call will cost: as its arguments say, else as the quoted item says."""
-    return price_of(arguments) or (price_of(item) if item is not None else None)
-
-
-def amounts_of(arguments: JsonObject, item: JsonObject | None) -> tuple[Money, ...]:
-    """Every amount of money that the arguments and the quoted item state, the price among them."""
-    return (*amounts_in(arguments), *amounts_in(item))
+    return price_of(arguments) or price_of(item)
 
 
 def build_card(

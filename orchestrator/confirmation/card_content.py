@@ -100,10 +100,10 @@ class CardContent(Record):
 
     def sections(self) -> Iterator[CardSection]:
         """What there is to read, without the parts that are empty."""
-        for name, heading in CARD_TYPES[self.kind].parts.items():
+        for name, part in CARD_TYPES[self.kind].parts.items():
             lines = tuple(e if isinstance(e, CardLine) else e.line() for e in getattr(self, name))
             if lines:
-                yield CardSection(title=heading, lines=lines)
+                yield CardSection(title=part.heading, lines=lines)
 
 
 class Declared(CardContent):

@@ -17,9 +17,9 @@ from orchestrator.core.budget import Money
 from orchestrator.core.pii import field_of, is_handle
 from orchestrator.core.record import JsonObject
 
-Kind = Literal["money", "moment", "items", "flag", "text"]
+FactKind = Literal["money", "moment", "items", "flag", "text"]
 
-LONGEST_VALUE = 240
+_LONGEST_VALUE = 240
 _LONGEST_PROSE = 4_000
 """A text that somebody will read is shown whole: its sender answers for every word."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d\S*)?|\d\d:\d\d(:\d\d)?")
@@ -36,7 +36,7 @@ class CardFact:
     words: tuple[str, ...]
     """Of its name, in lower case; of an inner one, its holder's first."""
     value: JsonValue
-    kind: Kind
+    kind: FactKind
     money: Money | None = None
     """Of the kind money."""
 
@@ -83,7 +83,7 @@ def _facts_of(name: str, value: JsonValue, holder: JsonObject, label: str) -> It
         yield CardFact(name, label, words, value, _kind(value))
 
 
-def _kind(value: JsonValue) -> Kind:
+def _kind(value: JsonValue) -> FactKind:
     if isinstance(value, bool):
         return "flag"
     if isinstance(value, str) and _MOMENT.fullmatch(value):
@@ -133,14 +133,14 @@ def label_of(name: str) -> str:
 
 def readable(value: JsonValue, *, prose: bool = False) -> str:
     """A value as a person reads it; personal ones are masked."""
-    longest = _LONGEST_PROSE if prose else LONGEST_VALUE
+    longest = _LONGEST_PROSE if prose else _LONGEST_VALUE
     text = _text(value)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def _text(value: JsonValue) -> str:
     if isinstance(value, dict):
-        money = money_of(value)
+        money = price_of({"price": value}) if "amount" in value else None
         if money is not None:
             return str(money)
         inner = (f"{label_of(n).lower()} {readable(v)}" for n, v in value.items())

@@ -86,7 +86,7 @@ class ConfirmationCard(Record):
 
 
 class Approve(Record):
-    """Yes, to exactly what the card shows."""
+    """Approves the call exactly as the card shows it."""
 
     kind: Literal["approve"] = "approve"
     confirmation_id: str
@@ -95,7 +95,7 @@ class Approve(Record):
 
 
 class Amend(Record):
-    """Not like this: with these arguments changed. Leads to a new card."""
+    """Changes arguments of the call; leads to a new card."""
 
     kind: Literal["amend"] = "amend"
     confirmation_id: str
@@ -104,7 +104,7 @@ class Amend(Record):
 
 
 class Reject(Record):
-    """No."""
+    """Refuses the call."""
 
     kind: Literal["reject"] = "reject"
     confirmation_id: str

@@ -44,6 +44,8 @@ EUR_9: Any = {"amount": 9, "currency": "EUR"}
         {"amount_charged": 5, "currency": "EUR"},
         {"charge": {"id": "c", "amount": 5, "currency": "EUR"}},
         {"taxi": {"price": EUR_5}},
+        {"room_price": 5, "currency": "EUR"},
+        {"price": EUR_5, "room_price": EUR_9},
         {"price": EUR_5, "unit": "metric"},
     ],
 )
@@ -79,7 +81,9 @@ def test_a_price_that_is_stated_plainly_is_read(body: Any) -> None:
         {"cancellation_fee": EUR_5, "service_charge": EUR_5},
         {"tip": EUR_5},
         {"insurance": {"price": EUR_5}},
-        {"insurance_price": 5, "currency": "EUR"},
+        {"insurance_price": 5, "shipping_costs": 5, "service_charge": 5, "currency": "EUR"},
+        {"room_price": 5, "car_price": 9, "currency": "EUR"},
+        {"price_usd": 5, "total_nights": 5, "adult_price": 5, "base_fare": 5, "currency": "EUR"},
         {"list_price": 5, "unit_price": 5, "subtotal": 5, "currency": "EUR"},
         {"max_price": 5, "price_from": 5, "estimated_total": 5, "currency": "EUR"},
         {"discount_amount": 5, "amount_refunded": 5, "credit_limit": 5, "currency": "EUR"},
@@ -90,6 +94,7 @@ def test_a_price_that_is_stated_plainly_is_read(body: Any) -> None:
         {"price": {"adult": EUR_5, "child": EUR_9}},
         {"price": {"amount": 5, "currency": "EUR", "per": "night"}},
         {"price": 5, "currency": "EUR", "price_basis": "per_person"},
+        {"price": {"total": 5, "currency": "EUR"}, "per": "night"},
         {"total": 2, "currency": "EUR", "offers": [{"id": "a"}, {"id": "b"}]},
         {"total": 5, "page": 1, "currency": "EUR"},
         {"price_cents": 500, "currency": "EUR"},
@@ -127,7 +132,8 @@ def test_money_is_read_whatever_it_is_for() -> None:
 
     assert price_of(body) is None
     assert money_of(body["fee"], body) == Money(amount=Decimal(5), currency="EUR")
-    assert money_of({"name": "Sea view", "price": EUR_5}) is None
+    assert money_of({"name": "Sea view", "price": 5, "currency": "EUR"}) is None
+    assert money_of({"price": EUR_5}) is None
     assert [str(money) for money in amounts_in(body)] == ["5.00 EUR", "9.00 EUR"]
 
 

@@ -160,14 +160,14 @@ def test_a_card_stays_readable_however_much_there_is() -> None:
         (timedelta(minutes=90), "undone by room_cancel within 90 min"),
     ],
 )
-def test_a_card_says_how_it_can_be_undone(window: timedelta | None, sentence: str) -> None:
+def test_a_card_says_how_a_call_can_be_cancelled(window: timedelta | None, sentence: str) -> None:
     """By which tool, and for how long."""
     undo = Compensation(cancel=ToolCallTemplate(tool="room_cancel"), window=window)
 
     assert card({}, compensation=undo).undo == sentence
 
 
-def test_a_card_says_when_nothing_undoes_it() -> None:
+def test_a_card_says_when_no_tool_cancels_a_call() -> None:
     """The person who approves it must know."""
     assert card({}).undo == "cannot be undone by any declared tool"
 

@@ -46,8 +46,7 @@ def test_it_lists_the_parts_of_each_card_type() -> None:
 
 
 def _row(name: str, card_type: CardType) -> str:
-    whole = {slot.part for slot in card_type.slots if slot.is_prose}
-    parts = [f"{part} (whole)" if part in whole else part for part in card_type.parts]
+    parts = (f"{n} (whole)" if part.is_prose else n for n, part in card_type.parts.items())
     return f"| `{name}` | {', '.join(parts)} |"
 
 

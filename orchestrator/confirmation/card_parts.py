@@ -1,9 +1,9 @@
-"""Which fact goes where on a card: into the slots of its type, by names and shapes."""
+"""Which fact goes where on a card: to the parts of its type, by names and shapes."""
 
 from collections.abc import Iterator, Sequence
 
 from orchestrator.catalog.card_layout import CardLayout
-from orchestrator.catalog.card_types import CARD_TYPES, CardType, Slot
+from orchestrator.catalog.card_types import CARD_TYPES, CardPart, CardType
 from orchestrator.confirmation.card_content import (
     CONTENT_TYPES,
     Amount,
@@ -47,19 +47,20 @@ def _placed(fact: CardFact, card_type: CardType) -> tuple[str | None, list[objec
     if fact.kind in _PART_OF_KIND:
         part = _PART_OF_KIND[fact.kind]
         return (part, list(_typed(fact))) if part in card_type.parts else (None, [])
-    slot = next((slot for slot in card_type.slots if _takes(slot, fact)), None)
-    if slot is None:
+    taking = [name for name, part in card_type.parts.items() if _takes(part, fact)]
+    if not taking:
         return None, []
-    return slot.part, [fact.line(prose=slot.is_prose)]
+    name = min(taking, key=lambda name: card_type.parts[name].turn)
+    return name, [fact.line(prose=card_type.parts[name].is_prose)]
 
 
-def _takes(slot: Slot, fact: CardFact) -> bool:
+def _takes(part: CardPart, fact: CardFact) -> bool:
     if fact.kind not in ("text", "flag") or _MINE in fact.words:
         return False
     # A code says nothing to a person, unless it stands for one from the vault.
-    if fact.is_id and not (slot.takes_ids or is_handle(fact.value)):
+    if fact.is_id and not (part.takes_ids or is_handle(fact.value)):
         return False
-    return bool(slot.words & set(fact.words))
+    return bool(part.words & set(fact.words))
 
 
 def _typed(fact: CardFact) -> Iterator[Amount | Moment | LineItem]:
