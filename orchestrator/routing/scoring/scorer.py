@@ -150,7 +150,7 @@ class Scorer:
                 features[:, i],
                 fused[i],
                 orders[i] if len(own[i]) else rows[:0],
-                evidence.peak,
+                evidence.strength,
             )
             for i, evidence in enumerate(found)
         ]
@@ -182,7 +182,7 @@ class Scorer:
 
     def strength(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> float:
         """The strongest evidence of the words for any card."""
-        return self._find(stems, slots).peak
+        return self._find(stems, slots).strength
 
     def _find(self, stems: Iterable[str], slots: Sequence[Slot]) -> Evidence:
         """The evidence of words, and of the marks that tell what its ids are ids of."""

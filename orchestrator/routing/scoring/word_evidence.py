@@ -56,15 +56,6 @@ class Evidence:
     known: Mapping[str, float]
 
     @property
-    def strength(self) -> Floats:
-        """How strong the evidence is, comparable between texts, shape (n_cards,).
-
-        The total over the square root of the mass: between the total, which grows with the length
-        of the text, and the share, which one common word of a short text makes perfect.
-        """
-        return self.total / math.sqrt(self.mass) if self.mass > 0 else np.zeros_like(self.total)
-
-    @property
     def weight(self) -> Floats:
         """Evidence to tell requests that some tool fits from others by, shape (n_cards,).
 
@@ -74,8 +65,12 @@ class Evidence:
         return self.total / self.mass**_WEIGHT_POWER if self.mass > 0 else np.zeros_like(self.total)
 
     @property
-    def peak(self) -> float:
-        """The greatest strength; 0 without cards."""
+    def strength(self) -> float:
+        """How strong the evidence for the best card is, comparable between texts; 0 without cards.
+
+        The total over the square root of the mass: between the total, which grows with the length
+        of the text, and the share, which one common word of a short text makes perfect.
+        """
         best = float(self.total.max(initial=0.0))
         return best / math.sqrt(self.mass) if self.mass > 0 else 0.0
 
