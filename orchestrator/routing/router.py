@@ -77,7 +77,7 @@ class Router:
         self._by_name = {card.name: card for card in self._cards}
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
-        self._parser = RequestParser(self._cards, self._vocabulary, self._scorer.knows)
+        self._parser = RequestParser(self._cards, self._vocabulary, self._scorer.evidence.knows)
         self._requests = RequestScorer(
             self._parser, self._scorer, fits=self._profile.fits, similarity=similarity
         )
@@ -135,7 +135,8 @@ class Router:
         reading = read_clause(text, verbs=self._vocabulary.verbs)
         slots = read_slots(text, now=None)
         table = self._scorer.score(reading, slots, RouteContext())
-        weights = self._scorer.weights(reading.stems, slots)
+        weight = self._scorer.evidence.find(reading.stems, slots).weight.tolist()
+        weights = {name: own for name, own in zip(self._by_name, weight, strict=True) if own}
         tools = table.names if among is None else among
         return fitness_signs(
             reading,
@@ -150,8 +151,8 @@ class Router:
         slots = read_slots(text, now=None)
         names = {word for s in slots if s.kind == "name" for word in name_stems(s.text)}
         stems = self._parser.clause(text, slots, correct=True).stems
-        said = [word for word in stems if word not in names or self._scorer.knows(word)]
-        strength = self._scorer.strength(said, slots)
+        said = [word for word in stems if word not in names or self._scorer.evidence.knows(word)]
+        strength = self._scorer.evidence.find(said, slots).strength
         return strength >= self._profile.fits and self._parser.knows_order(text)
 
     def rank(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.profile import FeatureWeights, RoutingProfile
@@ -56,7 +57,8 @@ def test_words_nobody_knows_weaken_it(make_tool: Callable[..., Tool]) -> None:
     words = index(make_tool)
     alone = words.find(["ferri"]).strength
     among = words.find(["ferri", "xyzzi", "plugh"]).strength
-    with_values = words.find(["ferri", "xyzzi", "plugh"], values={"xyzzi", "plugh"})
+    place = Slot(kind="place", value="xyzzy plugh", text="xyzzy plugh", position=0)
+    with_values = words.find(["ferri", "xyzzi", "plugh"], [place])
 
     assert 0 < among < alone
     assert with_values.strength == alone
