@@ -1,1 +1,1 @@
-"""Words and values of a text, by English alone."""
+"""English: the words, clauses, values and dates of a text, and the reading of one clause."""

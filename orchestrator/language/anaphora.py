@@ -1,4 +1,4 @@
-"""Words that point at what came before: it, that one, the second one, try again."""
+"""Anaphora: words that point at what came before, as it, that one, the second one, try again."""
 
 import re
 from typing import Final
@@ -24,9 +24,7 @@ REPEATS: Final = re.compile(
     re.IGNORECASE,
 )
 """An order to do the same once more."""
-POINTING_STEMS: Final = frozenset(
-    content_stems(" ".join(WordLists("references").words("pointing")))
-)
+POINTING_STEMS: Final = frozenset(content_stems(" ".join(WordLists("anaphora").words("pointing"))))
 """Stems of words that say which thing, or to go ahead, and not what."""
 
 

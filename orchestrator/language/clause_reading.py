@@ -151,7 +151,7 @@ def joined(clauses: Sequence[ClauseReading]) -> ClauseReading:
 def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tuple[str, ...]:
     """Stems of the words that tell what is asked.
 
-    To tell somebody something is to send, whatever it is; to undo something is about that.
+    To tell somebody something is to send, whatever it is; to unshare something is about sharing.
     """
     if action is Action.CANCEL and verb not in verbs and (base := reverses(verb)):
         return (*content_stems(clause), stem(base))

@@ -105,7 +105,7 @@ def particle_in(first: str, following: str, last: str) -> str:
 
 
 def reverses(word: str) -> str:
-    """The verb that a verb undoes: share of unshare; empty where there is none."""
+    """The verb that a verb takes back: share of unshare; empty where there is none."""
     base = word.removeprefix("un")
     return base if base != word and word not in _VERBS and base in _VERBS else ""
 

@@ -1,7 +1,7 @@
 """Discovery: tools found by a few words, exact matches first and BM25 where there are none."""
 
 import re
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -15,6 +15,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.routing.indexes.bm25 import SparseBm25
+from orchestrator.routing.indexes.terms import Floats, TermIndex
 from orchestrator.routing.phonetic import JARO_WINKLER_FLOOR, PhoneticIndex, PhoneticMatch
 
 EXACT: Final = 1.0
@@ -35,7 +36,6 @@ _INFLECTED = 0.9
 _KEPT_INDEXES = 8
 
 Tier = Literal["deterministic", "bm25"]
-_Floats = NDArray[np.float64]
 _Flags = NDArray[np.bool_]
 
 
@@ -72,14 +72,13 @@ class DiscoveryIndex:
         documents = [_document(tool) for tool in tools]
         self._size = len(tools)
         self._named = np.array([len(words) for words in named], dtype=np.int64)
-        self._name_words = _Postings(named)
-        self._name_stems = _Postings(map(stem, words) for words in named)
-        self._domain_stems = _Postings(map(stem, words) for words in domains)
-        self._document_stems = _Postings(documents)
+        self._name_words = _postings(named)
+        self._name_stems = _postings(map(stem, words) for words in named)
+        self._domain_stems = _postings(map(stem, words) for words in domains)
         self._likeness = _Likeness(named)
         self._bm25 = SparseBm25(documents, k1=K1, b=B)
         self._phonetic = PhoneticIndex(
-            (word for words in (*named, *domains) for word in words), self._document_stems.terms
+            (word for words in (*named, *domains) for word in words), self._bm25.index.terms
         )
 
     def search(self, query: str, limit: int = 3) -> list[Match]:
@@ -93,7 +92,7 @@ class DiscoveryIndex:
             return self._best(wanted, scores, "deterministic", limit)
         return self._best(wanted, self._ranked(wanted), "bm25", limit)
 
-    def _best(self, query: _Query, scores: _Floats, tier: Tier, limit: int) -> list[Match]:
+    def _best(self, query: _Query, scores: Floats, tier: Tier, limit: int) -> list[Match]:
         """The highest scores above 0, with ties at the end of the list resolved."""
         found = np.flatnonzero(scores)
         if len(found) > limit > 0:
@@ -110,27 +109,27 @@ class DiscoveryIndex:
             JaroWinkler.similarity(query, self._joined[at], score_cutoff=JARO_WINKLER_FLOOR)
         )
 
-    def _deterministic(self, query: _Query) -> _Floats:
+    def _deterministic(self, query: _Query) -> Floats:
         """The score of the first tier's rules, the strictest that holds; 0 where none does."""
         scores = self._by_words(query.words) if query.words else np.zeros(self._size)
         for at, joined in enumerate(self._joined):
-            if _is_substring(query.joined, joined):
-                scores[at] = EXACT if query.joined == joined else SUBSTRING
-            elif query.joined and query.joined == joined:
+            if query.joined and query.joined == joined:
                 scores[at] = EXACT
+            elif _is_substring(query.joined, joined):
+                scores[at] = SUBSTRING
         return scores
 
-    def _by_words(self, words: Sequence[PhoneticMatch]) -> _Floats:
+    def _by_words(self, words: Sequence[PhoneticMatch]) -> Floats:
         """The keyword overlap, and below it the domain match."""
-        held = np.array([self._name_stems.any(word.stems, self._size) for word in words])
-        said = np.array([self._name_words.any((word.text,), self._size) for word in words])
-        of_domain = np.array([self._domain_stems.any(word.stems, self._size) for word in words])
+        held = np.array([_holding(self._name_stems, word.stems) for word in words])
+        said = np.array([_holding(self._name_words, (word.text,)) for word in words])
+        of_domain = np.array([_holding(self._domain_stems, word.stems) for word in words])
         by_domain = _domain_share(held, of_domain)
         scores = np.where(by_domain >= 0, _within(DOMAIN_RANGE, by_domain), 0.0)
         overlap = _overlap(held, said, self._named)
         return np.where(overlap >= 0, _within(OVERLAP_RANGE, overlap), scores)
 
-    def _ranked(self, query: _Query) -> _Floats:
+    def _ranked(self, query: _Query) -> Floats:
         """BM25 over name, description and parameter names, with the two boosts; 0 for no match."""
         if not query.words or not self._size:
             return np.zeros(self._size)
@@ -139,8 +138,8 @@ class DiscoveryIndex:
             for term, weight in word.weights():
                 weights[term] = max(weight, weights.get(term, 0.0))
         likeness = self._likeness.of([word.text for word in query.words])
-        in_domain = self._domain_stems.any(weights, self._size)
-        shares = self._document_stems.any(weights, self._size)
+        in_domain = _holding(self._domain_stems, weights)
+        shares = _holding(self._bm25.densities, weights)
         boosted = (
             self._relevance(weights) + JARO_WINKLER_BOOST * likeness + DOMAIN_BOOST * in_domain
         )
@@ -148,7 +147,7 @@ class DiscoveryIndex:
         matched = in_domain | shares | (likeness >= JARO_WINKLER_FLOOR)
         return np.where(matched, _within(FALLBACK_RANGE, boosted / best), 0.0)
 
-    def _relevance(self, weights: Mapping[str, float]) -> _Floats:
+    def _relevance(self, weights: Mapping[str, float]) -> Floats:
         """BM25 of every tool, the best of them as 1."""
         scores = np.maximum(self._bm25.index.sums(weights), 0.0)
         best = float(scores.max())
@@ -173,29 +172,6 @@ class DiscoveryIndexes:
         return index
 
 
-class _Postings:
-    """For each term, the numbers of the tools that hold it."""
-
-    def __init__(self, documents: Iterable[Iterable[str]]) -> None:
-        numbers: defaultdict[str, list[int]] = defaultdict(list)
-        for at, document in enumerate(documents):
-            for term in set(document):
-                numbers[term].append(at)
-        self._numbers = {term: np.array(n, dtype=np.int32) for term, n in numbers.items()}
-
-    @property
-    def terms(self) -> Iterable[str]:
-        return self._numbers.keys()
-
-    def any(self, terms: Iterable[str], size: int) -> _Flags:
-        """Which of the `size` tools hold one of the terms."""
-        flags = np.zeros(size, dtype=np.bool_)
-        for term in terms:
-            if (numbers := self._numbers.get(term)) is not None:
-                flags[numbers] = True
-        return flags
-
-
 class _Likeness:
     """Jaro-Winkler between the words of a query and those of all names, each pair of words once."""
 
@@ -208,15 +184,25 @@ class _Likeness:
         lengths = [len(words) for words in padded]
         self._starts = np.cumsum([0, *lengths[:-1]]) if lengths else np.zeros(0, dtype=np.intp)
 
-    def of(self, words: Sequence[str]) -> _Floats:
+    def of(self, words: Sequence[str]) -> Floats:
         """How like the words are to their closest in each name, on average; in [0, 1]."""
         similar = process.cdist(words, self._words, scorer=JaroWinkler.similarity, dtype=np.float64)
-        closest: _Floats = np.maximum.reduceat(similar[:, self._flat], self._starts, axis=1)
-        mean: _Floats = closest.mean(axis=0)
+        closest: Floats = np.maximum.reduceat(similar[:, self._flat], self._starts, axis=1)
+        mean: Floats = closest.mean(axis=0)
         return mean
 
 
-def _overlap(held: _Flags, said: _Flags, named: NDArray[np.int64]) -> _Floats:
+def _postings(documents: Iterable[Iterable[str]]) -> TermIndex:
+    """For each term, the tools that hold it."""
+    return TermIndex.of([dict.fromkeys(document, 1.0) for document in documents])
+
+
+def _holding(postings: TermIndex, terms: Iterable[str]) -> _Flags:
+    """Which of the tools hold one of the terms; shape (n_tools,)."""
+    return postings.sums(dict.fromkeys(terms, 1.0)) > 0
+
+
+def _overlap(held: _Flags, said: _Flags, named: NDArray[np.int64]) -> Floats:
     """The share of words in common, when one side holds all words of the other; else -1.
 
     A single common word is no match ("book a table" shares one with every tool that books): the
@@ -229,7 +215,7 @@ def _overlap(held: _Flags, said: _Flags, named: NDArray[np.int64]) -> _Floats:
     return np.where(is_match, share, -1.0)
 
 
-def _domain_share(held: _Flags, of_domain: _Flags) -> _Floats:
+def _domain_share(held: _Flags, of_domain: _Flags) -> Floats:
     """The share of the query beside the domain, when the tool's name holds it all; else -1."""
     is_match = of_domain.any(axis=0) & (held | of_domain).all(axis=0)
     return np.where(is_match, 1 - of_domain.mean(axis=0), -1.0)
@@ -240,9 +226,9 @@ def _is_substring(query: str, name: str) -> bool:
     return len(shorter) >= _SHORTEST_SUBSTRING and shorter in longer
 
 
-def _within(bounds: tuple[float, float], share: _Floats) -> _Floats:
+def _within(bounds: tuple[float, float], share: Floats) -> Floats:
     low, high = bounds
-    scaled: _Floats = low + (high - low) * np.clip(share, 0.0, 1.0)
+    scaled: Floats = low + (high - low) * np.clip(share, 0.0, 1.0)
     return scaled
 
 

@@ -17,7 +17,7 @@ from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.deadline import Deadline, OutOfTime
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.reading.request_reader import RequestReader
+from orchestrator.routing.reading.request_parser import RequestParser
 from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.routing.scoring.fitness import fitness, fitness_signs
 from orchestrator.routing.scoring.request_scoring import (
@@ -77,9 +77,9 @@ class Router:
         self._by_name = {card.name: card for card in self._cards}
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
-        self._reader = RequestReader(self._cards, self._vocabulary, self._scorer.knows)
+        self._parser = RequestParser(self._cards, self._vocabulary, self._scorer.evidence.knows)
         self._requests = RequestScorer(
-            self._reader, self._scorer, fits=self._profile.fits, similarity=similarity
+            self._parser, self._scorer, fits=self._profile.fits, similarity=similarity
         )
         self._producers = Producers(self._cards)
         warm_up()
@@ -117,7 +117,7 @@ class Router:
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
     ) -> IntentFrame:
         """What is understood of a request before any tool is looked at; see `route`."""
-        return self._reader.read(text, context or RouteContext(), now).frame
+        return self._parser.parse(text, context or RouteContext(), now).frame
 
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
         """How well the tool that fits a text best fits it, 0 to 1; see `fitness`.
@@ -135,7 +135,8 @@ class Router:
         reading = read_clause(text, verbs=self._vocabulary.verbs)
         slots = read_slots(text, now=None)
         table = self._scorer.score(reading, slots, RouteContext())
-        weights = self._scorer.weights(reading.stems, slots)
+        weight = self._scorer.evidence.find(reading.stems, slots).weight.tolist()
+        weights = {name: own for name, own in zip(self._by_name, weight, strict=True) if own}
         tools = table.names if among is None else among
         return fitness_signs(
             reading,
@@ -149,10 +150,10 @@ class Router:
         """Whether any tool of the catalog can do what the text asks."""
         slots = read_slots(text, now=None)
         names = {word for s in slots if s.kind == "name" for word in name_stems(s.text)}
-        stems = self._reader.clause(text, slots, correct=True).stems
-        said = [word for word in stems if word not in names or self._scorer.knows(word)]
-        strength = self._scorer.strength(said, slots)
-        return strength >= self._profile.fits and self._reader.knows_order(text)
+        stems = self._parser.clause(text, slots, correct=True).stems
+        said = [word for word in stems if word not in names or self._scorer.evidence.knows(word)]
+        strength = self._scorer.evidence.find(said, slots).strength
+        return strength >= self._profile.fits and self._parser.knows_order(text)
 
     def rank(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None

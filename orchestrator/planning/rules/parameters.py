@@ -374,7 +374,7 @@ def _named_kinds(said: set[str], last: str, told: set[str]) -> Iterator[Kind]:
     if last in lexicon.TITLE:
         yield Kind.TITLE
     if said & lexicon.PLACE or (
-        last in lexicon.ORIGIN | lexicon.DESTINATION and told & lexicon.PLACE_TOLD
+        last in lexicon.ORIGIN | lexicon.DESTINATION and told & lexicon.PLACE_DESCRIBED
     ):
         yield Kind.PLACE
 

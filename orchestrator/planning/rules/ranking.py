@@ -89,7 +89,7 @@ def _merit(wish: Wish) -> Callable[[Item], tuple[int, int, float | Decimal]]:
 def stated_limit(utterance: Utterance) -> Money | None:
     """The most that the clause allows to be paid: "under 900 EUR"."""
     for slot in utterance.of("amount"):
-        if slot.hint in lexicon.MOST_SAID - {"to"} and isinstance(slot.value, dict):
+        if slot.hint in lexicon.MOST_HINTS - {"to"} and isinstance(slot.value, dict):
             return Money.model_validate(slot.value)
     return None
 

@@ -52,7 +52,7 @@ def search_phrase(parameter: Parameter, tool: Tool, situation: Situation) -> str
     generic = generic_words(tool)
     for utterance in (situation.utterance, *situation.other_utterances):
         places = utterance.of("place", "origin")
-        if places and described & lexicon.PLACE_TOLD:
+        if places and described & lexicon.PLACE_DESCRIBED:
             return str(places[0].value)
         if phrase := object_phrase(utterance, generic=generic, topic_first=_is_search(utterance)):
             return phrase

@@ -50,10 +50,10 @@ def _dates(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     slots = utterance.of("date")
     values = [slot.value for slot in slots]
     if parameter.side != "end":
-        return [s.value for s in slots if s.hint not in lexicon.END_SAID] or values
+        return [s.value for s in slots if s.hint not in lexicon.END_HINTS] or values
     if not draft.start_inputs:
         return values[::-1]
-    ends = [s.value for s in slots if s.hint in lexicon.END_SAID] or values[1:]
+    ends = [s.value for s in slots if s.hint in lexicon.END_HINTS] or values[1:]
     start = draft.start if isinstance(draft.start, str) else next(iter(values), None)
     return ends or _after(start, utterance)
 
@@ -125,11 +125,11 @@ def _money(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
     if parameter.kind is Kind.CURRENCY:
         return [s.value["currency"] for s in slots if isinstance(s.value, dict)]
     if parameter.bound == "max":
-        slots = [s for s in slots if s.hint in lexicon.MOST_SAID]
+        slots = [s for s in slots if s.hint in lexicon.MOST_HINTS]
     elif parameter.bound == "min":
-        slots = [s for s in slots if s.hint in lexicon.LEAST_SAID]
+        slots = [s for s in slots if s.hint in lexicon.LEAST_HINTS]
     else:
-        slots = [s for s in slots if s.hint not in lexicon.MOST_SAID - {"to"}]
+        slots = [s for s in slots if s.hint not in lexicon.MOST_HINTS - {"to"}]
     if parameter.kind is Kind.MONEY:
         return [slot.value for slot in slots]
     return [_in_units(parameter, s.value["amount"]) for s in slots if isinstance(s.value, dict)]

@@ -3,11 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, required_of, walk
 from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
 from orchestrator.language.slots import is_identifier
@@ -20,6 +22,7 @@ from orchestrator.language.words import (
 from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
 
 _MAX_DEPTH = 6
+_NESTING: Final = ("items", "properties", "$defs", *COMPOSITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +137,10 @@ def _own_domain(tool: Tool) -> tuple[str, ...]:
     return () if tool.domain == FUNCTIONS else (tool.domain,)
 
 
-def property_names(schema: JsonValue, depth: int = 0) -> Iterator[str]:
+def property_names(schema: JsonValue) -> Iterator[str]:
     """Names of the properties of a JSON Schema, those in nested objects and arrays included."""
-    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
-        return
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
-        yield from properties
-    for below in _subschemas(schema):
-        yield from property_names(below, depth + 1)
+    for inner in walk(schema, _NESTING, most_levels=_MAX_DEPTH):
+        yield from properties_of(inner)
 
 
 def id_of(noun: str) -> str:
@@ -154,8 +152,7 @@ def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]
     """Ids that an answer has under the name of their thing: `books` whose members have an `id`."""
     if not isinstance(schema, dict) or depth > _MAX_DEPTH:
         return
-    named = schema.get("properties")
-    properties = named if isinstance(named, dict) else {}
+    properties = properties_of(schema)
     if "id" in properties and thing:
         yield id_of(tokens(thing)[-1] if tokens(thing) else thing)
     for name, below in properties.items():
@@ -163,25 +160,11 @@ def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]
     yield from _ids_of(schema.get("items"), thing, depth + 1)
 
 
-def _subschemas(schema: Mapping[str, JsonValue]) -> Iterator[JsonValue]:
-    yield schema.get("items")
-    for keyword in ("properties", "$defs"):
-        named = schema.get(keyword)
-        if isinstance(named, dict):
-            yield from named.values()
-    for keyword in ("allOf", "anyOf", "oneOf"):
-        branches = schema.get(keyword)
-        if isinstance(branches, list):
-            yield from branches
-
-
 def _required(tool: Tool) -> tuple[str, ...]:
     """Required inputs; of several alternatives ("an id or a reference"), the first."""
     alternatives = tool.input_schema.get("anyOf") or tool.input_schema.get("oneOf")
     first = alternatives[0] if isinstance(alternatives, list) and alternatives else None
-    also = first.get("required") if isinstance(first, dict) else None
-    names = [*tool.required_inputs, *(also if isinstance(also, list) else [])]
-    return tuple(dict.fromkeys(str(name) for name in names))
+    return tuple(dict.fromkeys((*tool.required_inputs, *required_of(first))))
 
 
 def _example_ids(tool: Tool, names: Iterable[str]) -> Iterator[str]:

@@ -4,8 +4,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-import numpy as np
-
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import action_of_stem
@@ -56,11 +54,6 @@ class CatalogVocabulary:
         A word counts the more, the fewer domains use it; repeats count once.
         """
         return self._index.sums_each([dict.fromkeys(stems, 1.0) for stems in texts])
-
-    def domain_scores(self, stems: Iterable[str]) -> dict[str, float]:
-        """The same by the domain's name, 0 left out."""
-        scores = self.domain_array([stems])[0]
-        return {self.domains[i]: float(scores[i]) for i in np.flatnonzero(scores)}
 
     def best_domain(self, stems: Iterable[str]) -> tuple[str | None, float]:
         """The domain the words speak for most, and its share of all that was said, 0 to 1."""

@@ -26,13 +26,13 @@ class Calibration(Record):
     """A fitted profile, and what it would have changed for the records it was fitted to."""
 
     profile: RoutingProfile
-    records: int
-    first_right_before: float
-    first_right_after: float
-    covered_before: float
-    covered_after: float
-    mean_k_before: float
-    mean_k_after: float
+    records: int = 0
+    first_right_before: float = 0
+    first_right_after: float = 0
+    covered_before: float = 0
+    covered_after: float = 0
+    mean_k_before: float = 0
+    mean_k_after: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +77,7 @@ def calibrate(
     profile = profile or RoutingProfile()
     usable = [r for r in records if r.called and r.scores and r.band != "fail_open"]
     if not usable:
-        return Calibration(
-            profile=profile,
-            records=0,
-            first_right_before=0,
-            first_right_after=0,
-            covered_before=0,
-            covered_after=0,
-            mean_k_before=0,
-            mean_k_after=0,
-        )
+        return Calibration(profile=profile)
     learned = _learned(usable, profile)
     rankings = [_reranked(record, learned) for record in usable]
     crisp, sure = _thresholds(usable, _unseen_rankings(usable, profile), profile)

@@ -30,7 +30,7 @@ def purpose_of(card: CapabilityCard) -> Purpose:
 def action_agreement(reading: ClauseReading, purpose: Purpose, *, own_verb: bool) -> float:
     """How well what is asked agrees with what the tool does, -1 to 1.
 
-    A tool that undoes is for those who ask to undo, and a tool that changes something is not for
+    A cancel tool is for those who ask to cancel, and a tool that changes something is not for
     those who only ask to know; finding and reading are close. `own_verb`: the request used the
     tool's own verb.
     """

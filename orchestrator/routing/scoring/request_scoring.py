@@ -10,7 +10,7 @@ from orchestrator.language.clause_reading import ClauseReading, joined, read_cla
 from orchestrator.language.intent import IntentFrame, Slot
 from orchestrator.routing.deadline import NO_DEADLINE, Deadline
 from orchestrator.routing.indexes.terms import Floats
-from orchestrator.routing.reading.request_reader import RequestReader, RequestReading
+from orchestrator.routing.reading.request_parser import RequestParser, RequestReading
 from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.routing.scoring.scorer import Scored, Scorer, ScoreTable
 from orchestrator.routing.selection import USED, RouteContext
@@ -56,7 +56,7 @@ class RequestScorer:
 
     def __init__(
         self,
-        reader: RequestReader,
+        parser: RequestParser,
         scorer: Scorer,
         *,
         fits: float,
@@ -65,12 +65,12 @@ class RequestScorer:
         """Take what reads and what scores.
 
         Args:
-            reader: of requests over the catalog.
+            parser: of requests over the catalog.
             scorer: of its cards.
             fits: the strength of evidence below which no tool fits a text.
             similarity: an embedder's view of the cards; when it has no answer, words decide.
         """
-        self._reader = reader
+        self._parser = parser
         self._scorer = scorer
         self._fits = fits
         self._similarity = similarity
@@ -87,10 +87,10 @@ class RequestScorer:
         Raises:
             OutOfTime: at the end of the first stage that is past the deadline.
         """
-        written = self._score(self._reader.read(text, context, now), context, deadline)
-        if written.strength >= self._fits or self._reader.corrected(text) == text:
+        written = self._score(self._parser.parse(text, context, now), context, deadline)
+        if written.strength >= self._fits or self._parser.corrected(text) == text:
             return written
-        reading = self._reader.read(text, context, now, correct=True)
+        reading = self._parser.parse(text, context, now, correct=True)
         meant = self._score(reading, context, deadline)
         return meant if meant.strength > written.strength else written
 

@@ -7,11 +7,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from orchestrator.language.clause_reading import ClauseReading
-from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Slot
-from orchestrator.language.words import name_stems, stem
+from orchestrator.language.words import stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
-from orchestrator.routing.cards.input_needs import UNTYPED
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.profile import RoutingProfile
@@ -20,7 +18,7 @@ from orchestrator.routing.scoring.columns import CardColumns, Rows
 from orchestrator.routing.scoring.embedding import closeness
 from orchestrator.routing.scoring.passages import FEATURES as PASSAGE_FEATURES
 from orchestrator.routing.scoring.passages import Passages, Sought
-from orchestrator.routing.scoring.word_evidence import FIELDS, Evidence, EvidenceIndex
+from orchestrator.routing.scoring.word_evidence import FIELDS, Evidence, EvidenceIndex, value_stems
 from orchestrator.routing.selection import RouteContext
 
 FEATURES: Final = (
@@ -102,9 +100,9 @@ class Scorer:
         self._open = np.array([not card.is_probe for card in cards], dtype=bool)
         self._shows_own = np.array([card.shows_own for card in cards], dtype=float)
         self._learned = np.array([profile.learned.get(name, 0.0) for name in self._names])
-        self._index = EvidenceIndex(cards, profile)
+        self.evidence = EvidenceIndex(cards, profile)
         self._passages = Passages(cards)
-        self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self._index.idf)
+        self._columns = CardColumns(cards, domains=vocabulary.domains, idf=self.evidence.idf)
 
     def score(
         self,
@@ -131,7 +129,7 @@ class Scorer:
         found: list[Evidence] = []
         own: list[Rows] = []
         for text in texts:
-            evidence = self._find(text.reading.stems, text.slots)
+            evidence = self.evidence.find(text.reading.stems, text.slots)
             own.append(self._promising(text, evidence, _OF_A_CLAUSE if found else _SHORTLIST))
             found.append(evidence)
             check()
@@ -150,7 +148,7 @@ class Scorer:
                 features[:, i],
                 fused[i],
                 orders[i] if len(own[i]) else rows[:0],
-                evidence.peak,
+                evidence.strength,
             )
             for i, evidence in enumerate(found)
         ]
@@ -170,24 +168,6 @@ class Scorer:
         for name, values in self._card_features(texts, rows).items():
             features[_NUMBERS[name]] = values
         return features
-
-    def knows(self, word: str) -> bool:
-        """Whether the catalog has a stem, one of its family or a synonym."""
-        return self._index.knows(word)
-
-    def weights(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> dict[str, float]:
-        """The weight of the words' evidence for each card that shares a word with them."""
-        weight = self._find(stems, slots).weight
-        return {self._names[i]: float(weight[i]) for i in np.flatnonzero(weight)}
-
-    def strength(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> float:
-        """The strongest evidence of the words for any card."""
-        return self._find(stems, slots).peak
-
-    def _find(self, stems: Iterable[str], slots: Sequence[Slot]) -> Evidence:
-        """The evidence of words, and of the marks that tell what its ids are ids of."""
-        marks = marks_of(slot.text for slot in slots if slot.kind == "identifier")
-        return self._index.find(stems, values=value_stems(slots), marks=marks)
 
     def _promising(self, text: Scored, evidence: Evidence, most: int) -> Rows:
         """Positions of the cards that deserve a closer look for a text, in no order.
@@ -284,8 +264,3 @@ def _told(slots: Iterable[Slot]) -> frozenset[str]:
     What is counted, in "5 heads of 10 tosses", is as telling as any noun.
     """
     return value_stems(slot for slot in slots if slot.kind != "quantity")
-
-
-def value_stems(slots: Iterable[Slot]) -> frozenset[str]:
-    """Stems of the words that are values; names and quoted words may say what is asked."""
-    return frozenset(w for slot in slots if slot.kind not in UNTYPED for w in name_stems(slot.text))

@@ -2,15 +2,19 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from orchestrator.language.identifiers import marks_of
+from orchestrator.language.intent import Slot
 from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.words import name_stems
 from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.cards.input_needs import UNTYPED
 from orchestrator.routing.indexes.bm25 import SparseBm25, joint_index
 from orchestrator.routing.indexes.terms import Floats, TermIndex
 from orchestrator.routing.profile import RoutingProfile
@@ -56,15 +60,6 @@ class Evidence:
     known: Mapping[str, float]
 
     @property
-    def strength(self) -> Floats:
-        """How strong the evidence is, comparable between texts, shape (n_cards,).
-
-        The total over the square root of the mass: between the total, which grows with the length
-        of the text, and the share, which one common word of a short text makes perfect.
-        """
-        return self.total / math.sqrt(self.mass) if self.mass > 0 else np.zeros_like(self.total)
-
-    @property
     def weight(self) -> Floats:
         """Evidence to tell requests that some tool fits from others by, shape (n_cards,).
 
@@ -74,8 +69,12 @@ class Evidence:
         return self.total / self.mass**_WEIGHT_POWER if self.mass > 0 else np.zeros_like(self.total)
 
     @property
-    def peak(self) -> float:
-        """The greatest strength; 0 without cards."""
+    def strength(self) -> float:
+        """How strong the evidence for the best card is, comparable between texts; 0 without cards.
+
+        The total over the square root of the mass: between the total, which grows with the length
+        of the text, and the share, which one common word of a short text makes perfect.
+        """
         best = float(self.total.max(initial=0.0))
         return best / math.sqrt(self.mass) if self.mass > 0 else 0.0
 
@@ -104,17 +103,16 @@ class EvidenceIndex:
         # The whole of a request and its clauses have the same words, and so have other requests.
         self._word = lru_cache(maxsize=_WORDS_KEPT)(self._look_up)
 
-    def find(
-        self, stems: Iterable[str], *, values: Container[str] = (), marks: Sequence[str] = ()
-    ) -> Evidence:
+    def find(self, stems: Iterable[str], slots: Sequence[Slot] = ()) -> Evidence:
         """The evidence of a text given as stems; repeats count once.
 
         Args:
             stems: of the words that say something.
-            values: those that belong to values (a city, a day). A tool need not know them, so they
-                add to the evidence but never to its mass.
-            marks: of the text's ids; each is as two words of the examples of tools that take such.
+            slots: its values. A tool need not know a city or a day, so they add to the evidence but
+                never to its mass; an id is as two words of the examples of tools that take such.
         """
+        values = value_stems(slots)
+        marks = marks_of(slot.text for slot in slots if slot.kind == "identifier")
         query = dict.fromkeys(stems, 1.0)
         words = [(word, self._word(word)) for word in query]
         known, asked = {}, 0.0
@@ -174,3 +172,8 @@ def _families(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
         if len(word) >= _FAMILY_PREFIX:
             families[word[:_FAMILY_PREFIX]].add(word)
     return {prefix: tuple(sorted(found)) for prefix, found in families.items()}
+
+
+def value_stems(slots: Iterable[Slot]) -> frozenset[str]:
+    """Stems of the words that are values; names and quoted words may say what is asked."""
+    return frozenset(w for slot in slots if slot.kind not in UNTYPED for w in name_stems(slot.text))

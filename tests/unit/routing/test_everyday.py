@@ -189,6 +189,6 @@ def test_a_few_are_enough(router: Router, now: datetime) -> None:
 def test_real_words_are_no_slips(router: Router) -> None:
     """What the catalog or everyday language knows stays as it is; so do values and names."""
     for text in ("find a heart", "plain text", "weigh it", "hotels in Wether"):
-        assert router._reader.corrected(text) == text
+        assert router._parser.corrected(text) == text
     assert router.route("book a flihgt").tools[0] == "flight_book_offer"
-    assert router._reader.corrected("a flihgt and a resevation") == "a flight and a reserv"
+    assert router._parser.corrected("a flihgt and a resevation") == "a flight and a reserv"

@@ -12,7 +12,7 @@ from orchestrator.routing import router as module
 from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.learning.trace import record_of
-from orchestrator.routing.reading import request_reader
+from orchestrator.routing.reading import request_parser
 from orchestrator.routing.reading.follow_ups import FollowUps
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring import request_scoring
@@ -25,11 +25,11 @@ from orchestrator.routing.selection import Selection
 
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (
-    (request_reader, "clause_spans"),
-    (request_reader, "read_clause"),
-    (request_reader, "read_slots"),
+    (request_parser, "clause_spans"),
+    (request_parser, "read_clause"),
+    (request_parser, "read_slots"),
     (FollowUps, "resolve"),
-    (request_reader, "_frame_of"),
+    (request_parser, "_frame_of"),
     (clause_reading, "content_stems"),
     (CatalogVocabulary, "best_domain"),
     (request_scoring, "joined"),

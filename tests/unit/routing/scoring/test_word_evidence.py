@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.profile import FeatureWeights, RoutingProfile
@@ -54,12 +55,13 @@ def test_taken_as_one_the_fields_count_a_word_once(make_tool: Callable[..., Tool
 def test_words_nobody_knows_weaken_it(make_tool: Callable[..., Tool]) -> None:
     """The same word counts less among unknown ones, and more among known values."""
     words = index(make_tool)
-    alone = words.find(["ferri"]).strength.max()
-    among = words.find(["ferri", "xyzzi", "plugh"]).strength.max()
-    with_values = words.find(["ferri", "xyzzi", "plugh"], values={"xyzzi", "plugh"})
+    alone = words.find(["ferri"]).strength
+    among = words.find(["ferri", "xyzzi", "plugh"]).strength
+    place = Slot(kind="place", value="xyzzy plugh", text="xyzzy plugh", position=0)
+    with_values = words.find(["ferri", "xyzzi", "plugh"], [place])
 
     assert 0 < among < alone
-    assert with_values.strength.max() == alone
+    assert with_values.strength == alone
 
 
 def test_words_of_one_family_meet(make_tool: Callable[..., Tool]) -> None:
@@ -79,4 +81,4 @@ def test_nothing_said_is_no_evidence(make_tool: Callable[..., Tool]) -> None:
     evidence = index(make_tool).find([])
 
     assert evidence.mass == 0
-    assert not evidence.strength.any()
+    assert evidence.strength == 0

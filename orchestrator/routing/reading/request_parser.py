@@ -35,8 +35,8 @@ class RequestReading(NamedTuple):
     frame: IntentFrame
 
 
-class RequestReader:
-    """Reads requests; immutable."""
+class RequestParser:
+    """Parses requests over one catalog; immutable."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class RequestReader:
         self._vocabulary = vocabulary
         self._knows = knows
 
-    def read(
+    def parse(
         self, text: str, context: RouteContext, now: datetime | None, *, correct: bool = False
     ) -> RequestReading:
         """The clauses and values of a request; `correct`: its slips read as meant."""
