@@ -13,10 +13,11 @@ from rs_bpe.bpe import openai
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.planning.llm.prompt import (
+    CORE_TITLE,
     ToolBlock,
     block_of,
-    core_section,
     initial_block,
+    section,
     tool_schema,
 )
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
@@ -61,7 +62,7 @@ def enlarged(catalog: Catalog, size: int) -> Catalog:
 
 
 def _small(catalog: Catalog) -> list[Figure]:
-    flat = _count(core_section(tool_schema(tool) for tool in catalog.tools.values()))
+    flat = _count(section(CORE_TITLE, map(tool_schema, catalog.tools.values())))
     initial = _tokens(initial_block(catalog))
     pruned = _pruned(catalog)
     share = f"of all {len(catalog)} schemas"

@@ -34,28 +34,19 @@ _TOLD_BY_TYPE: Final = ("boolean", "integer", "number")
 CONFIRM: Final = " [confirm]"
 
 DISCOVER_HINT: Final = f"Tools without a schema here: call {DISCOVER} with a few words first."
-_CORE_TITLE: Final = "# Core tools"
-_STEP_TITLE: Final = "# Tools for this step"
-_DISCOVERED_TITLE: Final = "# Discovered tools"
+CORE_TITLE: Final = "# Core tools"
+STEP_TITLE: Final = "# Tools for this step"
+DISCOVERED_TITLE: Final = "# Discovered tools"
 _CATALOG_TITLE: Final = "# More tools"
 
 
 # -- the sections --------------------------------------------------------------------------------
 
 
-def core_section(schemas: Iterable[str]) -> str:
-    """The tools whose schemas are always there; empty without any."""
-    return _section(_CORE_TITLE, schemas)
-
-
-def step_section(schemas: Iterable[str]) -> str:
-    """The tools that were selected for this step and stand in no other section."""
-    return _section(_STEP_TITLE, schemas)
-
-
-def discovered_section(schemas: Iterable[str]) -> str:
-    """The tools that this leg has discovered; empty at its start."""
-    return _section(_DISCOVERED_TITLE, schemas)
+def section(title: str, lines: Iterable[str]) -> str:
+    """The lines under their title; empty without any."""
+    body = "\n".join(lines)
+    return f"{title}\n{body}" if body else ""
 
 
 def catalog_section(
@@ -77,7 +68,7 @@ def catalog_section(
         for domain, names in sorted(by_domain.items())
         for line in (f"{_label(domain)}:", *(f"- {name}" for name in sorted(names)))
     ]
-    whole = _section(_CATALOG_TITLE, [DISCOVER_HINT, *lines])
+    whole = section(_CATALOG_TITLE, [DISCOVER_HINT, *lines])
     if estimate_tokens(whole) <= most_tokens:
         return whole
     return _counts({domain: len(names) for domain, names in by_domain.items()}, most_tokens)
@@ -92,16 +83,11 @@ def _counts(sizes: Mapping[str, int], most_tokens: int) -> str:
         lines.append(f"- {_label(domain)}: {size} tools")
         rest = len(ranked) - len(lines)
         tail = [f"- {rest} more domains"] if rest else []
-        longer = _section(_CATALOG_TITLE, [DISCOVER_HINT, *lines, *tail])
+        longer = section(_CATALOG_TITLE, [DISCOVER_HINT, *lines, *tail])
         if text and estimate_tokens(longer) > most_tokens:
             break
         text = longer
     return text
-
-
-def _section(title: str, lines: Iterable[str]) -> str:
-    body = "\n".join(lines)
-    return f"{title}\n{body}" if body else ""
 
 
 def _label(domain: str) -> str:

@@ -1,5 +1,6 @@
 """What a tool's answer holds: the things found in it, their prices, what its schema promises."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,6 +16,8 @@ from orchestrator.planning.rules.parameters import resolve, singular
 MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""
 
+DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
+TIME: Final = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
 _MAX_DEPTH: Final = 3
 
 

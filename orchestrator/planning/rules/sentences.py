@@ -10,7 +10,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.language import lexicon
 from orchestrator.language.words import is_verb, tokens
-from orchestrator.planning.rules.answers import Item, flat_fields, is_empty, read_items
+from orchestrator.planning.rules.answers import DATE, TIME, Item, flat_fields, is_empty, read_items
 from orchestrator.planning.rules.situation import FactSource
 
 ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "selected", "chosen"})
@@ -20,8 +20,6 @@ _PREPOSITIONS: Final = frozenset(
 _MAX_DETAILS: Final = 7
 _MAX_NAMED: Final = 5
 _CONSONANTS: Final = frozenset("bcdfghjklmnpqrstvz")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}$")
-_TIME = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
 
 
 def done_phrase(summary: str, fallback: str) -> str:
@@ -106,7 +104,7 @@ def _titled(title: str, parts: list[str]) -> str:
 def _detail(words: list[str], value: JsonValue) -> str:
     if isinstance(value, str):
         plain = set(words) & {"name", "title", "city", "origin", "destination", "place"}
-        if plain or _DATE.match(value) or _TIME.match(value):
+        if plain or DATE.match(value) or TIME.match(value):
             return value
         return "" if len(value) > 60 or value.startswith(("http", PII_PREFIX)) else value
     if isinstance(value, int) and not isinstance(value, bool):

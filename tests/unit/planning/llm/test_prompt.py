@@ -17,14 +17,13 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language.intent import IntentFrame
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
 from orchestrator.planning.llm.prompt import (
+    CORE_TITLE,
     ToolBlock,
     block_of,
     catalog_row,
     catalog_section,
-    core_section,
-    discovered_section,
     initial_block,
-    step_section,
+    section,
     tool_parameters,
     tool_schema,
 )
@@ -68,7 +67,7 @@ def _text(block: ToolBlock) -> str:
 
 
 def _flat(catalog: Catalog) -> str:
-    return core_section(tool_schema(tool) for tool in catalog.tools.values())
+    return section(CORE_TITLE, map(tool_schema, catalog.tools.values()))
 
 
 def test_the_initial_tool_block_is_at_most_38_percent_of_all_schemas(catalog: Catalog) -> None:
@@ -197,12 +196,7 @@ def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
 
 def test_sections_without_tools_are_empty() -> None:
     """No heading stands alone."""
-    assert (core_section([]), step_section([]), discovered_section([]), catalog_section([])) == (
-        "",
-        "",
-        "",
-        "",
-    )
+    assert (section(CORE_TITLE, []), catalog_section([])) == ("", "")
 
 
 def test_what_the_router_selected_joins_the_full_schemas(
