@@ -122,13 +122,13 @@ def check_decision(
         case CallTool():
             _check_call(decision, selection, context, catalog)
         case DiscoverTools(query=query):
-            _check_said("a search for tools needs words to search for", query)
+            _check_text("a search for tools needs words to search for", query)
         case AskUser():
             _check_question(decision, context)
         case Finish(summary=summary):
-            _check_said("a finished leg needs a summary of what was reached", summary)
+            _check_text("a finished leg needs a summary of what was reached", summary)
         case GiveUp(reason=reason):
-            _check_said("giving up needs a reason", reason)
+            _check_text("giving up needs a reason", reason)
 
 
 def _check_order(plan: MissionPlan) -> None:
@@ -173,13 +173,13 @@ def _check_handles(decision: CallTool, tool: Tool) -> None:
 
 
 def _check_question(decision: AskUser, context: StepContext) -> None:
-    _check_said("a question to the user needs text", decision.question)
+    _check_text("a question to the user needs text", decision.question)
     if not decision.fields:
         raise DecisionInvalid("a question to the user must name the values it asks for")
     if set(decision.fields) <= set(context.inputs):
         raise DecisionInvalid(f"{', '.join(sorted(decision.fields))} was already answered")
 
 
-def _check_said(complaint: str, text: str) -> None:
+def _check_text(complaint: str, text: str) -> None:
     if not text.strip():
         raise DecisionInvalid(complaint)

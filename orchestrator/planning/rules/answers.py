@@ -11,7 +11,8 @@ from orchestrator.catalog.prices import names_currency, names_price, price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.rules.parameters import resolve, singular
+from orchestrator.language.inflection import singular
+from orchestrator.planning.rules.parameters import resolve
 
 MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""

@@ -17,6 +17,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.language import lexicon
+from orchestrator.language.inflection import singular
 from orchestrator.language.words import tokens
 
 Side = Literal["start", "end"]
@@ -115,12 +116,17 @@ class Parameter:
         """The properties of an object, as parameters; empty for anything else."""
         return read_parameters(self.schema, self.root, parent=self.words)
 
+    @property
+    def whole_schema(self) -> JsonObject:
+        """The schema, with the definitions that it may refer to."""
+        if "$defs" not in self.root or "$ref" not in str(self.schema):
+            return self.schema
+        return {**self.schema, "$defs": self.root["$defs"]}
+
     @cached_property
     def _validator(self) -> Validator:
-        schema: JsonObject = dict(self.schema)
-        if "$defs" in self.root:
-            schema["$defs"] = self.root["$defs"]
-        return SchemaValidator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        checker = Draft202012Validator.FORMAT_CHECKER
+        return SchemaValidator(self.whole_schema, format_checker=checker)
 
 
 @dataclass(frozen=True)
@@ -230,15 +236,6 @@ def alternatives(tool: Tool) -> tuple[tuple[str, ...], ...]:
             sets = [p.get("required") for p in parts if isinstance(p, dict)]
             return tuple(tuple(map(str, s)) for s in sets if isinstance(s, list))
     return ()
-
-
-def singular(word: str) -> str:
-    """The singular of an English plural, near enough to name one element of a list."""
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    if word.endswith(("ches", "shes", "sses", "xes")):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
 def moment_at(day: str, clock: str, now: datetime) -> str | None:
