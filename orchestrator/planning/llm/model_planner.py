@@ -185,8 +185,8 @@ class _Step:
     def request(self) -> ModelRequest:
         """Rules and catalog as instructions; the situation, cut to what is left, as the text."""
         agent = self.context.agent
-        said = (RULES, agent.instructions, DATA_RULE, self.state.text("catalog"))
-        instructions = "\n\n".join(part for part in said if part)
+        parts = (RULES, agent.instructions, DATA_RULE, self.state.text("catalog"))
+        instructions = "\n\n".join(part for part in parts if part)
         taken = estimate_tokens(instructions) + estimate_tokens(
             self.state.text("core", "discovered", "step")
         )

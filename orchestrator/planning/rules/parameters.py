@@ -316,16 +316,16 @@ def _object_kind(schema: JsonObject, root: JsonObject) -> Kind:
 
 
 def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
-    said = set(words)
-    if said & lexicon.NOT_COUNTED:
+    named = set(words)
+    if named & lexicon.NOT_COUNTED:
         return Kind.OTHER
-    if whole and said & lexicon.NIGHTS:
+    if whole and named & lexicon.NIGHTS:
         return Kind.NIGHTS
-    if whole and said & lexicon.COUNTED and not {"per", "page"} <= said:
+    if whole and named & lexicon.COUNTED and not {"per", "page"} <= named:
         return Kind.COUNT
-    if said & lexicon.PAGING and not said & lexicon.MONEY - lexicon.PAGING:
+    if named & lexicon.PAGING and not named & lexicon.MONEY - lexicon.PAGING:
         return Kind.PAGING
-    if said & (lexicon.MONEY | lexicon.MINOR_UNITS):
+    if named & (lexicon.MONEY | lexicon.MINOR_UNITS):
         return Kind.AMOUNT
     return Kind.COUNT if whole else Kind.OTHER
 
@@ -343,24 +343,24 @@ _FORMATS: Final[Mapping[str, Kind]] = {
 def _text_kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
     if (known := _FORMATS.get(str(schema.get("format")))) is not None:
         return known
-    said, last = set(words), words[-1] if words else ""
-    told = set(tokens(str(schema.get("description", ""))))
-    return next((kind for kind in _named_kinds(said, last, told)), Kind.OTHER)
+    named, last = set(words), words[-1] if words else ""
+    described = set(tokens(str(schema.get("description", ""))))
+    return next((kind for kind in _named_kinds(named, last, described)), Kind.OTHER)
 
 
-def _named_kinds(said: set[str], last: str, told: set[str]) -> Iterator[Kind]:
+def _named_kinds(named: set[str], last: str, described: set[str]) -> Iterator[Kind]:
     """The kinds that the words of a string's name allow, surest first."""
     if last == "id":
         yield Kind.IDENTIFIER
-    if said & lexicon.EMAIL:
+    if named & lexicon.EMAIL:
         yield Kind.EMAIL
-    if said & lexicon.CURRENCY:
+    if named & lexicon.CURRENCY:
         yield Kind.CURRENCY
-    if said & lexicon.TIME_ZONE or {"time", "zone"} <= said:
+    if named & lexicon.TIME_ZONE or {"time", "zone"} <= named:
         yield Kind.TIME_ZONE
     if last in lexicon.IDENTIFIER:
         yield Kind.IDENTIFIER
-    if last in lexicon.DATE or (last in lexicon.START | lexicon.END and "date" in told):
+    if last in lexicon.DATE or (last in lexicon.START | lexicon.END and "date" in described):
         yield Kind.DATE
     if last in lexicon.TIME:
         yield Kind.TIME
@@ -370,25 +370,25 @@ def _named_kinds(said: set[str], last: str, told: set[str]) -> Iterator[Kind]:
         yield Kind.QUERY
     if last in lexicon.TITLE:
         yield Kind.TITLE
-    if said & lexicon.PLACE or (
-        last in lexicon.ORIGIN | lexicon.DESTINATION and told & lexicon.PLACE_TOLD
+    if named & lexicon.PLACE or (
+        last in lexicon.ORIGIN | lexicon.DESTINATION and described & lexicon.PLACE_TOLD
     ):
         yield Kind.PLACE
 
 
 def _side(words: tuple[str, ...], kind: Kind) -> Side | None:
-    said = set(words)
+    named = set(words)
     if kind is Kind.PLACE:
-        return "start" if said & lexicon.ORIGIN else "end" if said & lexicon.DESTINATION else None
+        return "start" if named & lexicon.ORIGIN else "end" if named & lexicon.DESTINATION else None
     if kind in (Kind.DATE, Kind.TIME, Kind.DATETIME):
         pairs = set(pairwise(words))
-        if said & lexicon.END or pairs & set(lexicon.END_PAIRS):
+        if named & lexicon.END or pairs & set(lexicon.END_PAIRS):
             return "end"
-        if said & lexicon.START or pairs & set(lexicon.START_PAIRS):
+        if named & lexicon.START or pairs & set(lexicon.START_PAIRS):
             return "start"
     return None
 
 
 def _bound(words: tuple[str, ...]) -> Bound | None:
-    said = set(words)
-    return "max" if said & lexicon.MAXIMUM else "min" if said & lexicon.MINIMUM else None
+    named = set(words)
+    return "max" if named & lexicon.MAXIMUM else "min" if named & lexicon.MINIMUM else None
