@@ -24,8 +24,8 @@ _CHANGES: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
 
 
 @dataclass(frozen=True)
-class RequestReader:
-    """Reads the requests of one goal by the router, and finds the tool that each asks for."""
+class TargetFinder:
+    """Finds the tool that each request of one goal asks for, as the router reads it."""
 
     brief: GoalBrief
     catalog: Catalog
