@@ -47,6 +47,11 @@ _VIOLATIONS: Final = (
         "orchestrator/routing/indexes/__init__.py",
         "import orchestrator.routing.cards.capability_card",
     ),
+    (
+        "planners-know-only-the-protocol",
+        "orchestrator/planning/llm/__init__.py",
+        "import orchestrator.planning.rules.split",
+    ),
     ("sandbox-is-a-witness", "orchestrator/sandbox/__init__.py", "import orchestrator.catalog"),
 )
 

@@ -57,4 +57,3 @@ PREFERENCES: Final = CHEAPEST | NEWEST | OLDEST | BEST_RATED | _set("other_prefe
 RATING: Final = _set("rating")
 GONE: Final = _set("gone")
 BOOKKEEPING: Final = _set("bookkeeping")
-PARTICIPLES: Final = WordLists("participles").table("participles")

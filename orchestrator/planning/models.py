@@ -30,12 +30,14 @@ class AgentProfile(Record):
 
 
 class LegPlan(Record):
-    """One part of a mission, for one agent."""
+    """One part of a mission, for one agent: a workflow of its own."""
 
-    leg_id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")
-    goal: str
+    leg_id: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$", description="unique in its mission")
+    goal: str = Field(description="what the router reads at each step, in the user's own words")
     agent: AgentProfile
-    depends_on: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = Field(
+        default=(), description="ids of the legs that must succeed first; it is told their facts"
+    )
 
 
 class MissionPlan(Record):
@@ -49,8 +51,8 @@ class GoalBrief(Record):
 
     mission_id: str
     goal: str
-    inputs: JsonObject = Field(default_factory=dict)
-    now: datetime
+    inputs: JsonObject = Field(default_factory=dict, description="values given with the goal")
+    now: datetime = Field(description="the mission's start")
     catalog_digest: str
 
 
@@ -67,7 +69,13 @@ class Fact(Record):
 
 
 class Observation(Record):
-    """What one step of this leg did, and what came of it."""
+    """What one step of this leg did, and what came of it.
+
+    The outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
+    when no clear answer came. One that was not sent is `refused` by a person or a policy, or
+    `invalid` by the contract of its tool. A search for tools is `discovered`, and its body the
+    names of those that were found.
+    """
 
     step: int
     tool: str
@@ -82,11 +90,15 @@ class Observation(Record):
 
 
 class StepContext(Record):
-    """All that a planner may use to decide one step of one leg."""
+    """All that a planner may use to decide one step of one leg.
+
+    Values of personal fields are in none of it: calls take handles (`pii:traveler_id`), which are
+    replaced when the call is sent.
+    """
 
     mission_id: str
     leg_id: str
-    step: int
+    step: int = Field(description="from 1; the agent's `max_steps` is the last")
     mission_goal: str
     leg_goal: str
     agent: AgentProfile
@@ -94,10 +106,16 @@ class StepContext(Record):
         default_factory=dict, description="values given by the user, answers to questions included"
     )
     facts: tuple[Fact, ...] = Field(default=(), description="from the legs this one depends on")
-    observations: tuple[Observation, ...] = ()
-    discovered: tuple[str, ...] = ()
-    budget_left: Money | None = None
-    now: datetime
+    observations: tuple[Observation, ...] = Field(
+        default=(), description="what the steps of this leg did, the oldest first"
+    )
+    discovered: tuple[str, ...] = Field(
+        default=(), description="tools that searches of this leg found; they can be called too"
+    )
+    budget_left: Money | None = Field(default=None, description="None: there is no limit")
+    now: datetime = Field(
+        description="the mission's start: `tomorrow` means the same day in every step"
+    )
     catalog_digest: str
 
     @property
@@ -107,12 +125,18 @@ class StepContext(Record):
 
 
 class CallTool(Record):
-    """Call this tool with these arguments."""
+    """Call this tool with these arguments.
+
+    A call that needs a confirmation waits for a person; references and idempotency keys are filled
+    in. What it came to is the last observation of the next step.
+    """
 
     kind: Literal["call_tool"] = "call_tool"
     tool: str
-    arguments: JsonObject = Field(default_factory=dict)
-    reason: str = ""
+    arguments: JsonObject = Field(
+        default_factory=dict, description="of personal inputs the handles: pii: and the input"
+    )
+    reason: str = Field(default="", description="why, for whoever reads the history")
 
 
 class DiscoverTools(Record):
@@ -123,7 +147,11 @@ class DiscoverTools(Record):
 
 
 class AskUser(Record):
-    """Ask the person who started the mission for values that nothing else can supply."""
+    """Ask the person who started the mission for values that nothing else can supply.
+
+    The leg waits for the answer, which is in `inputs` from the next step on; nobody answering in
+    time ends it.
+    """
 
     kind: Literal["ask_user"] = "ask_user"
     question: str
@@ -133,14 +161,14 @@ class AskUser(Record):
 
 
 class Finish(Record):
-    """The leg has reached its goal."""
+    """The leg has reached its goal: the legs that depend on it may start."""
 
     kind: Literal["finish"] = "finish"
     summary: str
 
 
 class GiveUp(Record):
-    """The leg cannot reach its goal: a terminal failure of the mission."""
+    """The leg cannot reach its goal: the mission fails, and what it has done is rolled back."""
 
     kind: Literal["give_up"] = "give_up"
     reason: str

@@ -1,4 +1,4 @@
-"""Which planner handles which leg: the deterministic one, or a model where one is set."""
+"""Each leg goes to the planner its agent names: the one over a model, or the one by rules."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,20 +20,20 @@ from orchestrator.routing.selection import Selection
 class PerAgentPlanner:
     """Asks a model for the legs whose agent has one, or all when a default is set.
 
-    A goal that the deterministic planner cannot split is one leg then: a model may find what the
-    words of the goal do not name.
+    Goals are split by rules. One that cannot be is one leg, where a model is set: it may find what
+    the words of the goal do not name.
     """
 
     def __init__(
         self,
-        chaining: Planner,
-        modelled: Callable[[], MeteredPlanner],
+        by_rules: Planner,
+        over_model: Callable[[], MeteredPlanner],
         *,
         default_model: str | None = None,
     ) -> None:
         """Take both planners; the one over models is made when the first leg needs it."""
-        self._chaining = chaining
-        self._modelled = modelled
+        self._by_rules = by_rules
+        self._over_model = over_model
         self._default = default_model
 
     async def split_goal(
@@ -41,7 +41,7 @@ class PerAgentPlanner:
     ) -> MissionPlan:
         """The legs of a mission."""
         try:
-            return await self._chaining.split_goal(brief, catalog, agents)
+            return await self._by_rules.split_goal(brief, catalog, agents)
         except (NothingFits, RequestUnread):
             agent = self._generalist(agents)
             if agent is None:
@@ -60,8 +60,8 @@ class PerAgentPlanner:
     ) -> tuple[StepDecision, Usage | None]:
         """The next step of one leg, and what deciding it took."""
         if context.agent.model or self._default:
-            return await self._modelled().plan_metered(context, selection, catalog)
-        return await self._chaining.plan_step(context, selection, catalog), None
+            return await self._over_model().plan_metered(context, selection, catalog)
+        return await self._by_rules.plan_step(context, selection, catalog), None
 
     def _generalist(self, agents: Sequence[AgentProfile]) -> AgentProfile | None:
         """An agent for every domain that has a model; None when no model is set."""

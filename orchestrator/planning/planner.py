@@ -27,30 +27,54 @@ from orchestrator.routing.selection import Selection
 class Planner(Protocol):
     """Turns a goal into legs, and a leg's situation into its next step.
 
-    Both answers are made from the arguments alone: a planner keeps nothing between two calls, so
-    that any worker can take the next one.
+    Both methods run in activities, never in a workflow: they may wait, ask a network, read a clock
+    and differ from one call to the next, for what they return is recorded and replayed. They must
+    return within 120 seconds, and not block the event loop meanwhile. One object serves all the
+    missions of a worker, several at a time, and the next step of a leg may be planned by another
+    worker: all that is decided must follow from the arguments, what is kept is but a cache.
+
+    Errors: an `OrchestratorError` ends the mission, which is rolled back. One that is `retryable`
+    (`ModelUnavailable`) and any other exception are tried again, 12 times in all; a planner that
+    retries as well only multiplies these. To end a leg for a reason it knows it returns `GiveUp`.
     """
 
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
-        """The legs of a mission.
+        """The legs of a mission; called once, before anything is done.
+
+        Args:
+            brief: the goal, and the values given with it.
+            catalog: the tools, pinned for the whole mission.
+            agents: the worker's profiles; a leg may have one of them or one made for it.
+
+        Returns:
+            A plan that `check_plan` accepts.
 
         Raises:
-            NothingFits: a part of the goal that no tool can do.
+            NothingFits: a part of the goal that no tool can do; nothing of the goal is begun then.
         """
         ...
 
     async def plan_step(
         self, context: StepContext, selection: Selection, catalog: Catalog
     ) -> StepDecision:
-        """The next step of one leg."""
+        """The next step of one leg; called again after each until the leg ends.
+
+        Args:
+            context: the leg's goal, its inputs and facts, and what its steps came to.
+            selection: the tools that the router forwarded for this step, best first.
+            catalog: the tools by name; those not in the selection are to be discovered first.
+
+        Returns:
+            A decision that `check_decision` accepts.
+        """
         ...
 
 
 @runtime_checkable
 class MeteredPlanner(Planner, Protocol):
-    """A planner whose steps cost something."""
+    """A planner whose steps cost something; `plan_metered` is called instead of `plan_step`."""
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
@@ -60,10 +84,11 @@ class MeteredPlanner(Planner, Protocol):
 
 
 def check_plan(plan: MissionPlan) -> None:
-    """Refuse a plan that cannot be run.
+    """Refuse a plan that cannot be run; a plan that is refused ends the mission before it began.
 
     Raises:
-        PlanInvalid: no leg, an id used twice or taken, a dependency that is not there, or a circle.
+        PlanInvalid: there is no leg; two legs have one id, or a leg is called `rollback`; a leg
+            depends on one that is not there; or legs wait for each other in a circle.
     """
     if not plan.legs:
         raise PlanInvalid("the plan has no leg; name at least one thing to do")
@@ -81,23 +106,29 @@ def check_plan(plan: MissionPlan) -> None:
 def check_decision(
     decision: StepDecision, selection: Selection, context: StepContext, catalog: Catalog
 ) -> None:
-    """Refuse a decision that cannot be carried out.
+    """Refuse a decision that cannot be carried out; a decision that is refused ends the leg.
+
+    The values of a call's arguments are not looked at here: a call that breaks the contract of its
+    tool is not sent, and the planner sees why in an observation with the outcome `invalid`.
 
     Raises:
-        DecisionInvalid: a tool that was not shown, an input it does not have, a personal field
-            given in the clear, or a question, search or ending without content.
+        ToolNotFound: the catalog has no such tool.
+        DecisionInvalid: a call of a tool that was neither selected nor discovered nor is a core
+            tool of the agent's domains, or with an input that the tool does not have, or with a
+            personal input that is not given as its handle; a question that names no field, or only
+            fields that were answered; a question, search or ending whose text is blank.
     """
     match decision:
         case CallTool():
             _check_call(decision, selection, context, catalog)
         case DiscoverTools(query=query):
-            _check_said("a search for tools needs words to search for", query)
+            _check_text("a search for tools needs words to search for", query)
         case AskUser():
             _check_question(decision, context)
         case Finish(summary=summary):
-            _check_said("a finished leg needs a summary of what was reached", summary)
+            _check_text("a finished leg needs a summary of what was reached", summary)
         case GiveUp(reason=reason):
-            _check_said("giving up needs a reason", reason)
+            _check_text("giving up needs a reason", reason)
 
 
 def _check_order(plan: MissionPlan) -> None:
@@ -142,13 +173,13 @@ def _check_handles(decision: CallTool, tool: Tool) -> None:
 
 
 def _check_question(decision: AskUser, context: StepContext) -> None:
-    _check_said("a question to the user needs text", decision.question)
+    _check_text("a question to the user needs text", decision.question)
     if not decision.fields:
         raise DecisionInvalid("a question to the user must name the values it asks for")
     if set(decision.fields) <= set(context.inputs):
         raise DecisionInvalid(f"{', '.join(sorted(decision.fields))} was already answered")
 
 
-def _check_said(complaint: str, text: str) -> None:
+def _check_text(complaint: str, text: str) -> None:
     if not text.strip():
         raise DecisionInvalid(complaint)

@@ -13,10 +13,10 @@ from rs_bpe.bpe import openai
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.planning.llm.prompt import (
+    CORE_TITLE,
     ToolBlock,
     block_of,
-    core_section,
-    initial_block,
+    section,
     tool_schema,
 )
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
@@ -25,6 +25,7 @@ from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 from orchestrator.settings import bundled_specs
+from orchestrator.testing import fake_selection
 from tests.benchmarks.figure import Figure
 
 MANY: Final = 10_000
@@ -38,6 +39,16 @@ _QUERIES: Final = (
     "cancel the restarant rezervation",
 )
 _ROUNDS: Final = 20
+_CONTEXT: Final = StepContext(
+    mission_id="m",
+    leg_id="l",
+    step=1,
+    mission_goal="",
+    leg_goal="",
+    agent=AgentProfile(name="generalist"),
+    now=_NOW,
+    catalog_digest="",
+)
 _count: Final = openai.o200k_base().count
 
 
@@ -61,8 +72,8 @@ def enlarged(catalog: Catalog, size: int) -> Catalog:
 
 
 def _small(catalog: Catalog) -> list[Figure]:
-    flat = _count(core_section(tool_schema(tool) for tool in catalog.tools.values()))
-    initial = _tokens(initial_block(catalog))
+    flat = _count(section(CORE_TITLE, map(tool_schema, catalog.tools.values())))
+    initial = _tokens(_initial(catalog))
     pruned = _pruned(catalog)
     share = f"of all {len(catalog)} schemas"
     return [
@@ -92,7 +103,7 @@ def _large(catalog: Catalog) -> list[Figure]:
     return [
         Figure(
             name="tool block, initial",
-            value=_tokens(initial_block(catalog)),
+            value=_tokens(_initial(catalog)),
             unit="tokens",
             note=size,
         ),
@@ -106,21 +117,17 @@ def _large(catalog: Catalog) -> list[Figure]:
 def _pruned(catalog: Catalog) -> list[int]:
     """The block's tokens at each example request of the tools."""
     router = Router(catalog)
-    context = StepContext(
-        mission_id="m",
-        leg_id="l",
-        step=1,
-        mission_goal="",
-        leg_goal="",
-        agent=AgentProfile(name="generalist"),
-        now=_NOW,
-        catalog_digest="",
-    )
     requests = [request for tool in catalog.tools.values() for request in tool.examples]
     return [
-        _tokens(block_of(context, router.route(text, RouteContext(), now=_NOW), catalog))
+        _tokens(block_of(_CONTEXT, router.route(text, RouteContext(), now=_NOW), catalog))
         for text in requests
     ]
+
+
+def _initial(catalog: Catalog) -> ToolBlock:
+    """What an agent of every domain starts with."""
+    nothing = fake_selection(catalog_size=len(catalog), band="fail_open")
+    return block_of(_CONTEXT, nothing, catalog)
 
 
 def _tokens(block: ToolBlock) -> int:
@@ -129,7 +136,7 @@ def _tokens(block: ToolBlock) -> int:
 
 
 def _refresh_us(catalog: Catalog, *, warm: bool) -> float:
-    sources = tool_sources(initial_block(catalog), "")
+    sources = tool_sources(_initial(catalog), "")
     state, _ = PromptState().refreshed(sources) if warm else (PromptState(), ())
     return median(_time_us(lambda: state.refreshed(sources)) for _ in range(_ROUNDS))
 

@@ -23,10 +23,6 @@ class Discover(Record):
 
     query: str
 
-    def decision(self) -> StepDecision:
-        """The step it stands for."""
-        return DiscoverTools(query=self.query)
-
 
 class Ask(Record):
     """Ask the user for values that no tool, fact or given input supplies."""
@@ -34,23 +30,11 @@ class Ask(Record):
     question: str
     fields: tuple[AskedField, ...] = Field(min_length=1)
 
-    def decision(self) -> StepDecision:
-        """The step it stands for."""
-        schemas: dict[str, JsonObject] = {
-            asked.name: {"type": asked.type, "description": asked.description}
-            for asked in self.fields
-        }
-        return AskUser(question=self.question, fields=schemas)
-
 
 class Done(Record):
     """End: your part is reached. Say in a sentence what was reached."""
 
     summary: str
-
-    def decision(self) -> StepDecision:
-        """The step it stands for."""
-        return Finish(summary=self.summary)
 
 
 class Lost(Record):
@@ -58,20 +42,13 @@ class Lost(Record):
 
     reason: str
 
-    def decision(self) -> StepDecision:
-        """The step it stands for."""
-        return GiveUp(reason=self.reason)
-
-
-MetaArguments = type[Discover] | type[Ask] | type[Done] | type[Lost]
-
 
 @dataclass(frozen=True)
 class MetaTool:
     """A meta tool as it is shown."""
 
     name: str
-    arguments: MetaArguments
+    arguments: type[Discover | Ask | Done | Lost]
 
     @property
     def description(self) -> str:
@@ -86,6 +63,23 @@ class MetaTool:
         assert isinstance(schema, dict)
         schema.pop("description", None)
         return schema
+
+    def decision(self, arguments: JsonObject) -> StepDecision:
+        """The step that a call with these arguments stands for.
+
+        Raises:
+            ValidationError: the arguments do not fit.
+        """
+        match self.arguments.model_validate(arguments):
+            case Discover(query=query):
+                return DiscoverTools(query=query)
+            case Ask(question=question, fields=fields):
+                asked = {f.name: f.model_dump(include={"type", "description"}) for f in fields}
+                return AskUser(question=question, fields=asked)
+            case Done(summary=summary):
+                return Finish(summary=summary)
+            case Lost(reason=reason):
+                return GiveUp(reason=reason)
 
 
 DISCOVER: Final = "tools_discover"

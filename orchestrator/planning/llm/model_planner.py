@@ -8,7 +8,8 @@ that is the engine's task, which survives this process.
 import functools
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
@@ -138,7 +139,8 @@ class LlmPlanner:
         """
         model = self._model(context.agent.model or self._default)
         block = block_of(context, selection, catalog)
-        step = _Step(context, selection, catalog, block, self._state(context, block))
+        state = self._state(context, block)
+        step = _Step(context, selection, catalog, wire_names(block.shown), state)
         messages: list[ModelMessage] = [step.request()]
         answer, usage = await _ask(model, messages, step.parameters())
         try:
@@ -169,32 +171,26 @@ class LlmPlanner:
         return state
 
 
+@dataclass(frozen=True)
 class _Step:
     """One step as a model is asked for it, and its answers as decisions."""
 
-    def __init__(
-        self,
-        context: StepContext,
-        selection: Selection,
-        catalog: Catalog,
-        block: ToolBlock,
-        state: PromptState,
-    ) -> None:
-        self._context = context
-        self._selection = selection
-        self._catalog = catalog
-        self._state = state
-        self._tools = wire_names(block.shown)
+    context: StepContext
+    selection: Selection
+    catalog: Catalog
+    tools: Mapping[str, Tool]
+    """Those with a schema, by the names that the model sees."""
+    state: PromptState
 
     def request(self) -> ModelRequest:
         """Rules and catalog as instructions; the situation, cut to what is left, as the text."""
-        agent = self._context.agent
-        said = (RULES, agent.instructions, DATA_RULE, self._state.text("catalog"))
-        instructions = "\n\n".join(part for part in said if part)
+        agent = self.context.agent
+        parts = (RULES, agent.instructions, DATA_RULE, self.state.text("catalog"))
+        instructions = "\n\n".join(part for part in parts if part)
         taken = estimate_tokens(instructions) + estimate_tokens(
-            self._state.text("core", "discovered", "step")
+            self.state.text("core", "discovered", "step")
         )
-        text = briefing(self._context, most_tokens=agent.context_tokens - taken)
+        text = briefing(self.context, most_tokens=agent.context_tokens - taken)
         return ModelRequest(parts=[UserPromptPart(text)], instructions=instructions)
 
     def parameters(self) -> ModelRequestParameters:
@@ -205,7 +201,7 @@ class _Step:
                 description=tool_description(tool),
                 parameters_json_schema=tool_parameters(tool),
             )
-            for name, tool in self._tools.items()
+            for name, tool in self.tools.items()
         ]
         return ModelRequestParameters(
             function_tools=[*map(_definition, META_TOOLS), *shown], allow_text_output=False
@@ -221,7 +217,7 @@ class _Step:
         if call is None:
             raise DecisionInvalid("the answer calls no tool; call exactly one")
         decision = self._parsed(call)
-        check_decision(decision, self._selection, self._context, self._catalog)
+        check_decision(decision, self.selection, self.context, self.catalog)
         return decision
 
     def _parsed(self, call: ToolCallPart) -> StepDecision:
@@ -229,11 +225,11 @@ class _Step:
             arguments = call.args_as_dict(raise_if_invalid=True)
             meta = next((meta for meta in META_TOOLS if meta.name == call.tool_name), None)
             if meta is not None:
-                return meta.arguments.model_validate(arguments).decision()
-            tool = self._tools.get(call.tool_name)
+                return meta.decision(arguments)
+            tool = self.tools.get(call.tool_name)
             if tool is None:
                 raise DecisionInvalid(
-                    f"{call.tool_name} is not among the {len(self._tools)} tools shown; "
+                    f"{call.tool_name} is not among the {len(self.tools)} tools shown; "
                     "discover it first"
                 )
             return CallTool(tool=tool.name, arguments=arguments)

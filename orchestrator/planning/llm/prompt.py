@@ -7,7 +7,7 @@ gives a prompt of about the same size, and discovery reaches the rest.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,8 +21,6 @@ from orchestrator.planning.trimming import cut_text, estimate_tokens
 from orchestrator.routing.cards.capability_card import probes_of
 from orchestrator.routing.selection import Selection
 
-CONTEXT_TOKENS: Final = 32_000
-"""What a prompt may take unless the agent's profile says otherwise."""
 _CATALOG_SHARE: Final = 16
 _CORE_SHARE: Final = 8
 _STEP_SHARE: Final = 4
@@ -34,33 +32,22 @@ _TOLD_BY_TYPE: Final = ("boolean", "integer", "number")
 CONFIRM: Final = " [confirm]"
 
 DISCOVER_HINT: Final = f"Tools without a schema here: call {DISCOVER} with a few words first."
-_CORE_TITLE: Final = "# Core tools"
-_STEP_TITLE: Final = "# Tools for this step"
-_DISCOVERED_TITLE: Final = "# Discovered tools"
+CORE_TITLE: Final = "# Core tools"
+STEP_TITLE: Final = "# Tools for this step"
+DISCOVERED_TITLE: Final = "# Discovered tools"
 _CATALOG_TITLE: Final = "# More tools"
 
 
 # -- the sections --------------------------------------------------------------------------------
 
 
-def core_section(schemas: Iterable[str]) -> str:
-    """The tools whose schemas are always there; empty without any."""
-    return _section(_CORE_TITLE, schemas)
+def section(title: str, lines: Iterable[str]) -> str:
+    """The lines under their title; empty without any."""
+    body = "\n".join(lines)
+    return f"{title}\n{body}" if body else ""
 
 
-def step_section(schemas: Iterable[str]) -> str:
-    """The tools that were selected for this step and stand in no other section."""
-    return _section(_STEP_TITLE, schemas)
-
-
-def discovered_section(schemas: Iterable[str]) -> str:
-    """The tools that this leg has discovered; empty at its start."""
-    return _section(_DISCOVERED_TITLE, schemas)
-
-
-def catalog_section(
-    rows: Iterable[tuple[str, str]], *, most_tokens: int = CONTEXT_TOKENS // _CATALOG_SHARE
-) -> str:
+def catalog_section(rows: Iterable[tuple[str, str]], *, most_tokens: int) -> str:
     """The deferred tools: a line each under its domain; past the bound, domains with counts.
 
     Args:
@@ -77,7 +64,7 @@ def catalog_section(
         for domain, names in sorted(by_domain.items())
         for line in (f"{_label(domain)}:", *(f"- {name}" for name in sorted(names)))
     ]
-    whole = _section(_CATALOG_TITLE, [DISCOVER_HINT, *lines])
+    whole = section(_CATALOG_TITLE, [DISCOVER_HINT, *lines])
     if estimate_tokens(whole) <= most_tokens:
         return whole
     return _counts({domain: len(names) for domain, names in by_domain.items()}, most_tokens)
@@ -92,16 +79,11 @@ def _counts(sizes: Mapping[str, int], most_tokens: int) -> str:
         lines.append(f"- {_label(domain)}: {size} tools")
         rest = len(ranked) - len(lines)
         tail = [f"- {rest} more domains"] if rest else []
-        longer = _section(_CATALOG_TITLE, [DISCOVER_HINT, *lines, *tail])
+        longer = section(_CATALOG_TITLE, [DISCOVER_HINT, *lines, *tail])
         if text and estimate_tokens(longer) > most_tokens:
             break
         text = longer
     return text
-
-
-def _section(title: str, lines: Iterable[str]) -> str:
-    body = "\n".join(lines)
-    return f"{title}\n{body}" if body else ""
 
 
 def _label(domain: str) -> str:
@@ -114,8 +96,8 @@ def _label(domain: str) -> str:
 
 def tool_description(tool: Tool) -> str:
     """What a planner reads of a tool beside its inputs."""
-    said = (tool.summary, tool.description)
-    text = " ".join(part.strip() for part in said if part.strip())
+    parts = (tool.summary, tool.description)
+    text = " ".join(part.strip() for part in parts if part.strip())
     marks = [text] if text else []
     if tool.needs_confirmation:
         marks.append("A person confirms each call.")
@@ -204,13 +186,6 @@ class ToolBlock:
         return (*self.core, *self.step, *self.discovered)
 
 
-def initial_block(
-    catalog: Catalog, domains: Sequence[str] = (), *, context_tokens: int = CONTEXT_TOKENS
-) -> ToolBlock:
-    """What an agent starts with: the core tools and the deferred catalog of its domains."""
-    return _start(catalog, domains, core_domains=domains, context_tokens=context_tokens)
-
-
 def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> ToolBlock:
     """The tools of one step.
 
@@ -219,42 +194,32 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
     the last discovered tools are taken first; what finds no room keeps its line in the catalog.
     The best selected tool is shown whatever its size.
     """
-    touched = () if selection.band == "fail_open" else _domains(_best(selection), catalog)
-    room = context.agent.context_tokens
-    start = _start(catalog, context.agent.domains, core_domains=touched, context_tokens=room)
-    core = {tool.name for tool in start.core}
-    found = [n for n in reversed(context.discovered) if n not in core and n in catalog.tools]
-    discovered = _within([catalog.tools[n] for n in found], room // _DISCOVERED_SHARE)
-    held = core | {tool.name for tool in discovered}
-    chosen = [n for n in selection.tools if n not in held and n in catalog.tools]
-    best = [catalog.tools[n] for n in chosen]
-    step = _within(best, room // _STEP_SHARE) or tuple(best[:1])
-    return ToolBlock(
-        start.core, step, tuple(reversed(discovered)), start.deferred, start.catalog_tokens
-    )
-
-
-def _best(selection: Selection) -> Sequence[str]:
-    """The best selected tool of each request: they come first."""
-    return selection.tools[: max(1, len(selection.frame.clauses))]
-
-
-def _start(
-    catalog: Catalog, domains: Sequence[str], *, core_domains: Sequence[str], context_tokens: int
-) -> ToolBlock:
+    room, domains = context.agent.context_tokens, context.agent.domains
     own = [t for t in catalog.tools.values() if not domains or t.domain in domains]
-    always = [t for t in own if t.load_policy == "core"]
-    near = [t for t in always if not core_domains or t.domain in core_domains]
-    core = _within(near, context_tokens // _CORE_SHARE)
+    # The best selected tool of each request: they come first.
+    best = selection.tools[: max(1, len(selection.frame.clauses))]
+    touched = {tool.domain for tool in _named(best, catalog)}
+    is_whole = selection.band == "fail_open" or not touched
+    always = [t for t in own if t.load_policy == "core" and (is_whole or t.domain in touched)]
+    core = _within(always, room // _CORE_SHARE)
     held = {tool.name for tool in core}
     # A probe looks up a call by a reference that is ours: nothing to choose, but to be found.
     left_out = held | probes_of(own)
-    deferred = tuple(tool for tool in own if tool.name not in left_out)
-    return ToolBlock(core, (), (), deferred, context_tokens // _CATALOG_SHARE)
+    found = _named(reversed(context.discovered), catalog, held)
+    discovered = _within(found, room // _DISCOVERED_SHARE)
+    chosen = _named(selection.tools, catalog, held | {tool.name for tool in discovered})
+    return ToolBlock(
+        core=core,
+        step=_within(chosen, room // _STEP_SHARE) or tuple(chosen[:1]),
+        discovered=tuple(reversed(discovered)),
+        deferred=tuple(tool for tool in own if tool.name not in left_out),
+        catalog_tokens=room // _CATALOG_SHARE,
+    )
 
 
-def _domains(names: Iterable[str], catalog: Catalog) -> tuple[str, ...]:
-    return tuple({catalog.tools[name].domain for name in names if name in catalog.tools})
+def _named(names: Iterable[str], catalog: Catalog, held: Container[str] = ()) -> list[Tool]:
+    """The tools of these names that are not held by another section."""
+    return [catalog.tools[n] for n in names if n not in held and n in catalog.tools]
 
 
 def _within(tools: Sequence[Tool], most_tokens: int) -> tuple[Tool, ...]:

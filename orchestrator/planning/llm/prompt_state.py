@@ -7,13 +7,14 @@ from types import MappingProxyType
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.planning.llm.prompt import (
+    CORE_TITLE,
+    DISCOVERED_TITLE,
+    STEP_TITLE,
     ToolBlock,
     catalog_row,
     catalog_section,
-    core_section,
-    discovered_section,
     meta_schemas,
-    step_section,
+    section,
     tool_schema,
 )
 
@@ -87,23 +88,16 @@ def tool_sources(block: ToolBlock, catalog_digest: str) -> tuple[SectionSource, 
         names = "\n".join(made_from)
         return SectionSource(name, hashlib.sha256(names.encode()).hexdigest(), build)
 
+    def shown(title: str, tools: tuple[Tool, ...], *before: str) -> str:
+        return section(title, [*before, *map(tool_schema, tools)])
+
+    def deferred() -> str:
+        rows = map(catalog_row, block.deferred)
+        return catalog_section(rows, most_tokens=block.catalog_tokens)
+
     return (
-        source(
-            "core",
-            block.core,
-            lambda: core_section([*meta_schemas(), *map(tool_schema, block.core)]),
-        ),
-        source(
-            "catalog",
-            block.deferred,
-            lambda: catalog_section(
-                map(catalog_row, block.deferred), most_tokens=block.catalog_tokens
-            ),
-        ),
-        source(
-            "discovered",
-            block.discovered,
-            lambda: discovered_section(map(tool_schema, block.discovered)),
-        ),
-        source("step", block.step, lambda: step_section(map(tool_schema, block.step))),
+        source("core", block.core, lambda: shown(CORE_TITLE, block.core, *meta_schemas())),
+        source("catalog", block.deferred, deferred),
+        source("discovered", block.discovered, lambda: shown(DISCOVERED_TITLE, block.discovered)),
+        source("step", block.step, lambda: shown(STEP_TITLE, block.step)),
     )

@@ -9,13 +9,13 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.inflection import singular
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.rules.answers import Item, answer_fields, read_items
 from orchestrator.planning.rules.parameters import (
     ArgumentDraft,
     Kind,
     Parameter,
-    singular,
     tool_parameters,
 )
 from orchestrator.planning.rules.ranking import Ranking, Wish, rank_items

@@ -1,5 +1,6 @@
 """What a tool's answer holds: the things found in it, their prices, what its schema promises."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -10,11 +11,14 @@ from orchestrator.catalog.prices import names_currency, names_price, price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.rules.parameters import resolve, singular
+from orchestrator.language.inflection import singular
+from orchestrator.planning.rules.parameters import resolve
 
 MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""
 
+DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
+TIME: Final = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
 _MAX_DEPTH: Final = 3
 
 

@@ -6,7 +6,6 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import RequestUnread
-from orchestrator.core.record import JsonObject
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -162,15 +161,8 @@ def _ask(parameters: Sequence[Parameter], situation: Situation) -> AskUser | Giv
     wanted = ", ".join(map(_described, parameters))
     return AskUser(
         question=f"To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
-        fields={p.name: _self_contained(p) for p in parameters},
+        fields={p.name: p.whole_schema for p in parameters},
     )
-
-
-def _self_contained(parameter: Parameter) -> JsonObject:
-    """The parameter's schema, with the definitions that it refers to."""
-    if "$defs" not in parameter.root or "$ref" not in str(parameter.schema):
-        return parameter.schema
-    return {**parameter.schema, "$defs": parameter.root["$defs"]}
 
 
 def _described(parameter: Parameter) -> str:

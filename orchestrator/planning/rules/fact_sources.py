@@ -12,15 +12,13 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import stem, tokens
+from orchestrator.planning.rules.answers import DATE, TIME
 from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
 from orchestrator.planning.rules.sentences import summary_line
 from orchestrator.planning.rules.situation import FactSource
 from orchestrator.planning.trimming import cut_text
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}$")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}")
-_TIME = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
-
 _MAX_LINE: Final = 200
 
 
@@ -85,9 +83,9 @@ def _moments(
     parameter: Parameter, facts: Sequence[FactSource], now: datetime
 ) -> Iterator[JsonValue]:
     """Dates or times of what was done: the first that starts, the last that ends."""
-    days = sorted({v for s in facts for v in _dated(s, _DATE)})
+    days = sorted({v for s in facts for v in _dated(s, DATE)})
     moments = sorted({v for s in facts for v in _dated(s, _MOMENT)})
-    clocks = [v for s in facts for v in _dated(s, _TIME)]
+    clocks = [v for s in facts for v in _dated(s, TIME)]
     if parameter.kind is Kind.TIME:
         yield from clocks[:1]
     elif parameter.kind is Kind.DATE:

@@ -17,6 +17,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.language import lexicon
+from orchestrator.language.inflection import singular
 from orchestrator.language.words import tokens
 
 Side = Literal["start", "end"]
@@ -115,12 +116,17 @@ class Parameter:
         """The properties of an object, as parameters; empty for anything else."""
         return read_parameters(self.schema, self.root, parent=self.words)
 
+    @property
+    def whole_schema(self) -> JsonObject:
+        """The schema, with the definitions that it may refer to."""
+        if "$defs" not in self.root or "$ref" not in str(self.schema):
+            return self.schema
+        return {**self.schema, "$defs": self.root["$defs"]}
+
     @cached_property
     def _validator(self) -> Validator:
-        schema: JsonObject = dict(self.schema)
-        if "$defs" in self.root:
-            schema["$defs"] = self.root["$defs"]
-        return SchemaValidator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        checker = Draft202012Validator.FORMAT_CHECKER
+        return SchemaValidator(self.whole_schema, format_checker=checker)
 
 
 @dataclass(frozen=True)
@@ -232,15 +238,6 @@ def alternatives(tool: Tool) -> tuple[tuple[str, ...], ...]:
     return ()
 
 
-def singular(word: str) -> str:
-    """The singular of an English plural, near enough to name one element of a list."""
-    if word.endswith("ies") and len(word) > 4:
-        return f"{word[:-3]}y"
-    if word.endswith(("ches", "shes", "sses", "xes")):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
-
-
 def moment_at(day: str, clock: str, now: datetime) -> str | None:
     """A moment in the time zone of `now`, as RFC 3339; None when there is no such day or time."""
     try:
@@ -319,16 +316,16 @@ def _object_kind(schema: JsonObject, root: JsonObject) -> Kind:
 
 
 def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
-    said = set(words)
-    if said & lexicon.NOT_COUNTED:
+    named = set(words)
+    if named & lexicon.NOT_COUNTED:
         return Kind.OTHER
-    if whole and said & lexicon.NIGHTS:
+    if whole and named & lexicon.NIGHTS:
         return Kind.NIGHTS
-    if whole and said & lexicon.COUNTED and not {"per", "page"} <= said:
+    if whole and named & lexicon.COUNTED and not {"per", "page"} <= named:
         return Kind.COUNT
-    if said & lexicon.PAGING and not said & lexicon.MONEY - lexicon.PAGING:
+    if named & lexicon.PAGING and not named & lexicon.MONEY - lexicon.PAGING:
         return Kind.PAGING
-    if said & (lexicon.MONEY | lexicon.MINOR_UNITS):
+    if named & (lexicon.MONEY | lexicon.MINOR_UNITS):
         return Kind.AMOUNT
     return Kind.COUNT if whole else Kind.OTHER
 
@@ -346,24 +343,24 @@ _FORMATS: Final[Mapping[str, Kind]] = {
 def _text_kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
     if (known := _FORMATS.get(str(schema.get("format")))) is not None:
         return known
-    said, last = set(words), words[-1] if words else ""
-    told = set(tokens(str(schema.get("description", ""))))
-    return next((kind for kind in _named_kinds(said, last, told)), Kind.OTHER)
+    named, last = set(words), words[-1] if words else ""
+    described = set(tokens(str(schema.get("description", ""))))
+    return next((kind for kind in _named_kinds(named, last, described)), Kind.OTHER)
 
 
-def _named_kinds(said: set[str], last: str, told: set[str]) -> Iterator[Kind]:
+def _named_kinds(named: set[str], last: str, described: set[str]) -> Iterator[Kind]:
     """The kinds that the words of a string's name allow, surest first."""
     if last == "id":
         yield Kind.IDENTIFIER
-    if said & lexicon.EMAIL:
+    if named & lexicon.EMAIL:
         yield Kind.EMAIL
-    if said & lexicon.CURRENCY:
+    if named & lexicon.CURRENCY:
         yield Kind.CURRENCY
-    if said & lexicon.TIME_ZONE or {"time", "zone"} <= said:
+    if named & lexicon.TIME_ZONE or {"time", "zone"} <= named:
         yield Kind.TIME_ZONE
     if last in lexicon.IDENTIFIER:
         yield Kind.IDENTIFIER
-    if last in lexicon.DATE or (last in lexicon.START | lexicon.END and "date" in told):
+    if last in lexicon.DATE or (last in lexicon.START | lexicon.END and "date" in described):
         yield Kind.DATE
     if last in lexicon.TIME:
         yield Kind.TIME
@@ -373,25 +370,25 @@ def _named_kinds(said: set[str], last: str, told: set[str]) -> Iterator[Kind]:
         yield Kind.QUERY
     if last in lexicon.TITLE:
         yield Kind.TITLE
-    if said & lexicon.PLACE or (
-        last in lexicon.ORIGIN | lexicon.DESTINATION and told & lexicon.PLACE_DESCRIBED
+    if named & lexicon.PLACE or (
+        last in lexicon.ORIGIN | lexicon.DESTINATION and described & lexicon.PLACE_DESCRIBED
     ):
         yield Kind.PLACE
 
 
 def _side(words: tuple[str, ...], kind: Kind) -> Side | None:
-    said = set(words)
+    named = set(words)
     if kind is Kind.PLACE:
-        return "start" if said & lexicon.ORIGIN else "end" if said & lexicon.DESTINATION else None
+        return "start" if named & lexicon.ORIGIN else "end" if named & lexicon.DESTINATION else None
     if kind in (Kind.DATE, Kind.TIME, Kind.DATETIME):
         pairs = set(pairwise(words))
-        if said & lexicon.END or pairs & set(lexicon.END_PAIRS):
+        if named & lexicon.END or pairs & set(lexicon.END_PAIRS):
             return "end"
-        if said & lexicon.START or pairs & set(lexicon.START_PAIRS):
+        if named & lexicon.START or pairs & set(lexicon.START_PAIRS):
             return "start"
     return None
 
 
 def _bound(words: tuple[str, ...]) -> Bound | None:
-    said = set(words)
-    return "max" if said & lexicon.MAXIMUM else "min" if said & lexicon.MINIMUM else None
+    named = set(words)
+    return "max" if named & lexicon.MAXIMUM else "min" if named & lexicon.MINIMUM else None

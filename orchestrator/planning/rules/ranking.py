@@ -62,12 +62,15 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
     preference ("the latest"), then the price, put it behind.
     """
     usable = [item for item in items if not _is_gone(item)] or list(items)
-    called = [item for item in usable if all(_bears(item, name) for name in wish.named)]
+    names = {stem(token) for name in wish.named for token in tokens(name)}
+    called = [item for item in usable if names <= _mentioned(item)]
     if usable and not called:
         return Ranking((), f"nothing that was found is called {' '.join(map(repr, wish.named))}")
-    fitting = [item for item in called if not _differs(item, wish)]
+    strict = {k: v for k, v in wish.stated.items() if k in wish.strict}
+    fitting = [item for item in called if not _mismatches(item, strict)]
     if called and not fitting:
-        return Ranking((), f"nothing that was found is {_strictly(wish)}")
+        wanted = ", ".join(f"{name} {value}" for name, value in strict.items())
+        return Ranking((), f"nothing that was found is {wanted}")
     kept = [item for item in fitting if _over_limit(item, wish) is None]
     if fitting and not kept:
         return Ranking((), _over_limit(fitting[0], wish) or "")
@@ -81,9 +84,12 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
 
 
 def _merit(wish: Wish) -> Callable[[Item], tuple[int, int, float | Decimal]]:
-    relevant = _content(wish)
-    prefer = _preference(wish)
-    return lambda item: (_mismatches(item, wish.stated), -_overlap(item, relevant), prefer(item))
+    relevant, prefer = _content(wish), _preference(wish)
+    return lambda item: (
+        _mismatches(item, wish.stated),
+        -len(_mentioned(item) & relevant),
+        prefer(item),
+    )
 
 
 def stated_limit(utterance: Utterance) -> Money | None:
@@ -114,30 +120,15 @@ def _over_limit(item: Item, wish: Wish) -> str | None:
     return None
 
 
-def _bears(item: Item, name: str) -> bool:
-    return {stem(token) for token in tokens(name)} <= _mentioned(item)
-
-
 def _mentioned(item: Item) -> set[str]:
     """Stems of the words in the thing's texts."""
     texts = (v for v in item.fields.values() if isinstance(v, str))
     return {stem(token) for text in texts for token in tokens(text)}
 
 
-def _differs(item: Item, wish: Wish) -> bool:
-    return _mismatches(item, {k: v for k, v in wish.stated.items() if k in wish.strict}) > 0
-
-
-def _strictly(wish: Wish) -> str:
-    return ", ".join(f"{k} {v}" for k, v in wish.stated.items() if k in wish.strict)
-
-
 def _mismatches(item: Item, stated: JsonObject) -> int:
-    return sum(
-        1
-        for name, value in stated.items()
-        if name in item.own and _plain(item.fields[name]) != _plain(value)
-    )
+    own = ((item.fields[name], value) for name, value in stated.items() if name in item.own)
+    return sum(_plain(held) != _plain(value) for held, value in own)
 
 
 def _plain(value: JsonValue) -> JsonValue:
@@ -149,10 +140,6 @@ def _content(wish: Wish) -> frozenset[str]:
     valued = {stem(t) for s in wish.utterance.slots if s.kind in MEASURES for t in tokens(s.text)}
     words = (t for t in tokens(wish.utterance.text) if t not in STOP_WORDS and not is_verb(t))
     return frozenset(stem(t) for t in words) - valued - wish.dull
-
-
-def _overlap(item: Item, relevant: frozenset[str]) -> int:
-    return len(_mentioned(item) & relevant)
 
 
 def _cost(item: Item) -> Decimal:
@@ -175,13 +162,10 @@ def _preference(wish: Wish) -> Callable[[Item], float | Decimal]:
 
 def _moment(item: Item) -> float:
     """A number that grows with the thing's date; 0 when it has none."""
-    dated = [v for k, v in item.fields.items() if k in item.own and _is_date(v)]
-    digits = re.sub(r"\D", "", str(dated[0]))[:14] if dated else ""
+    own = (str(value) for name, value in item.fields.items() if name in item.own)
+    dated = next((text for text in own if _ISO_DATE.match(text)), "")
+    digits = re.sub(r"\D", "", dated)[:14]
     return float(digits.ljust(14, "0")) if digits else 0.0
-
-
-def _is_date(value: JsonValue) -> bool:
-    return isinstance(value, str) and bool(_ISO_DATE.match(value))
 
 
 def _rating(item: Item) -> float:

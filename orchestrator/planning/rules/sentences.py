@@ -9,8 +9,9 @@ from orchestrator.catalog.prices import money_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.language import lexicon
+from orchestrator.language.inflection import participle, plural
 from orchestrator.language.words import is_verb, tokens
-from orchestrator.planning.rules.answers import Item, flat_fields, is_empty, read_items
+from orchestrator.planning.rules.answers import DATE, TIME, Item, flat_fields, is_empty, read_items
 from orchestrator.planning.rules.situation import FactSource
 
 ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "selected", "chosen"})
@@ -19,9 +20,6 @@ _PREPOSITIONS: Final = frozenset(
 )
 _MAX_DETAILS: Final = 7
 _MAX_NAMED: Final = 5
-_CONSONANTS: Final = frozenset("bcdfghjklmnpqrstvz")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}$")
-_TIME = re.compile(r"\d{2}:\d{2}(:\d{2})?$")
 
 
 def done_phrase(summary: str, fallback: str) -> str:
@@ -33,20 +31,6 @@ def done_phrase(summary: str, fallback: str) -> str:
     thing = [w for w in words[1:cut] if w.lower() not in ARTICLES]
     phrase = " ".join([*thing, participle(words[0].lower()), *words[cut:]])
     return phrase[:1].upper() + phrase[1:]
-
-
-def participle(verb: str) -> str:
-    """The past participle of an English verb: regular by rule, common irregular ones by list."""
-    if verb in lexicon.PARTICIPLES:
-        return lexicon.PARTICIPLES[verb]
-    if verb.endswith("e"):
-        return f"{verb}d"
-    if verb.endswith("y") and len(verb) > 2 and verb[-2] not in "aeiou":
-        return f"{verb[:-1]}ied"
-    short = len(verb) == 3 or (len(verb) == 4 and verb[0] not in "aeiou" and verb[1] not in "aeiou")
-    if short and verb[-1] in _CONSONANTS and verb[-2] in "aeiou":
-        return f"{verb}{verb[-1]}ed"
-    return f"{verb}ed"
 
 
 def headline(source: FactSource) -> str:
@@ -87,7 +71,8 @@ def answer_sentence(tool: Tool, body: JsonValue) -> str:
     if things:
         named = ", ".join(filter(None, (_name(item) for item in things[:_MAX_NAMED])))
         more = f" and {len(things) - _MAX_NAMED} more" if len(things) > _MAX_NAMED else ""
-        noun = " ".join(tokens(things[0].label)) if len(things) == 1 else _plural(things[0].label)
+        label = " ".join(tokens(things[0].label))
+        noun = label if len(things) == 1 else plural(label)
         return f"Found {len(things)} {noun}: {named}{more}."
     if is_empty(body):
         return f"{_subject(tool)}: nothing was found."
@@ -106,7 +91,7 @@ def _titled(title: str, parts: list[str]) -> str:
 def _detail(words: list[str], value: JsonValue) -> str:
     if isinstance(value, str):
         plain = set(words) & {"name", "title", "city", "origin", "destination", "place"}
-        if plain or _DATE.match(value) or _TIME.match(value):
+        if plain or DATE.match(value) or TIME.match(value):
             return value
         return "" if len(value) > 60 or value.startswith(("http", PII_PREFIX)) else value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -137,11 +122,6 @@ def _name(item: Item) -> str:
     text = (named or other or [v for _, v in own] or [""])[0]
     text = text.rstrip(".")
     return f"{text} ({item.price})" if item.price is not None and text else text
-
-
-def _plural(label: str) -> str:
-    words = " ".join(tokens(label))
-    return f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
 
 
 def _value(value: JsonValue) -> str:

@@ -82,7 +82,7 @@ class Situation:
         return [o for o in self.tried(tool) if _distinguishing(tool, o.arguments) == wanted]
 
     def refused(self, tool: Tool) -> Iterator[Observation]:
-        """The calls of a tool that were turned down as they are, newest first."""
+        """The calls of a tool that were rejected or invalid, newest first."""
         return (seen for seen in self.tried(tool) if seen.outcome in ("rejected", "invalid"))
 
     def searched_for(self, query: str) -> bool:

@@ -17,7 +17,7 @@ from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.situation import read_situation
-from orchestrator.planning.rules.target import RequestReader
+from orchestrator.planning.rules.target import TargetFinder
 from orchestrator.routing.router import Router
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
@@ -53,7 +53,7 @@ def split(
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
         RequestUnread: the router failed.
     """
-    parts = _parts(brief, RequestReader(brief, catalog, router))
+    parts = _parts(brief, TargetFinder(brief, catalog, router))
     legs: list[LegPlan] = []
     for position, part in enumerate(parts):
         legs.append(
@@ -96,18 +96,18 @@ def _is_bare(noun: str, after: str) -> bool:
     return noun in lexicon.REFERENCES and after not in ("of", "for", "about", "from")
 
 
-def _parts(brief: GoalBrief, reader: RequestReader) -> list[_Part]:
+def _parts(brief: GoalBrief, finder: TargetFinder) -> list[_Part]:
     parts: list[_Part] = []
-    for clause in reader.clauses():
-        for request in _coordinated(clause.text, reader):
-            target = reader.target(request, earlier=[part.target for part in parts])
+    for clause in finder.clauses():
+        for request in _coordinated(clause.text, finder):
+            target = finder.target(request, earlier=[part.target for part in parts])
             parts.append(_Part(request, target, f"{len(parts) + 1}-{_slug(target.domain)}"))
     if not parts:
         raise NothingFits(brief.goal)
     return parts
 
 
-def _coordinated(clause: str, reader: RequestReader) -> tuple[str, ...]:
+def _coordinated(clause: str, finder: TargetFinder) -> tuple[str, ...]:
     """One verb with two objects as two requests, where tools of two domains answer them.
 
     "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel there".
@@ -117,7 +117,7 @@ def _coordinated(clause: str, reader: RequestReader) -> tuple[str, ...]:
         return (clause,)
     verb = without_lead(clause).split()[0]
     requests = (clause[: match.start()], f"{verb} {clause[match.end() :]}")
-    return requests if len(reader.domains(requests)) == 2 else (clause,)
+    return requests if len(finder.domains(requests)) == 2 else (clause,)
 
 
 def _slug(domain: str) -> str:

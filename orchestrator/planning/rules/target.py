@@ -9,11 +9,12 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import NothingFits, RequestUnread
 from orchestrator.language.clauses import split_clauses
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
 from orchestrator.language.words import action_of, tokens
 from orchestrator.planning.models import GoalBrief, Observation
 from orchestrator.planning.rules.answers import is_listing
-from orchestrator.planning.rules.parameters import Kind, singular, tool_parameters
+from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.tool_words import speaks_of
 from orchestrator.planning.rules.utterance import Utterance, read_utterance
 from orchestrator.routing.router import Router
@@ -23,8 +24,8 @@ _CHANGES: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
 
 
 @dataclass(frozen=True)
-class RequestReader:
-    """Reads the requests of one goal by the router, and finds the tool that each asks for."""
+class TargetFinder:
+    """Finds the tool that each request of one goal asks for, as the router reads it."""
 
     brief: GoalBrief
     catalog: Catalog
@@ -100,10 +101,10 @@ def find_target(
     for seen in observations:
         if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
             return catalog.tool(seen.tool)
-    return next(iter(rank_targets(selection, catalog)), None)
+    return next(_ranked(selection, catalog), None)
 
 
-def rank_targets(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
+def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     """The forwarded tools that do what the clause asks, best first."""
     ranked = [catalog.tool(n) for n in selection.tools if n not in selection.prerequisites]
     if ranked and _is_one_of_many(ranked[0], selection.frame):

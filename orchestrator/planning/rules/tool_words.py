@@ -47,5 +47,5 @@ def speaks_of(utterance: Utterance, tool: Tool) -> bool:
     own = vocabulary(tool)
     # The verb is said by every tool that does such a thing, whatever it calls it.
     done = {stem(reading.verb)} if reading.action is verb_and_action(tool)[1] else set()
-    said = {w for w in wanted if w in own or w in done or not own.isdisjoint(synonyms_of(w))}
-    return bool(wanted) and len(said) >= ENOUGH * len(wanted)
+    shared = {w for w in wanted if w in own or w in done or not own.isdisjoint(synonyms_of(w))}
+    return bool(wanted) and len(shared) >= ENOUGH * len(wanted)

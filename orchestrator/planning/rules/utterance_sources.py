@@ -79,10 +79,6 @@ def _stated_nights(utterance: Utterance) -> int | None:
     return None
 
 
-def _nights(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
-    return [_stated_nights(utterance)]
-
-
 def _times(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     values = [str(slot.value)[:5] for slot in utterance.of("time")]
     if parameter.side == "end" and sum(p.kind is Kind.TIME for p in draft.parameters) > 1:
@@ -154,10 +150,6 @@ def _counts(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) ->
     return [s.value for s in slots if s.hint not in lexicon.PEOPLE and stem(s.hint) not in taken]
 
 
-def _emails(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
-    return [slot.value for slot in utterance.of("email")]
-
-
 def _choices(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     """The listed values that the clause names, the longest first."""
     stems = [stem(word) for word in tokens(without_lead(utterance.text))]
@@ -219,8 +211,8 @@ _READERS: Final[Mapping[Kind, Callable[[Parameter, Utterance, ArgumentDraft], li
     Kind.AMOUNT: _money,
     Kind.CURRENCY: _money,
     Kind.COUNT: _counts,
-    Kind.NIGHTS: _nights,
-    Kind.EMAIL: _emails,
+    Kind.NIGHTS: lambda _, utterance, __: [_stated_nights(utterance)],
+    Kind.EMAIL: lambda _, utterance, __: [slot.value for slot in utterance.of("email")],
     Kind.CHOICE: _choices,
     Kind.FLAG: _flags,
     Kind.IDENTIFIER: _identifiers,

@@ -29,7 +29,6 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DecisionInvalid, ModelRefused, ModelUnavailable, UsageError
 from orchestrator.planning.llm.model_planner import LlmPlanner, wire_names
-from orchestrator.planning.llm.prompt import CONTEXT_TOKENS
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -199,8 +198,9 @@ async def test_the_prompt_keeps_to_the_agents_budget(catalog: Catalog) -> None:
     schemas = "".join(map(str, script.requests[0][1].function_tools))
 
     told = estimate_tokens(script.instructions) + estimate_tokens(script.text)
-    assert CONTEXT_TOKENS // 2 < told < CONTEXT_TOKENS
-    assert told + estimate_tokens(schemas) < CONTEXT_TOKENS + 2_000
+    most = AgentProfile(name="a").context_tokens
+    assert most // 2 < told < most
+    assert told + estimate_tokens(schemas) < most + 2_000
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,12 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language.intent import IntentFrame
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
 from orchestrator.planning.llm.prompt import (
+    CORE_TITLE,
     ToolBlock,
     block_of,
     catalog_row,
     catalog_section,
-    core_section,
-    discovered_section,
-    initial_block,
-    step_section,
+    section,
     tool_parameters,
     tool_schema,
 )
@@ -62,18 +60,35 @@ def _selection(tools: Sequence[str], band: Band = "crisp") -> Selection:
     return fake_selection(*tools, catalog_size=1, band=band)
 
 
+def _initial(catalog: Catalog, *domains: str) -> ToolBlock:
+    """What an agent of these domains starts with: nothing is known of the step."""
+    context = StepContext.model_validate(
+        {
+            "mission_id": "m",
+            "leg_id": "l",
+            "step": 1,
+            "mission_goal": "",
+            "leg_goal": "",
+            "agent": {"name": "a", "domains": domains},
+            "now": "2026-11-21T10:00:00Z",
+            "catalog_digest": "",
+        }
+    )
+    return block_of(context, _selection([], "fail_open"), catalog)
+
+
 def _text(block: ToolBlock) -> str:
     state, _ = PromptState().refreshed(tool_sources(block, "digest"))
     return state.text("core", "catalog", "discovered", "step")
 
 
 def _flat(catalog: Catalog) -> str:
-    return core_section(tool_schema(tool) for tool in catalog.tools.values())
+    return section(CORE_TITLE, map(tool_schema, catalog.tools.values()))
 
 
 def test_the_initial_tool_block_is_at_most_38_percent_of_all_schemas(catalog: Catalog) -> None:
     """In real tokens, core tools and catalog against every schema, on the example documents."""
-    assert _COUNT(_text(initial_block(catalog))) <= 0.38 * _COUNT(_flat(catalog))
+    assert _COUNT(_text(_initial(catalog))) <= 0.38 * _COUNT(_flat(catalog))
 
 
 def test_with_pruning_the_block_is_at_most_15_percent(
@@ -103,7 +118,7 @@ def test_the_estimate_is_above_the_real_count_for_schemas_and_prose(catalog: Cat
 
 def test_core_tools_are_shown_whole_and_the_others_by_name(catalog: Catalog) -> None:
     """Every tool stands in exactly one of both sections, but for the probes of other tools."""
-    block = initial_block(catalog)
+    block = _initial(catalog)
 
     assert {t.name for t in block.core} == {
         t.name for t in catalog.tools.values() if t.load_policy == "core"
@@ -186,7 +201,7 @@ def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
         catalog_row(_tool("find", "messages")),
     ]
 
-    assert catalog_section(rows).splitlines()[2:] == [
+    assert catalog_section(rows, most_tokens=2_000).splitlines()[2:] == [
         "calendar:",
         "- list_events",
         "messages:",
@@ -197,12 +212,7 @@ def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:
 
 def test_sections_without_tools_are_empty() -> None:
     """No heading stands alone."""
-    assert (core_section([]), step_section([]), discovered_section([]), catalog_section([])) == (
-        "",
-        "",
-        "",
-        "",
-    )
+    assert (section(CORE_TITLE, []), catalog_section([], most_tokens=9)) == ("", "")
 
 
 def test_what_the_router_selected_joins_the_full_schemas(
@@ -244,7 +254,7 @@ def test_a_router_that_failed_open_keeps_every_core_tool(
     """Nothing is known of the step then."""
     block = block_of(step_context, _selection(["flight_book_offer"], "fail_open"), catalog)
 
-    assert block.core == initial_block(catalog).core
+    assert block.core == _initial(catalog).core
 
 
 def test_discovered_tools_stay_in_their_own_section(
@@ -262,7 +272,7 @@ def test_discovered_tools_stay_in_their_own_section(
 
 def test_an_agent_sees_the_tools_of_its_domains(catalog: Catalog) -> None:
     """In both sections."""
-    block = initial_block(catalog, ["flights", "hotels"])
+    block = _initial(catalog, "flights", "hotels")
 
     assert {t.domain for t in (*block.core, *block.deferred)} == {"flights", "hotels"}
 
@@ -280,12 +290,17 @@ def test_past_its_bound_the_catalog_shows_domains_with_counts() -> None:
     rows = [("travel", f"travel_tool_{n}") for n in range(600)]
     rows += [("office", f"office_tool_{n}") for n in range(700)]
 
-    assert catalog_section(rows).splitlines()[2:] == ["- office: 700 tools", "- travel: 600 tools"]
+    assert catalog_section(rows, most_tokens=2_000).splitlines()[2:] == [
+        "- office: 700 tools",
+        "- travel: 600 tools",
+    ]
 
 
 def test_past_its_bound_again_the_catalog_counts_the_other_domains() -> None:
     """As many as fit, then how many are left."""
-    text = catalog_section([(f"domain_{n:05}", "tool" * 9) for n in range(10_000)])
+    text = catalog_section(
+        [(f"domain_{n:05}", "tool" * 9) for n in range(10_000)], most_tokens=2_000
+    )
     lines = text.splitlines()[2:]
 
     assert lines[0] == "- domain_00000: 1 tools"
@@ -355,7 +370,7 @@ def test_ten_thousand_tools_are_reached_by_discovery() -> None:
         for n in range(10_000)
     ]
     catalog = _catalog(*tools)
-    text = _text(initial_block(catalog))
+    text = _text(_initial(catalog))
 
     assert estimate_tokens(text) < 2_500
     assert "- books_7: 250 tools" in text
@@ -365,7 +380,7 @@ def test_ten_thousand_tools_are_reached_by_discovery() -> None:
 
 def test_meta_tools_stand_first_with_plain_schemas(catalog: Catalog) -> None:
     """Discovery, a question and both endings, without the titles that are there for nobody."""
-    lines = _text(initial_block(catalog)).splitlines()
+    lines = _text(_initial(catalog)).splitlines()
     shown = [json.loads(line) for line in lines[1 : 1 + len(META_TOOLS)]]
 
     assert [schema["name"] for schema in shown] == [meta.name for meta in META_TOOLS]

@@ -10,7 +10,6 @@ from orchestrator.planning.rules.parameters import (
     alternatives,
     read_parameter,
     resolve,
-    singular,
     tool_parameters,
 )
 
@@ -148,12 +147,3 @@ def test_alternatives_are_the_required_sets_of_any_of() -> None:
     )
 
     assert alternatives(tool) == (("a",), ("b", "c"))
-
-
-@pytest.mark.parametrize(
-    ("many", "one"),
-    [("offers", "offer"), ("categories", "category"), ("boxes", "box"), ("status", "status")],
-)
-def test_singular_names_one_of_a_list(many: str, one: str) -> None:
-    """Near enough for the names of lists."""
-    assert singular(many) == one

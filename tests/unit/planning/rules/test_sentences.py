@@ -9,7 +9,6 @@ from orchestrator.planning.rules.sentences import (
     answer_sentence,
     done_phrase,
     headline,
-    participle,
     report,
 )
 from orchestrator.planning.rules.situation import FactSource
@@ -28,16 +27,6 @@ from orchestrator.planning.rules.situation import FactSource
 def test_what_a_tool_does_is_said_as_done(summary: str, done: str) -> None:
     """The verb becomes a participle behind its object; articles go."""
     assert done_phrase(summary, "Fallback") == done
-
-
-@pytest.mark.parametrize(
-    ("verb", "done"),
-    [("file", "filed"), ("carry", "carried"), ("stop", "stopped"), ("rent", "rented"),
-     ("send", "sent"), ("play", "played"), ("cancel", "cancelled")],
-)  # fmt: skip
-def test_participles_are_formed_by_rule_or_list(verb: str, done: str) -> None:
-    """Regular verbs need no list."""
-    assert participle(verb) == done
 
 
 TABLE = Tool(
