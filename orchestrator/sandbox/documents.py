@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,14 +36,17 @@ class DocumentError(ValueError):
     """A document that cannot be served: what is wrong, and in which one."""
 
 
-class _TextDates(yaml.SafeLoader):
-    """A safe loader that leaves dates as text: JSON has none."""
-
-
-_TextDates.yaml_implicit_resolvers = {
+# Dates stay text: JSON has none.
+_RESOLVERS = {
     first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:timestamp"]
     for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_Loader: Any = type("_Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": _RESOLVERS})
+_QuickLoader: Any = type(
+    "_QuickLoader",
+    (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
+    {"yaml_implicit_resolvers": _RESOLVERS},
+)
 
 
 @dataclass(frozen=True)
@@ -301,7 +305,11 @@ def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
 
 def _parse(file: Path) -> Any:
     try:
-        return yaml.load(file.read_text(encoding="utf-8"), Loader=_TextDates)
+        text = file.read_text(encoding="utf-8")
+        with suppress(yaml.YAMLError):
+            return yaml.load(text, Loader=_QuickLoader)
+        # Again, by the parser that says best what is wrong and in which line.
+        return yaml.load(text, Loader=_Loader)
     except UnicodeDecodeError as exc:
         raise DocumentError(f"{file} is not text in UTF-8") from exc
     except yaml.YAMLError as exc:

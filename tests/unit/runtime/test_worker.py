@@ -13,7 +13,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.router import Router
 from orchestrator.runtime.defaults import default_routers
 from orchestrator.runtime.worker import prepare
-from orchestrator.settings import Settings, bundled_specs
+from orchestrator.settings import Settings
 
 
 class Circle:
@@ -44,29 +44,32 @@ def test_a_full_collection_passes_routers_by(tmp_path: Path) -> None:
 
 
 def test_a_worker_has_its_router_before_the_first_mission(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shipped: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That of the catalog as missions are pinned to it, which is the one of the store."""
-    catalog = Catalog.load(bundled_specs())
     store = CatalogStore(tmp_path / "catalogs")
     routers = default_routers(Settings(state_dir=tmp_path))
 
-    prepare(catalog, store, routers)
+    prepare(shipped, store, routers)
     monkeypatch.setattr("orchestrator.runtime.defaults.Router", None)
-    selection = routers(store.get(catalog.digest)).route("what is the weather in Oslo")
+    selection = routers(store.get(shipped.digest)).route("what is the weather in Oslo")
 
     assert "weather_get_forecast" in selection.tools
 
 
 @pytest.mark.parametrize(("timeout_ms", "band"), [(0.0001, "fail_open"), (60_000, "crisp")])
-def test_how_long_a_routing_may_take_is_set(tmp_path: Path, timeout_ms: float, band: str) -> None:
+def test_how_long_a_routing_may_take_is_set(
+    shipped: Catalog, tmp_path: Path, timeout_ms: float, band: str
+) -> None:
     """In milliseconds; with too few of them every tool is forwarded."""
     routers = default_routers(Settings(state_dir=tmp_path, routing_timeout_ms=timeout_ms))
 
-    assert routers(Catalog.load(bundled_specs())).route("weather in London").band == band
+    assert routers(shipped).route("weather in London").band == band
 
 
-def test_what_cannot_be_prepared_is_left_to_the_first_mission(tmp_path: Path) -> None:
+def test_what_cannot_be_prepared_is_left_to_the_first_mission(
+    shipped: Catalog, tmp_path: Path
+) -> None:
     """A folder that cannot be written, or a catalog that cannot be indexed, stops no worker."""
 
     def broken(catalog: Catalog) -> Router:
@@ -74,8 +77,8 @@ def test_what_cannot_be_prepared_is_left_to_the_first_mission(tmp_path: Path) ->
 
     (tmp_path / "file").touch()
 
-    prepare(Catalog.load(bundled_specs()), CatalogStore(tmp_path / "file" / "catalogs"), broken)
-    prepare(Catalog.load(bundled_specs()), CatalogStore(tmp_path / "catalogs"), broken)
+    prepare(shipped, CatalogStore(tmp_path / "file" / "catalogs"), broken)
+    prepare(shipped, CatalogStore(tmp_path / "catalogs"), broken)
 
     assert list((tmp_path / "catalogs").iterdir())
 
