@@ -12,19 +12,18 @@ from random import Random
 from typing import Any
 
 from orchestrator.sandbox import filters
-from orchestrator.sandbox.amounts import MONEY_NAMES, Money, find_money
+from orchestrator.sandbox.currency_amount import MONEY_NAMES, CurrencyAmount, find_money
 from orchestrator.sandbox.documents import UNNAMED, Document
-from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectStatus, Ledger
-from orchestrator.sandbox.incoming import Answer, Call
-from orchestrator.sandbox.lookup import KEY, SENT, Finder
+from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger, EffectStatus
+from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.playbook import Draft, Playbook
-from orchestrator.sandbox.problems import Problem
-from orchestrator.sandbox.served_operations import Kind, Operation, is_id
+from orchestrator.sandbox.problems import RequestRefused
+from orchestrator.sandbox.provider_call import Call, ProviderAnswer
+from orchestrator.sandbox.resource_finder import KEY, SENT, ResourceFinder
+from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, is_id
 from orchestrator.sandbox.served_schemas import Schema
 from orchestrator.sandbox.store import GivenAnswer, Resource, Store
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
-
-JsonObject = dict[str, Any]
 
 _DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
 # Facts of a thing that are not facts of what is made from it.
@@ -39,7 +38,7 @@ class Provider:
     def __init__(
         self,
         document: Document,
-        ledger: Ledger,
+        ledger: EffectLedger,
         *,
         playbook: Playbook,
         seed: int = 0,
@@ -50,30 +49,30 @@ class Provider:
         self._ledger = ledger
         self._store = Store(ledger.database, document.name)
         self._playbook = playbook
-        self._find = Finder(document, self._store, playbook, is_stocked=is_stocked)
+        self._find = ResourceFinder(document, self._store, playbook, is_stocked=is_stocked)
         self._seed = seed
         self._make = Synthesizer(document.book, playbook.words)
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: Call) -> ProviderAnswer:
         """Do what the call asks, once per idempotency key.
 
         Raises:
-            Problem: the call is refused, and nothing was done.
+            RequestRefused: the call is refused, and nothing was done.
         """
         operation, key = call.operation, call.cause.idempotency_key
-        if key is None or operation.kind is Kind.READ:
+        if key is None or operation.kind is OperationKind.READ:
             body = self._perform(call)
-            return Answer(operation.success_status, body, headers=self._headers(call))
+            return ProviderAnswer(operation.success_status, body, headers=self._headers(call))
         given = self._store.answer(operation.operation_id, key)
         if given is None:
             body = self._perform(call)
             given = GivenAnswer(call.fingerprint, operation.success_status, body)
             self._store.keep_answer(operation.operation_id, key, given)
-            return Answer(given.status, body, headers=self._headers(call))
+            return ProviderAnswer(given.status, body, headers=self._headers(call))
         if given.fingerprint != call.fingerprint:
             detail = f"Idempotency-Key {key!r} came before with another request."
-            raise Problem(operation.refusal(422, 409), detail)
-        return Answer(given.status, given.body, replayed=True, headers=self._headers(call))
+            raise RequestRefused(operation.refusal(422, 409), detail)
+        return ProviderAnswer(given.status, given.body, replayed=True, headers=self._headers(call))
 
     def _headers(self, call: Call) -> dict[str, str]:
         """The headers that name what the call made, where the contract reads one."""
@@ -89,13 +88,13 @@ class Provider:
 
     def _perform(self, call: Call) -> Any:
         match call.operation.kind:
-            case Kind.CREATE:
+            case OperationKind.CREATE:
                 return self._create(call)
-            case Kind.UPDATE:
+            case OperationKind.UPDATE:
                 return self._update(call)
-            case Kind.CANCEL:
+            case OperationKind.CANCEL:
                 return self._cancel(call)
-            case Kind.READ:
+            case OperationKind.READ:
                 return self._read(call)
 
     # Making things
@@ -149,7 +148,7 @@ class Provider:
         self._behave(draft)
         return draft.body
 
-    def _told(self, operation: Operation, body: JsonObject) -> JsonObject:
+    def _told(self, operation: ServedOperation, body: JsonObject) -> JsonObject:
         """What an answer says of the thing it is about."""
         for step in self._document.wrapper(operation):
             inner = body.get(step)
@@ -178,7 +177,7 @@ class Provider:
         known = self._store.resource_by_reference(reference, named) if reference else None
         if known:
             detail = f"client_reference {reference!r} already names {named} {known.resource_id}."
-            raise Problem(call.operation.refusal(409, 422), detail)
+            raise RequestRefused(call.operation.refusal(409, 422), detail)
 
     def _fresh_id(self, call: Call, named: str) -> str | int:
         thing = self._document.thing_schema(call.operation)
@@ -202,7 +201,7 @@ class Provider:
         wanted = {k: v for k, v in properties.items() if k in MONEY_NAMES and k not in hints}
         return {name: self._written(inner, offered) for name, inner in wanted.items()}
 
-    def _written(self, schema: Schema, amount: Money) -> Any:
+    def _written(self, schema: Schema, amount: CurrencyAmount) -> Any:
         is_object = self._document.book.type_of(self._document.book.resolve(schema)) == "object"
         return amount.to_json() if is_object else float(amount.amount)
 
@@ -222,7 +221,7 @@ class Provider:
         self._record(call, "update", "live", named, resource_id, call.cause, None)
         return draft.body
 
-    def _verb_state(self, operation: Operation) -> JsonObject:
+    def _verb_state(self, operation: ServedOperation) -> JsonObject:
         """The state an operation is named for: expense_approve_report gives "approved"."""
         states = self._document.book.resolve(
             self._document.book.properties(self._document.thing_schema(operation)).get("status", {})
@@ -253,7 +252,7 @@ class Provider:
         operation = call.operation
         gone = next((status for status in (404, 410) if operation.declares(status)), None)
         if operation.method == "delete" and call.cause.idempotency_key is None and gone:
-            raise Problem(gone, f"{operation.path} is deleted already.")
+            raise RequestRefused(gone, f"{operation.path} is deleted already.")
 
     def _close(self, call: Call, resource: Resource, body: JsonObject) -> None:
         resource_id, named = resource.resource_id, resource.named
@@ -271,7 +270,7 @@ class Provider:
         refund = find_money(resource.facts)
         self._record(call, "cancel", "cancelled", named, resource_id, cause, refund)
 
-    def _state_after(self, call: Call, resource: Resource, said_by: Operation) -> JsonObject:
+    def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
         """Undone, unless the cancel takes back only what was later done to the thing."""
         makers = [operation.operation_id for operation in self._find.makers(call.operation)]
         is_whole = not makers or resource.operation in makers
@@ -340,7 +339,7 @@ class Provider:
         newest_first = reversed(self._store.resources(named))
         try:
             sent = self._find.by_what_was_sent(call)
-        except Problem:
+        except RequestRefused:
             return []
         if sent is not None:
             newest_first = iter([sent])
@@ -387,13 +386,13 @@ class Provider:
         scene = replace(self._scene(call, hints), omit=lambda other: "cursor" in other)
         return {**self._make.object(schema, scene), **draft.body, name: draft.items}
 
-    def _most(self, operation: Operation) -> int | None:
+    def _most(self, operation: ServedOperation) -> int | None:
         answer = self._document.book.resolve(operation.answer_schema or {})
         found = self._document.book.properties(answer).get(operation.list_name or "", answer)
         most: int | None = self._document.book.resolve(found).get("maxItems")
         return most
 
-    def _ranks(self, operation: Operation) -> dict[str, Any]:
+    def _ranks(self, operation: ServedOperation) -> dict[str, Any]:
         properties = self._document.book.properties(operation.item_schema or {})
         resolved = {name: self._document.book.resolve(inner) for name, inner in properties.items()}
         return {name: inner["enum"] for name, inner in resolved.items() if "enum" in inner}
@@ -455,7 +454,7 @@ class Provider:
         named: str,
         resource_id: str,
         cause: Cause,
-        amount: Money | None,
+        amount: CurrencyAmount | None,
     ) -> None:
         self._ledger.record_effect(
             at=call.at,
@@ -475,7 +474,7 @@ def _price(item: JsonObject) -> float:
     return float(found.amount) if found else 0.0
 
 
-def _asks_for_span(operation: Operation) -> bool:
+def _asks_for_span(operation: ServedOperation) -> bool:
     return {"start_date", "end_date"} <= operation.input_names
 
 
