@@ -43,19 +43,6 @@ class ChaosFault(StrEnum):
 
 MACHINES = frozenset({ChaosFault.KILL_WORKER, ChaosFault.KILL_SERVER, ChaosFault.RESTART_SERVER})
 """Faults that hit all missions under way; every other one is of a single mission."""
-PROVIDERS = frozenset(
-    {
-        ChaosFault.DROP_BEFORE,
-        ChaosFault.DROP_AFTER,
-        ChaosFault.REFUSE,
-        ChaosFault.BREAK,
-        ChaosFault.BUSY,
-        ChaosFault.LATENCY,
-        ChaosFault.DUPLICATE,
-        ChaosFault.REFUSE_CANCEL,
-    }
-)
-"""Faults that a provider makes."""
 ALL = frozenset(ChaosFault)
 
 

@@ -13,7 +13,7 @@ from orchestrator.chaos.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.fault_injector import FaultInjector, worker_names
 from orchestrator.chaos.invariants import Account, HeldEffect, judge
-from orchestrator.chaos.plan import MissionScript, schedule_strikes
+from orchestrator.chaos.plan import MissionScript, fault_of, schedule_strikes
 from orchestrator.chaos.report import ChaosReport, FaultCount, compile_report
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.record import JsonObject
@@ -27,15 +27,6 @@ WORKER_VARIABLES: Mapping[str, str] = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT5S"}
 _LONGEST_S = 24 * 3600.0
 _LATE_S = 2.0
 """After the last mission is settled: what still arrives at a provider has arrived by then."""
-
-_KINDS: Mapping[str, ChaosFault] = {
-    "drop_before": ChaosFault.DROP_BEFORE,
-    "drop_after": ChaosFault.DROP_AFTER,
-    "rate_limit": ChaosFault.BUSY,
-    "latency": ChaosFault.LATENCY,
-    "duplicate": ChaosFault.DUPLICATE,
-    "refuse_cancel": ChaosFault.REFUSE_CANCEL,
-}
 
 
 @dataclass(frozen=True)
@@ -155,13 +146,6 @@ def keyed_operations(stack: Stack) -> frozenset[str]:
     """The tools of a stack's documents that take an idempotency key."""
     catalog = Catalog.load(*stack.specs, overlays=stack.overlays)
     return frozenset(name for name, tool in catalog.tools.items() if tool.idempotency_header)
-
-
-def fault_of(rule: FaultRule) -> ChaosFault:
-    """The fault that a rule of the sandbox makes."""
-    if rule.kind in ("status_before", "status_after"):
-        return ChaosFault.REFUSE if rule.status < 500 else ChaosFault.BREAK
-    return _KINDS[rule.kind]
 
 
 def _fired(rules: Iterable[JsonObject]) -> Counter[ChaosFault]:

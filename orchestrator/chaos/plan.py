@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.chaos.chaos_faults import MACHINES, PROVIDERS, ChaosFault
+from orchestrator.chaos.chaos_faults import MACHINES, ChaosFault
 from orchestrator.core.record import Record
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.sandbox.faults import FaultKind, FaultRule
@@ -147,7 +147,7 @@ def _policy(*, hasty: bool) -> MissionPolicy:
 
 
 def _rules(rng: Random, mission_id: str, faults: frozenset[ChaosFault]) -> tuple[FaultRule, ...]:
-    kinds = sorted(faults & PROVIDERS)
+    kinds = sorted(faults & _DRAWN.keys())
     if not kinds:
         return ()
     chosen = rng.choices(kinds, k=rng.choice((0, 1, 2, 2, 3)))
@@ -204,7 +204,18 @@ _DRAWN: dict[ChaosFault, tuple[Callable[[Random], FaultRule], tuple[int, ...]]] 
     ChaosFault.DUPLICATE: (lambda _: FaultRule(kind="duplicate"), (1, 3, 10)),
     ChaosFault.REFUSE_CANCEL: (lambda _: FaultRule(kind="refuse_cancel"), (1, 2, 4)),
 }
-"""How a rule is drawn, and how often it may strike."""
+"""The faults that a provider makes: how a rule is drawn, and how often it may strike."""
+
+
+def fault_of(rule: FaultRule) -> ChaosFault:
+    """The fault that a rule of the sandbox makes."""
+    match rule.kind:
+        case "status_before" | "status_after":
+            return ChaosFault.REFUSE if rule.status < 500 else ChaosFault.BREAK
+        case "rate_limit":
+            return ChaosFault.BUSY
+        case kind:
+            return ChaosFault(kind.replace("_", "-"))
 
 
 def _interruptions(rng: Random, faults: frozenset[ChaosFault]) -> tuple[Interruption, ...]:

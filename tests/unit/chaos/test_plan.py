@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.chaos.chaos_faults import ALL, MACHINES, ChaosFault, format_faults, parse_faults
-from orchestrator.chaos.plan import MissionScript, schedule_strikes, write_script
+from orchestrator.chaos.plan import MissionScript, fault_of, schedule_strikes, write_script
 from orchestrator.core.errors import UsageError
 
 GOALS = ("book a trip", "reserve a table")
@@ -102,3 +102,12 @@ def test_an_unknown_fault_is_refused_with_those_there_are(text: str) -> None:
     """The error names the known ones."""
     with pytest.raises(UsageError, match="drop-after"):
         parse_faults(text)
+
+
+def test_a_rule_is_counted_as_the_fault_that_it_was_drawn_for() -> None:
+    """Of every fault that providers make, however its rule was drawn."""
+    for fault in ALL:
+        for script in scripts(3, frozenset({fault})):
+            drawn = [rule for rule in script.rules if rule.kind != "latency"]
+            if not script.interruptions:
+                assert {fault_of(rule) for rule in drawn} <= {fault}
