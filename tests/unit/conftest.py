@@ -1,7 +1,8 @@
 """What unit tests share: documents and their catalog, a moment, and parsing a command line."""
 
 import copy
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -145,6 +146,19 @@ def shipped() -> Catalog:
 def router(shipped: Catalog) -> Router:
     """A router over these, with the default profile."""
     return Router(shipped)
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """Gives the collector back, after a worker was made, what it is then told to pass by."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def frozen(thawed: None) -> None:
+    """Spares the full collections of workers that are made here all that other tests hold."""
+    gc.freeze()
 
 
 @pytest.fixture

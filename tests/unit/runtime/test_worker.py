@@ -2,7 +2,6 @@
 
 import gc
 import weakref
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -24,13 +23,7 @@ class Circle:
         self.itself = self
 
 
-@pytest.fixture(autouse=True)
-def thawed() -> Iterator[None]:
-    """The collector as other tests know it."""
-    yield
-    gc.unfreeze()
-
-
+@pytest.mark.usefixtures("thawed")
 def test_a_full_collection_passes_routers_by(tmp_path: Path) -> None:
     """It would stop everything for longer than a routing may take; garbage is no part of that."""
     routers = default_routers(Settings(state_dir=tmp_path))
@@ -43,6 +36,7 @@ def test_a_full_collection_passes_routers_by(tmp_path: Path) -> None:
     assert garbage() is None
 
 
+@pytest.mark.usefixtures("frozen")
 def test_a_worker_has_its_router_before_the_first_mission(
     shipped: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,6 +51,7 @@ def test_a_worker_has_its_router_before_the_first_mission(
     assert "weather_get_forecast" in selection.tools
 
 
+@pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize(("timeout_ms", "band"), [(0.0001, "fail_open"), (60_000, "crisp")])
 def test_how_long_a_routing_may_take_is_set(
     shipped: Catalog, tmp_path: Path, timeout_ms: float, band: str
@@ -67,6 +62,7 @@ def test_how_long_a_routing_may_take_is_set(
     assert routers(shipped).route("weather in London").band == band
 
 
+@pytest.mark.usefixtures("frozen")
 def test_what_cannot_be_prepared_is_left_to_the_first_mission(
     shipped: Catalog, tmp_path: Path
 ) -> None:
@@ -83,6 +79,7 @@ def test_what_cannot_be_prepared_is_left_to_the_first_mission(
     assert list((tmp_path / "catalogs").iterdir())
 
 
+@pytest.mark.usefixtures("frozen")
 def test_threads_that_ask_at_once_share_one_router(tmp_path: Path) -> None:
     """A catalog's router is built once, however many steps are its first."""
     routers = default_routers(Settings(state_dir=tmp_path))

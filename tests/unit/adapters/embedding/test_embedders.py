@@ -190,6 +190,7 @@ def test_a_slow_endpoint_does_not_hold_a_request(
     assert selection.embedder == "no answer in 50 ms"
 
 
+@pytest.mark.usefixtures("frozen")
 def test_a_worker_embeds_its_cards_once_for_all_its_starts(
     endpoint: Endpoint, shipped: Catalog, tmp_path: Any
 ) -> None:
