@@ -1,4 +1,4 @@
-"""The chaos kit: missions under planned trouble, judged by what the providers really hold.
+"""The chaos kit: missions under planned faults, judged by what the providers really hold.
 
 `faults`, `plan`, `points`, `invariants` and `report` are pure; the others run real missions on a
 real server with real worker processes. Everything that happens to mission i follows from

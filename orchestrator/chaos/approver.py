@@ -7,7 +7,7 @@ from temporalio.client import WorkflowExecution
 from temporalio.service import RPCError
 
 from orchestrator.chaos.plan import MissionScript
-from orchestrator.chaos.retries import is_passing
+from orchestrator.chaos.transient_errors import is_transient
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import OrchestratorError
@@ -58,7 +58,7 @@ class Approver:
                 async for leg in self._client.temporal.list_workflows(_OPEN):
                     self._take_up(leg)
             except RPCError as error:
-                if not is_passing(error):
+                if not is_transient(error):
                     raise
             await asyncio.sleep(_LOOKS_EVERY_S)
 
@@ -78,7 +78,7 @@ class Approver:
         except OrchestratorError:
             return
         except RPCError as error:
-            if not is_passing(error):
+            if not is_transient(error):
                 raise
 
     async def _decide(self, card: ConfirmationCard) -> None:

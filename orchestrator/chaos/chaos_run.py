@@ -1,4 +1,4 @@
-"""A whole chaos run: a stack of its own, missions under trouble, and the verdict."""
+"""A whole chaos run: a stack of its own, missions under faults, and the verdict."""
 
 import asyncio
 from collections import Counter
@@ -9,11 +9,11 @@ from pydantic import TypeAdapter
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.approver import Approver
+from orchestrator.chaos.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.conductor import Conductor, OnEnd
-from orchestrator.chaos.fault_injector import Saboteur, worker_names
-from orchestrator.chaos.fault_names import Fault, format_faults
+from orchestrator.chaos.fault_injector import FaultInjector, worker_names
 from orchestrator.chaos.invariants import Account, HeldEffect, judge
-from orchestrator.chaos.plan import MissionScript, schedule_strikes
+from orchestrator.chaos.plan import MissionScript, fault_of, schedule_strikes
 from orchestrator.chaos.report import ChaosReport, FaultCount, compile_report
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.record import JsonObject
@@ -22,20 +22,11 @@ from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.faults import FaultRule
 
 WORKER_VARIABLES: Mapping[str, str] = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT5S"}
-"""What workers of a chaos run are told: the sweep comes often, for the run waits for it."""
+"""Of the workers of a chaos run: the sweep comes often, for the run waits for it."""
 
 _LONGEST_S = 24 * 3600.0
 _LATE_S = 2.0
 """After the last mission is settled: what still arrives at a provider has arrived by then."""
-
-_KINDS: Mapping[str, Fault] = {
-    "drop_before": Fault.DROP_BEFORE,
-    "drop_after": Fault.DROP_AFTER,
-    "rate_limit": Fault.BUSY,
-    "latency": Fault.LATENCY,
-    "duplicate": Fault.DUPLICATE,
-    "refuse_cancel": Fault.REFUSE_CANCEL,
-}
 
 
 @dataclass(frozen=True)
@@ -43,10 +34,10 @@ class RunOptions:
     """How to run: nothing here changes what happens to a mission."""
 
     seed: int
-    faults: frozenset[Fault]
+    faults: frozenset[ChaosFault]
     at_once: int = 32
     workers: int = 3
-    patience_s: float = 480.0
+    settle_within_s: float = 480.0
 
 
 class _Struck(FaultRule):
@@ -69,7 +60,7 @@ class ChaosRun:
 
     async def run(self, scripts: Sequence[MissionScript], reproduce: Reproduce) -> ChaosReport:
         """The verdict on the missions of these scripts."""
-        case = Case(self._stack, self._options, reproduce)
+        case = RunJudge(self._stack, self._options, reproduce)
         client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as sandbox:
             told, fired = await self._play(client, sandbox, scripts)
@@ -77,26 +68,30 @@ class ChaosRun:
 
     async def _play(
         self, client: MissionClient, sandbox: SandboxClient, scripts: Sequence[MissionScript]
-    ) -> tuple[list[Account], Counter[Fault]]:
+    ) -> tuple[list[Account], Counter[ChaosFault]]:
         options = self._options
         await sandbox.set_faults([rule for script in scripts for rule in script.rules])
         for name in worker_names(options.workers):
             if not self._stack.runs(name):
                 await self._stack.start_worker(name)
-        conductor = Conductor(client, sandbox, patience_s=options.patience_s, on_end=self._on_end)
+        conductor = Conductor(
+            client, sandbox, settle_within_s=options.settle_within_s, on_end=self._on_end
+        )
         strikes = schedule_strikes(
             options.seed, options.faults, workers=options.workers, lasts_s=_LONGEST_S
         )
         async with (
             Approver(client, scripts) as approver,
-            Saboteur(self._stack, strikes) as saboteur,
+            FaultInjector(self._stack, strikes) as injector,
         ):
             told = await conductor.play_all(scripts, at_once=options.at_once)
-        decided = Counter({Fault.REJECT: approver.rejected, Fault.EXPIRE: approver.ignored})
-        return told, conductor.fired + saboteur.fired + decided
+        decided = Counter(
+            {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
+        )
+        return told, conductor.fired + injector.fired + decided
 
 
-class Case:
+class RunJudge:
     """What a verdict is about; made when the run begins, for it says how long that took."""
 
     def __init__(self, stack: Stack, options: RunOptions, reproduce: Reproduce) -> None:
@@ -112,8 +107,8 @@ class Case:
         scripts: Sequence[MissionScript],
         told: Sequence[Account],
         *,
-        fired: Counter[Fault],
-        planned: Counter[Fault],
+        fired: Counter[ChaosFault],
+        planned: Counter[ChaosFault],
     ) -> ChaosReport:
         """What the missions say, held against what the sandbox says.
 
@@ -137,11 +132,13 @@ class Case:
         )
 
 
-def _planned(scripts: Sequence[MissionScript]) -> Counter[Fault]:
+def _planned(scripts: Sequence[MissionScript]) -> Counter[ChaosFault]:
     planned = Counter(fault_of(rule) for script in scripts for rule in script.rules)
-    planned.update(Fault(blow.kind) for script in scripts for blow in script.blows)
-    planned[Fault.REJECT] += sum(script.rejected_card is not None for script in scripts)
-    planned[Fault.EXPIRE] += sum(script.ignored_card is not None for script in scripts)
+    planned.update(
+        ChaosFault(interruption.kind) for script in scripts for interruption in script.interruptions
+    )
+    planned[ChaosFault.REJECT] += sum(script.rejected_card is not None for script in scripts)
+    planned[ChaosFault.EXPIRE] += sum(script.ignored_card is not None for script in scripts)
     return planned
 
 
@@ -151,24 +148,17 @@ def keyed_operations(stack: Stack) -> frozenset[str]:
     return frozenset(name for name, tool in catalog.tools.items() if tool.idempotency_header)
 
 
-def fault_of(rule: FaultRule) -> Fault:
-    """The trouble that a rule of the sandbox makes."""
-    if rule.kind in ("status_before", "status_after"):
-        return Fault.REFUSE if rule.status < 500 else Fault.BREAK
-    return _KINDS[rule.kind]
-
-
-def _fired(rules: Iterable[JsonObject]) -> Counter[Fault]:
-    fired: Counter[Fault] = Counter()
+def _fired(rules: Iterable[JsonObject]) -> Counter[ChaosFault]:
+    fired: Counter[ChaosFault] = Counter()
     for struck in TypeAdapter(list[_Struck]).validate_python(list(rules)):
         fired[fault_of(struck)] += struck.fired
     return fired
 
 
-def _counts(planned: Counter[Fault], fired: Counter[Fault]) -> dict[str, FaultCount]:
+def _counts(planned: Counter[ChaosFault], fired: Counter[ChaosFault]) -> dict[str, FaultCount]:
     return {
         fault.value: FaultCount(planned=planned[fault], fired=fired[fault])
-        for fault in Fault
+        for fault in ChaosFault
         if planned[fault] or fired[fault]
     }
 

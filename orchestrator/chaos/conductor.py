@@ -1,4 +1,4 @@
-"""Runs missions as their scripts say, so many at a time, and hears what each has to say."""
+"""Runs missions as their scripts say, so many at a time, and reads how each has ended."""
 
 import asyncio
 from collections import Counter
@@ -8,17 +8,17 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.chaos.fault_names import Fault
+from orchestrator.chaos.chaos_faults import ChaosFault
 from orchestrator.chaos.histories import (
     Showing,
     prompts_during_rollback,
     rollback_seconds,
     showings,
 )
-from orchestrator.chaos.interruptions import Blows
+from orchestrator.chaos.interruptions import Interruptions
 from orchestrator.chaos.invariants import Account
 from orchestrator.chaos.plan import MissionScript
-from orchestrator.chaos.retries import steadily
+from orchestrator.chaos.transient_errors import retry_transient
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages import names
@@ -42,15 +42,20 @@ class Conductor:
     """Plays scripts against one client's server."""
 
     def __init__(
-        self, client: MissionClient, sandbox: SandboxClient, *, patience_s: float, on_end: OnEnd
+        self,
+        client: MissionClient,
+        sandbox: SandboxClient,
+        *,
+        settle_within_s: float,
+        on_end: OnEnd,
     ) -> None:
         """Take whom to speak to, and how many seconds a mission may take until it is stuck."""
         self._client = client
         self._sandbox = sandbox
-        self._patience_s = patience_s
+        self._settle_within_s = settle_within_s
         self._on_end = on_end
-        self.fired: Counter[Fault] = Counter()
-        """Blows that fell."""
+        self.fired: Counter[ChaosFault] = Counter()
+        """Interruptions that hit something."""
 
     async def play_all(self, scripts: Sequence[MissionScript], *, at_once: int) -> list[Account]:
         """Play every script, so many at a time."""
@@ -68,10 +73,10 @@ class Conductor:
         """One mission, from its start until nothing about it is open any more."""
         began = asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(self._patience_s):
+            async with asyncio.timeout(self._settle_within_s):
                 await self._start(script)
                 await self._settle(script)
-                told = await steadily(lambda: self._hear(script))
+                told = await retry_transient(lambda: self._account_of(script))
         except _NO_END as error:
             told = await self._stuck(script, error)
         seconds = asyncio.get_running_loop().time() - began
@@ -83,14 +88,14 @@ class Conductor:
         request = MissionRequest(
             goal=script.goal, mission_id=script.mission_id, policy=script.policy
         )
-        await steadily(lambda: self._client.start(request))
+        await retry_transient(lambda: self._client.start(request))
 
     # -- until it is settled ----------------------------------------------------------------------
 
     async def _settle(self, script: MissionScript) -> None:
-        async with Blows(self._client, self._sandbox, script, self.fired) as blows:
-            await steadily(lambda: self._closed(script.mission_id))
-            await blows.on_rollback()
+        async with Interruptions(self._client, self._sandbox, script, self.fired) as interruptions:
+            await retry_transient(lambda: self._closed(script.mission_id))
+            await interruptions.on_rollback()
         await self._until_rolled_back(script.mission_id)
 
     async def _closed(self, mission_id: str) -> None:
@@ -102,7 +107,7 @@ class Conductor:
 
     async def _until_rolled_back(self, mission_id: str) -> None:
         """Wait until everything was tried; what was terminated, the scheduled sweep takes up."""
-        while not await steadily(lambda: self._is_settled(mission_id)):  # noqa: ASYNC110  # polled
+        while not await retry_transient(lambda: self._is_settled(mission_id)):  # noqa: ASYNC110  # polled
             await asyncio.sleep(_PAUSE_S)
 
     async def _is_settled(self, mission_id: str) -> bool:
@@ -139,7 +144,7 @@ class Conductor:
 
     # -- what it says -----------------------------------------------------------------------------
 
-    async def _hear(self, script: MissionScript) -> Account:
+    async def _account_of(self, script: MissionScript) -> Account:
         mission_id = script.mission_id
         result = await self._client.get(mission_id).snapshot()
         rollback = await self._report(mission_id)
@@ -178,10 +183,10 @@ class Conductor:
             raise
 
     async def _stuck(self, script: MissionScript, error: Exception) -> Account:
-        """What can be heard of a mission that does not settle, or cannot be asked."""
+        """What is known of a mission that does not settle, or cannot be asked."""
         try:
             async with asyncio.timeout(_LAST_WORD_S):
-                told = await steadily(lambda: self._hear(script))
+                told = await retry_transient(lambda: self._account_of(script))
         except _NO_END:
             return Account(
                 index=script.index,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orchestrator.chaos.approver import Approver
-from orchestrator.chaos.chaos_run import Case, Reproduce, RunOptions
+from orchestrator.chaos.chaos_faults import ChaosFault
+from orchestrator.chaos.chaos_run import Reproduce, RunJudge, RunOptions
 from orchestrator.chaos.conductor import Conductor, OnEnd
-from orchestrator.chaos.fault_names import Fault
 from orchestrator.chaos.histories import kill_points
 from orchestrator.chaos.invariants import Account
 from orchestrator.chaos.plan import MissionScript
@@ -19,8 +19,8 @@ from orchestrator.chaos.points import (
     Point,
     SeenRequest,
     Shape,
-    doomed,
     fault_points,
+    rolled_back_shape,
 )
 from orchestrator.chaos.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
@@ -57,7 +57,7 @@ class EveryPoint:
 
     async def run(self, reproduce: Reproduce, *, only: int | None = None) -> ChaosReport:
         """The verdict on one mission per point, or on the one of point `only`."""
-        case = Case(self._stack, self._options, reproduce)
+        case = RunJudge(self._stack, self._options, reproduce)
         self._client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as self._sandbox:
             points = await self._find_points()
@@ -74,8 +74,8 @@ class EveryPoint:
                 self._sandbox,
                 scripts,
                 named,
-                fired=Counter({Fault.KILL_WORKER: self._struck_points()}),
-                planned=Counter({Fault.KILL_WORKER: len(kills)}),
+                fired=Counter({ChaosFault.KILL_WORKER: self._struck_points()}),
+                planned=Counter({ChaosFault.KILL_WORKER: len(kills)}),
             )
 
     # -- which points there are -------------------------------------------------------------------
@@ -87,7 +87,7 @@ class EveryPoint:
         points = await self._points_of(succeeds, "pilot-1")
         made = [e for e in await self._sandbox.ledger("pilot-1") if e["kind"] == "create"]
         if len(made) > 1:
-            shapes.append(doomed(self._goal, str(made[-1]["operation"])))
+            shapes.append(rolled_back_shape(self._goal, str(made[-1]["operation"])))
             points += await self._points_of(shapes[-1], "pilot-2")
         return points
 
@@ -153,7 +153,12 @@ class EveryPoint:
         points = self._stack.folder / f"{_LANES}.json"
         both = kills | {_second(mission_id): kill for mission_id, kill in kills.items()}
         points.write_bytes(KILL_POINTS.dump_json(both))
-        command = [sys.executable, "-m", "orchestrator.chaos.dying_worker", f"--points={points}"]
+        command = [
+            sys.executable,
+            "-m",
+            "orchestrator.chaos.killable_workers",
+            f"--points={points}",
+        ]
         command += [f"--task-queue={queue}" for queue in queues]
         await self._stack.start_worker(_LANES, command=command, variables=_ALONE)
         settings = self._stack.settings
@@ -170,8 +175,8 @@ class EveryPoint:
         return len(list(self._struck().iterdir())) if self._struck().is_dir() else 0
 
     def _conductor(self, client: MissionClient, *, on_end: OnEnd) -> Conductor:
-        patience_s = self._options.patience_s
-        return Conductor(client, self._sandbox, patience_s=patience_s, on_end=on_end)
+        settle_within_s = self._options.settle_within_s
+        return Conductor(client, self._sandbox, settle_within_s=settle_within_s, on_end=on_end)
 
 
 def _again(script: MissionScript) -> MissionScript:

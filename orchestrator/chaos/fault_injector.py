@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
-from orchestrator.chaos.fault_names import Fault
+from orchestrator.chaos.chaos_faults import ChaosFault
 from orchestrator.chaos.plan import Strike
 from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.runtime.devserver import Stack
@@ -20,20 +20,20 @@ def worker_names(count: int) -> list[str]:
     return ["worker", *(f"worker-{number}" for number in range(2, count + 1))]
 
 
-class Saboteur:
+class FaultInjector:
     """Strikes at a stack's processes while the body runs."""
 
     def __init__(self, stack: Stack, strikes: Sequence[Strike]) -> None:
         """Take what to strike and when."""
         self._stack = stack
         self._strikes = strikes
-        self._mending: set[asyncio.Task[None]] = set()
+        self._repairs: set[asyncio.Task[None]] = set()
         self._starting: set[str] = set()
         self._server = asyncio.Lock()
-        self.fired: Counter[Fault] = Counter()
+        self.fired: Counter[ChaosFault] = Counter()
         """Strikes that hit a process."""
 
-    async def __aenter__(self) -> "Saboteur":
+    async def __aenter__(self) -> "FaultInjector":
         """Begin."""
         self._acting = asyncio.create_task(self._act())
         return self
@@ -42,7 +42,7 @@ class Saboteur:
         """Strike no more, and leave everything running."""
         self._acting.cancel()
         ended = await asyncio.gather(self._acting, return_exceptions=True)
-        await asyncio.gather(*self._mending)
+        await asyncio.gather(*self._repairs)
         for error in ended:
             if isinstance(error, Exception):
                 raise error
@@ -57,15 +57,15 @@ class Saboteur:
     def _send(self, strike: Strike) -> None:
         """In a task of its own, which is never cancelled: what was struck is put up again."""
         task = asyncio.create_task(self._strike(strike))
-        self._mending.add(task)
-        task.add_done_callback(self._mending.discard)
+        self._repairs.add(task)
+        task.add_done_callback(self._repairs.discard)
 
     async def _strike(self, strike: Strike) -> None:
-        if strike.fault is Fault.KILL_WORKER:
+        if strike.fault is ChaosFault.KILL_WORKER:
             await self._kill_worker(worker_names(strike.worker + 1)[-1])
             return
         async with self._server:
-            await self._stack.kill("temporal", gently=strike.fault is Fault.RESTART_SERVER)
+            await self._stack.kill("temporal", gently=strike.fault is ChaosFault.RESTART_SERVER)
             self.fired[strike.fault] += 1
             await asyncio.sleep(_DOWN_S)
             await self._stack.start_server()
@@ -75,7 +75,7 @@ class Saboteur:
             return
         self._starting.add(name)
         await self._stack.kill(name)
-        self.fired[Fault.KILL_WORKER] += 1
+        self.fired[ChaosFault.KILL_WORKER] += 1
         await self._replace(name)
         self._starting.discard(name)
 

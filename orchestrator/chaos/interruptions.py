@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.chaos.fault_names import Fault
-from orchestrator.chaos.plan import Blow, MissionScript
-from orchestrator.chaos.retries import steadily
+from orchestrator.chaos.chaos_faults import ChaosFault
+from orchestrator.chaos.plan import Interruption, MissionScript
+from orchestrator.chaos.transient_errors import retry_transient
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
@@ -17,32 +17,29 @@ from orchestrator.sandbox import SandboxClient
 _LOOKS_EVERY_S = 0.1
 
 
-class Blows:
-    """The blows of one mission, dealt while the body runs."""
+class Interruptions:
+    """Interrupts one mission while the body runs."""
 
     def __init__(
         self,
         client: MissionClient,
         sandbox: SandboxClient,
         script: MissionScript,
-        fired: "Counter[Fault]",
+        fired: "Counter[ChaosFault]",
     ) -> None:
-        """Take the counter of blows that fell."""
+        """Take the counter of interruptions that hit something."""
         self._client = client
         self._sandbox = sandbox
         self._script = script
         self._fired = fired
         self._closed = asyncio.Event()
 
-    async def __aenter__(self) -> "Blows":
+    async def __aenter__(self) -> "Interruptions":
         """Begin to wait for the moments."""
-        blows = self._script.blows
-        self._rollback = [
-            asyncio.create_task(self._end_rollback(blow)) for blow in blows if _is_late(blow)
-        ]
-        self._others = [
-            asyncio.create_task(self._deal(blow)) for blow in blows if not _is_late(blow)
-        ]
+        late = [one for one in self._script.interruptions if one.part == "rollback"]
+        others = [one for one in self._script.interruptions if one.part != "rollback"]
+        self._rollback = [asyncio.create_task(self._end_rollback(one)) for one in late]
+        self._others = [asyncio.create_task(self._interrupt(one)) for one in others]
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -55,28 +52,25 @@ class Blows:
                 raise ended
 
     async def on_rollback(self) -> None:
-        """The mission is closed: wait for the blows on its rollback, if it has one."""
+        """The mission is closed: wait for the interruptions on its rollback, if it has one."""
         self._closed.set()
         await asyncio.gather(*self._rollback)
 
-    async def _deal(self, blow: Blow) -> None:
-        await self._await_moment(blow)
-        await self._strike(blow)
-
-    async def _strike(self, blow: Blow) -> None:
-        if blow.kind == "cancel":
-            await self._once(Fault.CANCEL, self._client.get(self._script.mission_id).cancel)
-        elif blow.part == "mission":
+    async def _interrupt(self, interruption: Interruption) -> None:
+        await self._await_moment(interruption)
+        if interruption.kind == "cancel":
+            await self._once(ChaosFault.CANCEL, self._client.get(self._script.mission_id).cancel)
+        elif interruption.part == "mission":
             await self._terminate(self._script.mission_id)
         else:
-            for leg_id in await steadily(self._running_legs):
+            for leg_id in await retry_transient(self._running_legs):
                 await self._terminate(leg_id)
 
-    async def _await_moment(self, blow: Blow) -> None:
-        if blow.moment.request is None:
-            await asyncio.sleep(blow.moment.after_s)
+    async def _await_moment(self, interruption: Interruption) -> None:
+        if interruption.moment.request is None:
+            await asyncio.sleep(interruption.moment.after_s)
             return
-        while not await self._is_held(blow.moment.request):  # noqa: ASYNC110  # polled
+        while not await self._is_held(interruption.moment.request):  # noqa: ASYNC110  # polled
             await asyncio.sleep(_LOOKS_EVERY_S)
 
     async def _is_held(self, request: int) -> bool:
@@ -88,14 +82,14 @@ class Blows:
             for rule in rules
         )
 
-    async def _end_rollback(self, blow: Blow) -> None:
+    async def _end_rollback(self, interruption: Interruption) -> None:
         """Terminate the rollback, so long after it was first seen."""
         rollback_id = names.rollback_workflow_id(self._script.mission_id)
-        while not await steadily(lambda: self._runs(rollback_id)):
+        while not await retry_transient(lambda: self._runs(rollback_id)):
             if self._closed.is_set():
                 return
             await asyncio.sleep(_LOOKS_EVERY_S)
-        await asyncio.sleep(blow.moment.after_s)
+        await asyncio.sleep(interruption.moment.after_s)
         await self._terminate(rollback_id)
 
     async def _runs(self, workflow_id: str) -> bool:
@@ -112,12 +106,12 @@ class Blows:
 
     async def _terminate(self, workflow_id: str) -> None:
         handle = self._client.temporal.get_workflow_handle(workflow_id)
-        await self._once(Fault.TERMINATE, lambda: handle.terminate("a chaos run"))
+        await self._once(ChaosFault.TERMINATE, lambda: handle.terminate("a chaos run"))
 
-    async def _once(self, fault: Fault, strike: Callable[[], Awaitable[None]]) -> None:
+    async def _once(self, fault: ChaosFault, strike: Callable[[], Awaitable[None]]) -> None:
         """Strike, and count it when there was still something to hit."""
         try:
-            await steadily(strike)
+            await retry_transient(strike)
         except UsageError:
             return
         except RPCError as error:
@@ -125,7 +119,3 @@ class Blows:
                 raise
             return
         self._fired[fault] += 1
-
-
-def _is_late(blow: Blow) -> bool:
-    return blow.part == "rollback"

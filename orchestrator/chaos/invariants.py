@@ -60,7 +60,7 @@ class Account(Record):
     seconds: float = 0.0
 
 
-class Breach(Record):
+class InvariantBreach(Record):
     """An invariant that one mission broke."""
 
     index: int
@@ -72,7 +72,7 @@ class Breach(Record):
 
 def judge(
     accounts: Iterable[Account], effects: Iterable[HeldEffect], *, keyed: Collection[str]
-) -> list[Breach]:
+) -> list[InvariantBreach]:
     """Every breach, in the order of the missions.
 
     Args:
@@ -84,7 +84,7 @@ def judge(
     for effect in effects:
         by_mission.setdefault(effect.mission_id, []).append(effect)
     return [
-        Breach(
+        InvariantBreach(
             index=told.index,
             mission_id=told.mission_id,
             goal=told.goal,

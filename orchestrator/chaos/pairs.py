@@ -17,10 +17,10 @@ from typing import Any
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.chaos.pairs_cases import Case, faults_of
-from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
-from orchestrator.chaos.pairs_verdict import Trial, flaws_of_contract, flaws_of_trial, no_arguments
-from orchestrator.chaos.retries import steadily
+from orchestrator.chaos.pair_cases import PairCase, faults_of
+from orchestrator.chaos.pair_report import Flaw, PairCheck, PairsReport
+from orchestrator.chaos.pair_verdict import Trial, flaws_of_contract, flaws_of_trial, no_arguments
+from orchestrator.chaos.transient_errors import retry_transient
 from orchestrator.client.mission_client import MissionHandle
 from orchestrator.core.errors import ArgumentsInvalid, ConfirmationError
 from orchestrator.core.record import JsonObject
@@ -36,7 +36,7 @@ from orchestrator.testing.script import LEG
 APPROVER = "pairs@example.com"
 _THINKING_AT_ONCE = 6
 """Missions between their start and their approval: they keep this process busy; the rest wait."""
-_PATIENCE_S = 120.0
+_SETTLE_WITHIN_S = 120.0
 _LOOK_S = 0.2
 _LOOKS = 150
 
@@ -48,7 +48,7 @@ class _Attempt:
     """One tool to be tried in one way."""
 
     tool: Tool
-    case: Case
+    case: PairCase
     mission_id: str
     arguments: JsonObject
 
@@ -58,7 +58,7 @@ async def check_pairs(
     folder: Path,
     *,
     seed: int = 0,
-    cases: Sequence[Case] = tuple(Case),
+    cases: Sequence[PairCase] = tuple(PairCase),
     on_start: Callable[[int], None] = lambda total: None,
     on_check: OnCheck = lambda check: None,
 ) -> PairsReport:
@@ -84,7 +84,7 @@ async def check_pairs(
     if attempts:
         async with installed(documents, folder, seed=seed) as installation:
             found += await _Trials(installation, seed).run(attempts, on_check)
-    order = ["contract", *Case]
+    order = ["contract", *PairCase]
     found.sort(key=lambda check: (check.document, check.tool, order.index(check.case)))
     return PairsReport(
         seed=seed,
@@ -96,7 +96,7 @@ async def check_pairs(
 
 
 def _read(
-    catalog: Catalog, seed: int, cases: Sequence[Case]
+    catalog: Catalog, seed: int, cases: Sequence[PairCase]
 ) -> tuple[list[PairCheck], list[_Attempt]]:
     """What is found by reading alone, and what is to be tried."""
     checks: list[PairCheck] = []
@@ -118,7 +118,7 @@ def _read(
 
 
 def _attempts(
-    catalog: Catalog, tool: Tool, seed: int, cases: Sequence[Case], *, first: int
+    catalog: Catalog, tool: Tool, seed: int, cases: Sequence[PairCase], *, first: int
 ) -> list[_Attempt]:
     found = []
     for number, case in enumerate(cases, first):
@@ -156,7 +156,7 @@ class _Trials:
     async def _try(self, attempt: _Attempt, sandbox: SandboxClient) -> PairCheck:
         async with self._thinking:
             began = time.monotonic()
-            mission = await steadily(lambda: self._start(attempt))
+            mission = await retry_transient(lambda: self._start(attempt))
             if attempt.tool.needs_confirmation:
                 await self._approve(mission)
         result, prompts = await _ended(mission)
@@ -196,14 +196,14 @@ class _Trials:
         leg = names.leg_workflow_id(mission.mission_id, LEG)
         client = self._installation.mission_client
         for _ in range(_LOOKS):
-            waiting = await steadily(lambda: client.waiting(leg))
+            waiting = await retry_transient(lambda: client.waiting(leg))
             card = waiting.card if waiting is not None else None
             if card is not None:
                 # A server that is slow to say so may have taken it the first time.
                 with contextlib.suppress(ConfirmationError):
-                    await steadily(partial(mission.approve, card, approver=APPROVER))
+                    await retry_transient(partial(mission.approve, card, approver=APPROVER))
                 return
-            if not await steadily(lambda: client.connection.is_running(mission.mission_id)):
+            if not await retry_transient(lambda: client.connection.is_running(mission.mission_id)):
                 return
             await asyncio.sleep(_LOOK_S)
 
@@ -214,10 +214,10 @@ async def _ended(mission: MissionHandle) -> tuple[MissionResult | None, int]:
     Its one call is approved by now: whatever asks again while it is undone blocks it for ever.
     """
     try:
-        async with asyncio.timeout(_PATIENCE_S):
-            return await steadily(mission.result), 0
+        async with asyncio.timeout(_SETTLE_WITHIN_S):
+            return await retry_transient(mission.result), 0
     except TimeoutError:
-        return None, len(await steadily(mission.confirmations))
+        return None, len(await retry_transient(mission.confirmations))
 
 
 def _cancel_name(tool: Tool) -> str | None:

@@ -5,12 +5,12 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from orchestrator.chaos.plan import PATIENT, MissionScript
+from orchestrator.chaos.plan import QUICK_LIMITS, MissionScript
 from orchestrator.core.record import Record
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
-_TOO_LONG_S = 1.6 * PATIENT.call_timeout.total_seconds()
+_TOO_LONG_S = 1.6 * QUICK_LIMITS.call_timeout.total_seconds()
 
 
 class KillPoint(Record):
@@ -93,7 +93,7 @@ class Point(Record):
         return self.shape.script(mission_id, index, () if self.fault is None else (self.fault,))
 
 
-def doomed(goal: str, refused: str) -> Shape:
+def rolled_back_shape(goal: str, refused: str) -> Shape:
     """The shape of missions that lose their last booking, and so are rolled back."""
     refusal = FaultRule(operation_id=refused, kind="status_before", status=409)
     return Shape(name="is rolled back", goal=goal, rules=(refusal,))

@@ -11,7 +11,7 @@ _PAUSE_S = 0.5
 """Before a child that failed is replaced; one that was killed is replaced at once."""
 
 
-class Nursery:
+class ProcessPool:
     """Keeps a child alive for each name, until it is asked to stop."""
 
     def __init__(self, serve: Callable[[str], None]) -> None:
@@ -24,7 +24,7 @@ class Nursery:
         """Have all children, and another for each that dies; returns when all have stopped."""
         signal.signal(signal.SIGTERM, self._stop)
         for name in names:
-            self._bear(name)
+            self._start_child(name)
         started()
         while self._children:
             pid, status = os.wait()
@@ -33,15 +33,15 @@ class Nursery:
                 continue
             if not os.WIFSIGNALED(status):
                 time.sleep(_PAUSE_S)
-            self._bear(name)
+            self._start_child(name)
 
-    def _bear(self, name: str) -> None:
+    def _start_child(self, name: str) -> None:
         child = os.fork()
         if child == 0:
-            self._live(name)
+            self._run_child(name)
         self._children[child] = name
 
-    def _live(self, name: str) -> None:
+    def _run_child(self, name: str) -> None:
         """Be the child; never returns into what its parent was doing."""
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:

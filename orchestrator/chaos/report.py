@@ -5,7 +5,7 @@ from math import ceil
 
 from pydantic import Field
 
-from orchestrator.chaos.invariants import Account, Breach, HeldEffect
+from orchestrator.chaos.invariants import Account, HeldEffect, InvariantBreach
 from orchestrator.core.record import Record
 from orchestrator.saga.ledger import ObligationState
 
@@ -29,7 +29,7 @@ class Percentiles(Record):
 
 
 class FaultCount(Record):
-    """How much of one kind of trouble was planned, and how often it struck."""
+    """How much of one kind of fault was planned, and how often it struck."""
 
     planned: int = 0
     fired: int = 0
@@ -52,7 +52,7 @@ class ChaosReport(Record):
     mission_s: Percentiles
     fault_counts: dict[str, FaultCount]
     seconds: float
-    breaches: tuple[Breach, ...] = ()
+    breaches: tuple[InvariantBreach, ...] = ()
     reproduce: str | None = Field(default=None, description="runs the first broken mission again")
     logs: str = ""
     ok: bool
@@ -61,7 +61,7 @@ class ChaosReport(Record):
 def compile_report(
     accounts: Sequence[Account],
     effects: Sequence[HeldEffect],
-    breaches: Sequence[Breach],
+    breaches: Sequence[InvariantBreach],
     *,
     seed: int,
     faults: str,

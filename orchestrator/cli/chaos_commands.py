@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
+from orchestrator.chaos.chaos_faults import ChaosFault, format_faults, parse_faults
 from orchestrator.chaos.chaos_run import WORKER_VARIABLES, ChaosRun, RunOptions
 from orchestrator.chaos.exhaustive import EveryPoint
-from orchestrator.chaos.fault_names import Fault, format_faults, parse_faults
 from orchestrator.chaos.goals import GOALS
 from orchestrator.chaos.plan import MissionScript, write_script
 from orchestrator.chaos.report import ChaosReport
@@ -44,7 +44,7 @@ def run_chaos(
     ] = None,
     missions: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     faults: Annotated[
-        str, typer.Option(help=f"all, none, or some of: {', '.join(Fault)}.")
+        str, typer.Option(help=f"all, none, or some of: {', '.join(ChaosFault)}.")
     ] = "all",
     every_point: Annotated[
         bool,

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.catalog.catalog import load_documents
+from orchestrator.chaos.pair_report import Flaw, PairCheck, PairsReport
 from orchestrator.chaos.pairs import check_pairs
-from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
 from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError

@@ -2,7 +2,12 @@
 
 from orchestrator.sandbox.app import create_app
 from orchestrator.sandbox.documents import DocumentError, load_documents
-from orchestrator.sandbox.effect_ledger import Duplicate, Effect, Ledger, RequestRecord
+from orchestrator.sandbox.effect_ledger import (
+    Duplicate,
+    EffectLedger,
+    ProviderEffect,
+    RequestRecord,
+)
 from orchestrator.sandbox.faults import FaultPlan, FaultRule
 from orchestrator.sandbox.loopback import redirected
 from orchestrator.sandbox.playbook import Draft, Playbook
@@ -15,11 +20,11 @@ __all__ = [
     "DocumentError",
     "Draft",
     "Duplicate",
-    "Effect",
+    "EffectLedger",
     "FaultPlan",
     "FaultRule",
-    "Ledger",
     "Playbook",
+    "ProviderEffect",
     "RequestRecord",
     "RunningSandbox",
     "SandboxClient",

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Mount
 
 from orchestrator.sandbox.control import control_routes
 from orchestrator.sandbox.documents import Document, DocumentError, read_document
-from orchestrator.sandbox.effect_ledger import Ledger
+from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import FaultPlan
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.provider import Provider
@@ -27,7 +27,7 @@ def utc_now() -> datetime:
 def create_app(
     documents: Mapping[str, Mapping[str, Any]],
     *,
-    ledger: Ledger,
+    ledger: EffectLedger,
     faults: FaultPlan | None = None,
     clock: Callable[[], datetime] = utc_now,
     seed: int = 0,
@@ -40,7 +40,7 @@ def create_app(
     Args:
         documents: OpenAPI documents by name.
         ledger: where everything that happens is kept.
-        faults: planned trouble; none by default.
+        faults: planned faults; none by default.
         clock: says what time it is; must be in UTC.
         seed: of everything made up; the same seed and request give the same offers.
         tokens: the credentials that secured operations accept; empty accepts any.

@@ -1,4 +1,4 @@
-"""The endpoints under /_sandbox: asking the witness, and planning trouble."""
+"""The endpoints under /_sandbox: asking the witness, and planning faults."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from orchestrator.sandbox.effect_ledger import Ledger
+from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import RULES, FaultPlan
-from orchestrator.sandbox.problems import Problem, Violation
+from orchestrator.sandbox.problems import RequestRefused, Violation
 
 
-def control_routes(ledger: Ledger, faults: FaultPlan) -> list[Route]:
+def control_routes(ledger: EffectLedger, faults: FaultPlan) -> list[Route]:
     """The routes; each that reads the ledger takes ?mission=ID."""
     control = _Control(ledger, faults)
     return [
@@ -29,7 +29,7 @@ def control_routes(ledger: Ledger, faults: FaultPlan) -> list[Route]:
 
 
 class _Control:
-    def __init__(self, ledger: Ledger, faults: FaultPlan) -> None:
+    def __init__(self, ledger: EffectLedger, faults: FaultPlan) -> None:
         self._ledger = ledger
         self._faults = faults
 
@@ -80,11 +80,11 @@ async def _json(request: Request) -> Any:
         return None
 
 
-def _bad_rules(error: Exception) -> Problem:
+def _bad_rules(error: Exception) -> RequestRefused:
     if not isinstance(error, ValidationError):
-        return Problem(422, f"These are no fault rules: {error}")
+        return RequestRefused(422, f"These are no fault rules: {error}")
     violations = [
         Violation(".".join(str(part) for part in line["loc"]) or "body", line["msg"])
         for line in error.errors()
     ]
-    return Problem(422, "These are no fault rules.", violations=violations)
+    return RequestRefused(422, "These are no fault rules.", violations=violations)

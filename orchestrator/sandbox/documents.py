@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,11 +18,16 @@ from openapi_core import OpenAPI
 from openapi_core.exceptions import SpecError
 from referencing.exceptions import Unresolvable
 
-from orchestrator.sandbox.readings import Reading, read_expression
-from orchestrator.sandbox.served_operations import Kind, Operation, Parameter, id_names, json_schema
+from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.runtime_expressions import RuntimeExpression, read_expression
+from orchestrator.sandbox.served_operations import (
+    OperationKind,
+    ServedOperation,
+    ServedParameter,
+    id_names,
+    json_schema,
+)
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
-
-JsonObject = dict[str, Any]
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -35,14 +41,17 @@ class DocumentError(ValueError):
     """A document that cannot be served: what is wrong, and in which one."""
 
 
-class _TextDates(yaml.SafeLoader):
-    """A safe loader that leaves dates as text: JSON has none."""
-
-
-_TextDates.yaml_implicit_resolvers = {
+# Dates stay text: JSON has none.
+_RESOLVERS = {
     first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:timestamp"]
     for first, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
+_Loader: Any = type("_Loader", (yaml.SafeLoader,), {"yaml_implicit_resolvers": _RESOLVERS})
+_QuickLoader: Any = type(
+    "_QuickLoader",
+    (getattr(yaml, "CSafeLoader", yaml.SafeLoader),),
+    {"yaml_implicit_resolvers": _RESOLVERS},
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +61,7 @@ class Document:
     name: str
     raw: Mapping[str, Any]
     book: SchemaBook = field(repr=False)
-    operations: tuple[Operation, ...] = field(repr=False)
+    operations: tuple[ServedOperation, ...] = field(repr=False)
 
     @cached_property
     def prefix(self) -> str:
@@ -61,7 +70,7 @@ class Document:
         text = re.sub(r"\{[^{}]*\}", "x", str(servers[0].get("url", "")))
         return urlsplit(text).path.rstrip("/") or f"/{self.name}"
 
-    def match(self, method: str, path: str) -> tuple[Operation, dict[str, str]] | None:
+    def match(self, method: str, path: str) -> tuple[ServedOperation, dict[str, str]] | None:
         """The operation that answers, with the raw values of its path parameters."""
         for operation, values in self._matches(path):
             if operation.method == method.lower():
@@ -72,13 +81,13 @@ class Document:
         """The methods that this path answers, upper case; empty for an unknown path."""
         return [operation.method.upper() for operation, _ in self._matches(path)]
 
-    def _matches(self, path: str) -> Iterator[tuple[Operation, dict[str, str]]]:
+    def _matches(self, path: str) -> Iterator[tuple[ServedOperation, dict[str, str]]]:
         for operation in sorted(self.operations, key=lambda o: len(o.path_names)):
             found = operation.path_pattern.fullmatch(path)
             if found:
                 yield operation, dict(zip(operation.path_names, found.groups(), strict=True))
 
-    def operation(self, operation_id: str) -> Operation | None:
+    def operation(self, operation_id: str) -> ServedOperation | None:
         """The operation of that id; None when the document has no such one."""
         return next((o for o in self.operations if o.operation_id == operation_id), None)
 
@@ -99,20 +108,21 @@ class Document:
         creates = [
             o
             for o in self.operations
-            if o.kind is Kind.CREATE or (o.kind is Kind.UPDATE and o.method == "post")
+            if o.kind is OperationKind.CREATE
+            or (o.kind is OperationKind.UPDATE and o.method == "post")
         ]
         named = {o.operation_id: self._resource_path(o) for o in creates}
         return {operation_id: path for operation_id, path in named.items() if path}
 
-    def listed_resource(self, operation: Operation) -> str | None:
+    def listed_resource(self, operation: ServedOperation) -> str | None:
         """The id property of the resources that this operation lists; None when it lists none."""
         names = self.book.properties(operation.item_schema or {})
         made = list(self.resource_ids.values())
         return next((name for name in names if name in made), None)
 
-    def offered_ids(self, operation: Operation) -> list[str]:
+    def offered_ids(self, operation: ServedOperation) -> list[str]:
         """The properties by which items of this list can be named in later calls."""
-        if operation.kind is not Kind.READ or self.listed_resource(operation):
+        if operation.kind is not OperationKind.READ or self.listed_resource(operation):
             return []
         return id_names(self.book.properties(operation.item_schema or {}))
 
@@ -124,7 +134,7 @@ class Document:
         private = {n for o in self.operations for n in o.raw.get("x-orchet-pii-required", [])}
         return frozenset([*self.resource_ids.values(), *offered]) - private
 
-    def cancel_inputs(self, operation: Operation) -> dict[str, str]:
+    def cancel_inputs(self, operation: ServedOperation) -> dict[str, str]:
         """Inputs of a create's cancel that take the id of what it made, and the id's property."""
         whole = self.resource_paths.get(operation.operation_id)
         named = whole[-1] if whole else UNNAMED
@@ -137,12 +147,14 @@ class Document:
         }
         return inputs or ({named: named} if whole else {})
 
-    def answered_headers(self, operation: Operation) -> list[str]:
+    def answered_headers(self, operation: ServedOperation) -> list[str]:
         """The headers of an answer by which its cancel names what was made."""
         fed = _readings(operation.compensation_args).values()
         return [r.path[0] for r in fed if r.message == "response" and r.source == "header"]
 
-    def asked_by_request(self, operation: Operation) -> list[tuple[Operation, dict[str, Reading]]]:
+    def asked_by_request(
+        self, operation: ServedOperation
+    ) -> list[tuple[ServedOperation, dict[str, RuntimeExpression]]]:
         """What a cancel or a probe is told of the request whose thing it means.
 
         Returns:
@@ -157,7 +169,7 @@ class Document:
                     found.append((maker, sent))
         return [(maker, sent) for maker, sent in found if sent]
 
-    def _resource_path(self, operation: Operation) -> tuple[str, ...] | None:
+    def _resource_path(self, operation: ServedOperation) -> tuple[str, ...] | None:
         schema = operation.answer_schema or {}
         fed = _readings(operation.compensation_args).values()
         read = (r.path for r in fed if r.message == "response" and r.source == "body")
@@ -172,7 +184,7 @@ class Document:
         top = next(iter([*shared, *own, *id_names(answers)]), None)
         return (top,) if top else self._enveloped_id(answers)
 
-    def wrapper(self, operation: Operation) -> tuple[str, ...]:
+    def wrapper(self, operation: ServedOperation) -> tuple[str, ...]:
         """The way to the thing that an answer is about; () when the answer is the thing itself."""
         path = self.resource_paths.get(operation.operation_id)
         if path is None:
@@ -180,7 +192,7 @@ class Document:
             path = None if id_names(answers) else self._enveloped_id(answers)
         return path[:-1] if path else ()
 
-    def thing_schema(self, operation: Operation) -> Schema:
+    def thing_schema(self, operation: ServedOperation) -> Schema:
         """The schema of the thing that an answer is about, out of its wrapping."""
         schema = operation.answer_schema or {}
         for step in self.wrapper(operation):
@@ -245,21 +257,23 @@ def read_document(name: str, raw: Mapping[str, Any]) -> Document:
     return document
 
 
-def _readings(args: Mapping[str, Any] | None) -> dict[str, Reading]:
+def _readings(args: Mapping[str, Any] | None) -> dict[str, RuntimeExpression]:
     read = {name: read_expression(value) for name, value in (args or {}).items()}
     return {name: reading for name, reading in read.items() if reading}
 
 
-def _sent(args: Mapping[str, Any] | None, asked: Operation, maker: Operation) -> dict[str, Reading]:
+def _sent(
+    args: Mapping[str, Any] | None, asked: ServedOperation, maker: ServedOperation
+) -> dict[str, RuntimeExpression]:
     """Inputs that repeat the request, as the contract says, else those of the same name."""
     if args is not None:
         read = _readings(args)
         return {name: reading for name, reading in read.items() if reading.message == "request"}
     shared = sorted(asked.input_names & maker.input_names)
-    return {name: Reading("request", "body", (name,)) for name in shared}
+    return {name: RuntimeExpression("request", "body", (name,)) for name in shared}
 
 
-def _operations(book: SchemaBook, raw: Mapping[str, Any]) -> Iterator[Operation]:
+def _operations(book: SchemaBook, raw: Mapping[str, Any]) -> Iterator[ServedOperation]:
     found = [
         _operation(book, path, method, item)
         for path, item in ((path, book.follow(unread)) for path, unread in raw["paths"].items())
@@ -271,20 +285,22 @@ def _operations(book: SchemaBook, raw: Mapping[str, Any]) -> Iterator[Operation]
         yield replace(operation, undoes=operation.operation_id in undone_by)
 
 
-def _operation(book: SchemaBook, path: str, method: str, item: Mapping[str, Any]) -> Operation:
+def _operation(
+    book: SchemaBook, path: str, method: str, item: Mapping[str, Any]
+) -> ServedOperation:
     raw = item[method]
     operation_id = raw.get("operationId") or f"{method}_{re.sub(r'[^a-z0-9]+', '_', path.lower())}"
     declared = [*item.get("parameters", []), *raw.get("parameters", [])]
     parameters = [_parameter(book, book.follow(p)) for p in declared]
     # The operation's own declaration replaces the path's: the last one of a name wins.
     unique = {(p.name, p.location): p for p in parameters}
-    return Operation(operation_id, method, path, raw, tuple(unique.values()), book)
+    return ServedOperation(operation_id, method, path, raw, tuple(unique.values()), book)
 
 
-def _parameter(book: SchemaBook, raw: Mapping[str, Any]) -> Parameter:
+def _parameter(book: SchemaBook, raw: Mapping[str, Any]) -> ServedParameter:
     schema = raw.get("schema") or json_schema(book, raw.get("content", {})) or {}
     required = bool(raw.get("required", raw["in"] == "path"))
-    return Parameter(raw["name"], raw["in"], required, book.resolve(schema))
+    return ServedParameter(raw["name"], raw["in"], required, book.resolve(schema))
 
 
 def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
@@ -301,7 +317,11 @@ def _files(paths: Iterable[Path | str]) -> Iterator[tuple[Path, bool]]:
 
 def _parse(file: Path) -> Any:
     try:
-        return yaml.load(file.read_text(encoding="utf-8"), Loader=_TextDates)
+        text = file.read_text(encoding="utf-8")
+        with suppress(yaml.YAMLError):
+            return yaml.load(text, Loader=_QuickLoader)
+        # Again, by the parser that says best what is wrong and in which line.
+        return yaml.load(text, Loader=_Loader)
     except UnicodeDecodeError as exc:
         raise DocumentError(f"{file} is not text in UTF-8") from exc
     except yaml.YAMLError as exc:

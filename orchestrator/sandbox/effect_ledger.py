@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlite3 import Row
 from typing import Any, Literal, Self
 
-from orchestrator.sandbox.amounts import Money
+from orchestrator.sandbox.currency_amount import CurrencyAmount
 from orchestrator.sandbox.database import Database
 
 EffectKind = Literal["create", "update", "cancel"]
@@ -26,7 +26,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Effect:
+class ProviderEffect:
     """One change that a provider made.
 
     A create is live until it is cancelled. An update or a cancel is an event: its status says
@@ -78,20 +78,20 @@ class Duplicate:
     """Two or more creates that one call caused: the harm that idempotency keys prevent."""
 
     cause: str
-    effects: tuple[Effect, ...]
+    effects: tuple[ProviderEffect, ...]
 
     def to_json(self) -> dict[str, Any]:
         """The duplicate as JSON, its effects written out."""
         return {"cause": self.cause, "effects": [effect.to_json() for effect in self.effects]}
 
 
-class Ledger:
+class EffectLedger:
     """What really happened, by mission where asked.
 
     A request belongs to the mission "m" when its idempotency key or request id starts with "m.".
 
     Example:
-        >>> with Ledger() as ledger:
+        >>> with EffectLedger() as ledger:
         ...     ledger.live()
         []
     """
@@ -99,17 +99,17 @@ class Ledger:
     def __init__(self, path: Path | str = ":memory:") -> None:
         self.database = Database(path)
 
-    def effects(self, mission_id: str | None = None) -> list[Effect]:
+    def effects(self, mission_id: str | None = None) -> list[ProviderEffect]:
         """All effects, oldest first."""
         return self._effects("1 = 1", mission_id)
 
-    def live(self, mission_id: str | None = None) -> list[Effect]:
+    def live(self, mission_id: str | None = None) -> list[ProviderEffect]:
         """The obligations that still stand: creates that nobody cancelled."""
         return self._effects("kind = 'create' AND status = 'live'", mission_id)
 
     def duplicates(self, mission_id: str | None = None) -> list[Duplicate]:
         """Calls that had their effect more than once, cancelled since or not."""
-        caused: dict[str, list[Effect]] = {}
+        caused: dict[str, list[ProviderEffect]] = {}
         for effect in self._effects("kind = 'create'", mission_id):
             cause = effect.idempotency_key or effect.request_id
             if cause:
@@ -132,7 +132,7 @@ class Ledger:
         resource_type: str,
         resource_id: str,
         cause: Cause,
-        money: Money | None,
+        money: CurrencyAmount | None,
         status: EffectStatus,
     ) -> None:
         """Add one effect; called in the transaction that makes it."""
@@ -183,7 +183,7 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _effects(self, where: str, mission_id: str | None) -> list[Effect]:
+    def _effects(self, where: str, mission_id: str | None) -> list[ProviderEffect]:
         mission, values = _of_mission(mission_id)
         sql = f"SELECT * FROM effects WHERE {where} AND {mission} ORDER BY seq"
         return [_effect(row) for row in self.database.rows(sql, *values)]
@@ -198,6 +198,6 @@ def _of_mission(mission_id: str | None) -> tuple[str, Sequence[str | int]]:
     return where, (len(prefix), prefix, len(prefix), prefix)
 
 
-def _effect(row: Row) -> Effect:
+def _effect(row: Row) -> ProviderEffect:
     amount = None if row["amount"] is None else Decimal(row["amount"])
-    return Effect(**{**dict(row), "amount": amount})
+    return ProviderEffect(**{**dict(row), "amount": amount})

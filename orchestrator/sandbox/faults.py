@@ -1,4 +1,4 @@
-"""Planned trouble: which requests get an error, a delay or no answer at all."""
+"""Planned faults: which requests get an error, a delay or no answer at all."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FaultKind = Literal[
 
 
 class FaultRule(BaseModel):
-    """One kind of trouble for one operation.
+    """One kind of fault for one operation.
 
     - `status_before`: answers `status` and does nothing.
     - `status_after`: does it, then answers `status`.
     - `drop_before`: closes the connection and does nothing.
     - `drop_after`: does it, then closes the connection without an answer.
     - `latency`: waits `delay_s` seconds first; joins with the other kinds.
-    - `duplicate`: the provider gets the request twice; the caller hears of the first.
+    - `duplicate`: the provider gets the request twice; the caller gets the answer to the first.
     - `refuse_cancel`: answers 409 and does nothing; under "*" it meets cancels only.
     - `rate_limit`: answers 429 with Retry-After and does nothing.
 
@@ -63,7 +63,7 @@ RULES = TypeAdapter(list[FaultRule])
 
 
 @dataclass(frozen=True)
-class Trouble:
+class InjectedFault:
     """What happens to one request: a delay in seconds, and at most one other rule."""
 
     delay_s: float = 0.0
@@ -77,7 +77,7 @@ class Trouble:
 
 
 class FaultPlan:
-    """Decides the trouble of each request; the same seed and requests meet the same trouble.
+    """Decides the fault of each request; the same seed and requests meet the same fault.
 
     Example:
         >>> plan = FaultPlan(rules=[FaultRule(operation_id="pay", kind="drop_after", times=1)])
@@ -99,13 +99,13 @@ class FaultPlan:
         self._chances = [Random(f"{self._seed}:{index}") for index in range(len(self._rules))]
 
     def clear(self) -> None:
-        """No trouble from now on."""
+        """No faults from now on."""
         self.replace(())
 
     def draw(
         self, operation_id: str, *, is_cancel: bool = False, request_id: str | None = None
-    ) -> Trouble:
-        """The trouble of the next request; of several rules the first that strikes wins."""
+    ) -> InjectedFault:
+        """The fault of the next request; of several rules the first that strikes wins."""
         delay_s, struck = 0.0, None
         for index, rule in enumerate(self._rules):
             if not (request_id or "").startswith(rule.request_prefix):
@@ -122,7 +122,7 @@ class FaultPlan:
                 delay_s += rule.delay_s
             else:
                 struck = rule
-        return Trouble(delay_s, struck)
+        return InjectedFault(delay_s, struck)
 
     def to_json(self, request_prefix: str = "") -> dict[str, Any]:
         """The seed, and the rules with how often each one struck; those of a prefix, or all."""

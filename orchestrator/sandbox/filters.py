@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from orchestrator.sandbox.amounts import find_money
-
-JsonObject = dict[str, Any]
+from orchestrator.sandbox.currency_amount import find_money
+from orchestrator.sandbox.json_object import JsonObject
 
 _LIMITS = ("limit", "max_results", "page_size", "max_items", "count", "top")
 _ORDERS = ("page", "cursor", "sort", "order", "sort_by", "order_by")

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.served_schemas import SchemaBook
-
-JsonObject = dict[str, Any]
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 

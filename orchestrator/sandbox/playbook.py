@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.incoming import Call
-
-JsonObject = dict[str, Any]
+from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.provider_call import Call
 
 
 @dataclass

@@ -18,7 +18,7 @@ class Violation(NamedTuple):
     reason: str
 
 
-class Problem(Exception):
+class RequestRefused(Exception):
     """A request that is refused; nothing was done."""
 
     def __init__(

@@ -1,36 +1,28 @@
-"""The generic provider: finds, makes, changes and cancels things as one document describes."""
+"""The generic provider: makes, changes and cancels things as one document describes."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox import filters
-from orchestrator.sandbox.amounts import MONEY_NAMES, Money, find_money
+from orchestrator.sandbox.answer_composer import BAD_NEWS, AnswerComposer
+from orchestrator.sandbox.currency_amount import MONEY_NAMES, CurrencyAmount, find_money
 from orchestrator.sandbox.documents import UNNAMED, Document
-from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectStatus, Ledger
-from orchestrator.sandbox.incoming import Answer, Call
-from orchestrator.sandbox.lookup import KEY, SENT, Finder
-from orchestrator.sandbox.playbook import Draft, Playbook
-from orchestrator.sandbox.problems import Problem
-from orchestrator.sandbox.served_operations import Kind, Operation, is_id
+from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger, EffectStatus
+from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.playbook import Playbook
+from orchestrator.sandbox.problems import RequestRefused
+from orchestrator.sandbox.provider_call import Call, ProviderAnswer
+from orchestrator.sandbox.provider_reads import ProviderReads
+from orchestrator.sandbox.resource_finder import KEY, SENT, ResourceFinder
+from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, is_id
 from orchestrator.sandbox.served_schemas import Schema
 from orchestrator.sandbox.store import GivenAnswer, Resource, Store
-from orchestrator.sandbox.synthesis import Scene, Synthesizer
 
-JsonObject = dict[str, Any]
-
-_DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
 # Facts of a thing that are not facts of what is made from it.
 _OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at", SENT)
-_TROUBLE = ("cancel", "refund", "void", "reject", "fail", "error")
-_COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
 
 
 class Provider:
@@ -39,7 +31,7 @@ class Provider:
     def __init__(
         self,
         document: Document,
-        ledger: Ledger,
+        ledger: EffectLedger,
         *,
         playbook: Playbook,
         seed: int = 0,
@@ -49,31 +41,33 @@ class Provider:
         self._is_stocked = is_stocked
         self._ledger = ledger
         self._store = Store(ledger.database, document.name)
-        self._playbook = playbook
-        self._find = Finder(document, self._store, playbook, is_stocked=is_stocked)
+        self._find = ResourceFinder(document, self._store, playbook, is_stocked=is_stocked)
         self._seed = seed
-        self._make = Synthesizer(document.book, playbook.words)
+        self._compose = AnswerComposer(document, playbook, seed=seed)
+        self._reads = ProviderReads(
+            document, self._store, playbook, find=self._find, compose=self._compose
+        )
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: Call) -> ProviderAnswer:
         """Do what the call asks, once per idempotency key.
 
         Raises:
-            Problem: the call is refused, and nothing was done.
+            RequestRefused: the call is refused, and nothing was done.
         """
         operation, key = call.operation, call.cause.idempotency_key
-        if key is None or operation.kind is Kind.READ:
+        if key is None or operation.kind is OperationKind.READ:
             body = self._perform(call)
-            return Answer(operation.success_status, body, headers=self._headers(call))
+            return ProviderAnswer(operation.success_status, body, headers=self._headers(call))
         given = self._store.answer(operation.operation_id, key)
         if given is None:
             body = self._perform(call)
             given = GivenAnswer(call.fingerprint, operation.success_status, body)
             self._store.keep_answer(operation.operation_id, key, given)
-            return Answer(given.status, body, headers=self._headers(call))
+            return ProviderAnswer(given.status, body, headers=self._headers(call))
         if given.fingerprint != call.fingerprint:
             detail = f"Idempotency-Key {key!r} came before with another request."
-            raise Problem(operation.refusal(422, 409), detail)
-        return Answer(given.status, given.body, replayed=True, headers=self._headers(call))
+            raise RequestRefused(operation.refusal(422, 409), detail)
+        return ProviderAnswer(given.status, given.body, replayed=True, headers=self._headers(call))
 
     def _headers(self, call: Call) -> dict[str, str]:
         """The headers that name what the call made, where the contract reads one."""
@@ -89,16 +83,14 @@ class Provider:
 
     def _perform(self, call: Call) -> Any:
         match call.operation.kind:
-            case Kind.CREATE:
+            case OperationKind.CREATE:
                 return self._create(call)
-            case Kind.UPDATE:
+            case OperationKind.UPDATE:
                 return self._update(call)
-            case Kind.CANCEL:
+            case OperationKind.CANCEL:
                 return self._cancel(call)
-            case Kind.READ:
-                return self._read(call)
-
-    # Making things
+            case OperationKind.READ:
+                return self._reads.answer(call)
 
     def _create(self, call: Call) -> JsonObject:
         operation = call.operation
@@ -120,7 +112,7 @@ class Provider:
         self._store.forget_cancellations(resource_id)
         for name in self._document.known_ids & set(body) - {named, *call.arguments}:
             # An upload also makes a file: what a create hands out can be named later.
-            self._remember(name, [body])
+            self._reads.remember(name, [body])
         self._record(call, "create", "live", named, resource_id, call.cause, find_money(body))
         return body
 
@@ -133,7 +125,7 @@ class Provider:
         hints = {**call.arguments, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
         thing = self._document.thing_schema(call.operation)
         hints |= self._due(thing, hints, parents)
-        hints |= {named: identity, **self._state(thing, is_undone=False)}
+        hints |= {named: identity, **self._compose.state(thing, is_undone=False)}
         hints |= self._verb_state(call.operation)
         if call.cause.client_reference:
             hints["client_reference"] = call.cause.client_reference
@@ -142,14 +134,16 @@ class Provider:
         def omit(name: str) -> bool:
             if name in hints or name in wrapper:
                 return False
-            return name in inputs or name.startswith(_TROUBLE)
+            return name in inputs or name.startswith(BAD_NEWS)
 
-        draft = self._draft(call, parents)
-        draft.body = self._make.object(schema, replace(self._scene(call, hints), omit=omit))
-        self._behave(draft)
+        draft = self._compose.draft(call, parents)
+        draft.body = self._compose.make.object(
+            schema, replace(self._compose.scene(call, hints), omit=omit)
+        )
+        self._compose.behave(draft)
         return draft.body
 
-    def _told(self, operation: Operation, body: JsonObject) -> JsonObject:
+    def _told(self, operation: ServedOperation, body: JsonObject) -> JsonObject:
         """What an answer says of the thing it is about."""
         for step in self._document.wrapper(operation):
             inner = body.get(step)
@@ -178,7 +172,7 @@ class Provider:
         known = self._store.resource_by_reference(reference, named) if reference else None
         if known:
             detail = f"client_reference {reference!r} already names {named} {known.resource_id}."
-            raise Problem(call.operation.refusal(409, 422), detail)
+            raise RequestRefused(call.operation.refusal(409, 422), detail)
 
     def _fresh_id(self, call: Call, named: str) -> str | int:
         thing = self._document.thing_schema(call.operation)
@@ -186,7 +180,7 @@ class Provider:
         number = self._store.count()
         while True:
             rng = Random(f"{self._seed}:{call.operation.operation_id}:{number}")
-            made = self._make.identifier(schema or {"type": "string"}, rng, name=named)
+            made = self._compose.make.identifier(schema or {"type": "string"}, rng, name=named)
             if self._store.resource(named, str(made)) is None:
                 return made
             number += 1
@@ -202,11 +196,9 @@ class Provider:
         wanted = {k: v for k, v in properties.items() if k in MONEY_NAMES and k not in hints}
         return {name: self._written(inner, offered) for name, inner in wanted.items()}
 
-    def _written(self, schema: Schema, amount: Money) -> Any:
+    def _written(self, schema: Schema, amount: CurrencyAmount) -> Any:
         is_object = self._document.book.type_of(self._document.book.resolve(schema)) == "object"
         return amount.to_json() if is_object else float(amount.amount)
-
-    # Changing things
 
     def _update(self, call: Call) -> JsonObject:
         resource = self._find.named(call)
@@ -214,15 +206,15 @@ class Provider:
             return self._create(call)
         state = self._verb_state(call.operation)
         facts = {**resource.facts, **call.arguments, **state}
-        draft = self._draft(call, resource.facts)
-        draft.body = self._projected(call, call.operation.answer_schema, facts)
-        self._behave(draft)
+        draft = self._compose.draft(call, resource.facts)
+        draft.body = self._compose.projected(call, call.operation.answer_schema, facts)
+        self._compose.behave(draft)
         self._store.keep(replace(resource, facts={**facts, **draft.body}))
         named, resource_id = resource.named, resource.resource_id
         self._record(call, "update", "live", named, resource_id, call.cause, None)
         return draft.body
 
-    def _verb_state(self, operation: Operation) -> JsonObject:
+    def _verb_state(self, operation: ServedOperation) -> JsonObject:
         """The state an operation is named for: expense_approve_report gives "approved"."""
         states = self._document.book.resolve(
             self._document.book.properties(self._document.thing_schema(operation)).get("status", {})
@@ -232,8 +224,6 @@ class Provider:
         state = next(reached, None)
         return {"status": state} if state else {}
 
-    # Undoing things
-
     def _cancel(self, call: Call) -> JsonObject:
         operation = call.operation
         resource = self._find.to_cancel(call)
@@ -242,9 +232,9 @@ class Provider:
             self._refuse_second_delete(call)
             answered: JsonObject = earlier
             return answered
-        draft = self._draft(call, resource.facts)
+        draft = self._compose.draft(call, resource.facts)
         draft.body = self._cancelled_body(call, resource)
-        self._behave(draft)
+        self._compose.behave(draft)
         self._close(call, resource, draft.body)
         return draft.body
 
@@ -253,7 +243,7 @@ class Provider:
         operation = call.operation
         gone = next((status for status in (404, 410) if operation.declares(status)), None)
         if operation.method == "delete" and call.cause.idempotency_key is None and gone:
-            raise Problem(gone, f"{operation.path} is deleted already.")
+            raise RequestRefused(gone, f"{operation.path} is deleted already.")
 
     def _close(self, call: Call, resource: Resource, body: JsonObject) -> None:
         resource_id, named = resource.resource_id, resource.named
@@ -271,11 +261,11 @@ class Provider:
         refund = find_money(resource.facts)
         self._record(call, "cancel", "cancelled", named, resource_id, cause, refund)
 
-    def _state_after(self, call: Call, resource: Resource, said_by: Operation) -> JsonObject:
+    def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
         """Undone, unless the cancel takes back only what was later done to the thing."""
         makers = [operation.operation_id for operation in self._find.makers(call.operation)]
         is_whole = not makers or resource.operation in makers
-        return self._state(self._document.thing_schema(said_by), is_undone=is_whole)
+        return self._compose.state(self._document.thing_schema(said_by), is_undone=is_whole)
 
     def _cancelled_body(self, call: Call, resource: Resource) -> JsonObject:
         schema = call.operation.answer_schema
@@ -287,165 +277,8 @@ class Provider:
         if paid:
             hints |= {"refund": paid.to_json(), "refund_amount": float(paid.amount)}
         unknown = {"reason", "client_reference", "refund", "refund_amount"} - set(hints)
-        scene = replace(self._scene(call, hints), omit=lambda name: name in unknown)
-        return self._make.object(schema, scene)
-
-    # Finding things
-
-    def _read(self, call: Call) -> Any:
-        if call.operation.list_name is not None:
-            return self._list(call)
-        schema = call.operation.answer_schema
-        if schema is None:
-            return {}
-        facts = self._found(call)
-        draft = self._draft(call, facts)
-        draft.body = self._projected(call, schema, {**call.arguments, **facts})
-        self._behave(draft)
-        return draft.body
-
-    def _found(self, call: Call) -> Mapping[str, Any]:
-        sent = self._find.by_what_was_sent(call)
-        if sent is not None:
-            return sent.facts
-        if "client_reference" in call.arguments:
-            answered = self._document.book.properties(call.operation.answer_schema or {})
-            made = self._document.resource_ids.values()
-            return self._find.by_reference(
-                call, next((n for n in answered if n in made), None)
-            ).facts
-        return self._find.parents(call)
-
-    def _list(self, call: Call) -> Any:
-        operation = call.operation
-        parents = self._find.parents(call)
-        draft = self._draft(call, parents)
-        named = self._document.listed_resource(operation)
-        offered = self._document.offered_ids(operation)
-        standing = self._standing(call, [named] if named else offered)
-        if named:
-            draft.items = [*self._stored(call, named), *standing]
-        else:
-            draft.items = standing or self._offers(call, parents)
-        self._behave(draft)
-        if not named:
-            draft.items.sort(key=_price)
-        draft.items = filters.keep(draft.items, call.arguments, ranks=self._ranks(operation))
-        draft.items = draft.items[: self._most(operation)]
-        for name in offered:
-            self._remember(name, draft.items)
-        return self._list_body(call, draft)
-
-    def _stored(self, call: Call, named: str) -> list[JsonObject]:
-        newest_first = reversed(self._store.resources(named))
-        try:
-            sent = self._find.by_what_was_sent(call)
-        except Problem:
-            return []
-        if sent is not None:
-            newest_first = iter([sent])
-        schema = call.operation.item_schema or {}
-        items = [self._projected(call, schema, resource.facts) for resource in newest_first]
-        return filters.match(items, call.arguments, is_span=_asks_for_span(call.operation))
-
-    def _standing(self, call: Call, names: list[str]) -> list[JsonObject]:
-        things = [thing for name in names for thing in self._playbook.standing.get(name, ())]
-        schema = call.operation.item_schema or {}
-        items = [self._projected(call, schema, thing) for thing in things]
-        return filters.match(items, call.arguments, is_span=_asks_for_span(call.operation))
-
-    def _offers(self, call: Call, parents: Mapping[str, Any]) -> list[JsonObject]:
-        if any(self._playbook.standing.get(n) for n in self._document.offered_ids(call.operation)):
-            return []
-        schema = call.operation.item_schema or {}
-        rng = self._rng(call)
-        shuffled = {k: rng.sample(v, len(v)) for k, v in self._playbook.words.items()}
-        said = {**parents, **call.arguments}
-        offers = []
-        for number in range(rng.randint(3, 5)):
-            # In turn, so that no two items of one answer share a name.
-            words = {name: choices[number % len(choices)] for name, choices in shuffled.items()}
-            offers.append(self._offer(call, schema, {**words, **said}, f"{rng.random()}"))
-        return offers
-
-    def _offer(self, call: Call, schema: Schema, hints: Mapping[str, Any], salt: str) -> JsonObject:
-        scene = replace(self._scene(call, hints), rng=Random(salt))
-        return self._make.object(schema, scene)
-
-    def _remember(self, name: str, items: list[JsonObject]) -> None:
-        for item in items:
-            if is_id(item.get(name)):
-                self._store.remember_offer(name, str(item[name]), item)
-
-    def _list_body(self, call: Call, draft: Draft) -> Any:
-        name = call.operation.list_name
-        if not name:
-            return draft.items
-        schema = call.operation.answer_schema or {}
-        counts = dict.fromkeys(_COUNTS, len(draft.items))
-        hints = {**call.arguments, **counts, **draft.body, name: draft.items}
-        scene = replace(self._scene(call, hints), omit=lambda other: "cursor" in other)
-        return {**self._make.object(schema, scene), **draft.body, name: draft.items}
-
-    def _most(self, operation: Operation) -> int | None:
-        answer = self._document.book.resolve(operation.answer_schema or {})
-        found = self._document.book.properties(answer).get(operation.list_name or "", answer)
-        most: int | None = self._document.book.resolve(found).get("maxItems")
-        return most
-
-    def _ranks(self, operation: Operation) -> dict[str, Any]:
-        properties = self._document.book.properties(operation.item_schema or {})
-        resolved = {name: self._document.book.resolve(inner) for name, inner in properties.items()}
-        return {name: inner["enum"] for name, inner in resolved.items() if "enum" in inner}
-
-    # Shared by all of them
-
-    def _state(self, schema: Schema, *, is_undone: bool) -> JsonObject:
-        properties = self._document.book.properties(schema)
-        status = properties.get("status", {})
-        state = self._make.status(status, is_undone=is_undone) if status else None
-        return {"status": state} if state else {}
-
-    def _projected(self, call: Call, schema: Schema | None, facts: Mapping[str, Any]) -> JsonObject:
-        """What is known, in the shape of a schema; an optional property nobody set stays out."""
-        if schema is None:
-            return {}
-        inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
-        made = self._document.known_ids & set(facts)
-
-        def omit(name: str) -> bool:
-            if name in wrapper:
-                return False
-            unsaid = bool(made) and name in inputs
-            return name not in facts and (unsaid or name.startswith(_TROUBLE))
-
-        # Seeded by what is described, so that two looks at one thing see the same.
-        identity = ":".join(str(facts[name]) for name in sorted(made)) or call.fingerprint
-        scene = self._scene(call, facts)
-        return self._make.object(
-            schema, replace(scene, rng=Random(f"{self._seed}:{identity}"), omit=omit)
-        )
-
-    def _draft(self, call: Call, parents: Mapping[str, Any]) -> Draft:
-        return Draft(call=call, parents=parents, rng=self._rng(call))
-
-    def _behave(self, draft: Draft) -> None:
-        operation_id = draft.call.operation.operation_id
-        behaviour = self._playbook.behaviour(operation_id, self._document.name)
-        if behaviour:
-            behaviour(draft)
-
-    def _scene(self, call: Call, hints: Mapping[str, Any]) -> Scene:
-        wrappers = self._document.wrapper(call.operation)
-        return Scene(
-            self._rng(call), call.now, _day(hints, call.now), hints, wrappers=frozenset(wrappers)
-        )
-
-    def _rng(self, call: Call) -> Random:
-        """Chance that depends on what is asked for, not on how its answer is narrowed."""
-        asked = {k: v for k, v in call.arguments.items() if not filters.is_filter(k)}
-        text = json.dumps(asked, sort_keys=True)
-        return Random(f"{self._seed}:{call.operation.operation_id}:{text}")
+        scene = replace(self._compose.scene(call, hints), omit=lambda name: name in unknown)
+        return self._compose.make.object(schema, scene)
 
     def _record(
         self,
@@ -455,7 +288,7 @@ class Provider:
         named: str,
         resource_id: str,
         cause: Cause,
-        amount: Money | None,
+        amount: CurrencyAmount | None,
     ) -> None:
         self._ledger.record_effect(
             at=call.at,
@@ -468,22 +301,3 @@ class Provider:
             money=amount,
             status=status,
         )
-
-
-def _price(item: JsonObject) -> float:
-    found = find_money(item)
-    return float(found.amount) if found else 0.0
-
-
-def _asks_for_span(operation: Operation) -> bool:
-    return {"start_date", "end_date"} <= operation.input_names
-
-
-def _day(hints: Mapping[str, Any], now: datetime) -> datetime:
-    """The first date that the request speaks of, else today."""
-    for value in hints.values():
-        found = _DATE.match(value) if isinstance(value, str) else None
-        if found:
-            with suppress(ValueError):  # digits in a free text need not be a date
-                return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
-    return now

@@ -21,9 +21,9 @@ from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
 from starlette.datastructures import Headers, QueryParams
 
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.problems import Problem, Violation
-from orchestrator.sandbox.readings import is_key
-from orchestrator.sandbox.served_operations import Operation
+from orchestrator.sandbox.problems import RequestRefused, Violation
+from orchestrator.sandbox.runtime_expressions import is_key
+from orchestrator.sandbox.served_operations import ServedOperation
 
 
 @dataclass
@@ -48,7 +48,7 @@ class RequestValidator:
     """Validates requests of one document."""
 
     def __init__(self, document: Document) -> None:
-        # The prefix is already cut off and credentials are checked apart: neither is told again.
+        # The prefix is already cut off and credentials are checked apart: neither is checked again.
         raw = {key: value for key, value in document.raw.items() if key != "servers"}
         is_30 = str(raw["openapi"]).startswith("3.0")
         kind = V30RequestUnmarshaller if is_30 else V31RequestUnmarshaller
@@ -61,11 +61,11 @@ class RequestValidator:
             extra_media_type_deserializers=dialects,
         )
 
-    def arguments(self, operation: Operation, request: IncomingRequest) -> dict[str, Any]:
+    def arguments(self, operation: ServedOperation, request: IncomingRequest) -> dict[str, Any]:
         """The typed values of path, query and body, with the defaults of what was left out.
 
         Raises:
-            Problem: the request does not follow the document.
+            RequestRefused: the request does not follow the document.
         """
         result = self._unmarshaller.unmarshal(request)
         if result.errors:
@@ -106,11 +106,11 @@ def _drop_security(value: Any) -> Any:
     return {key: part for key, part in value.items() if key not in ("security", "servers")}
 
 
-def _problem(operation: Operation, errors: list[Exception]) -> Problem:
+def _problem(operation: ServedOperation, errors: list[Exception]) -> RequestRefused:
     violations = [violation for error in errors for violation in _violations(error)]
     status = 415 if any(_is_media_type(error) for error in errors) else operation.refusal(422, 400)
     detail = "; ".join(f"{violation.field}: {violation.reason}" for violation in violations)
-    return Problem(status, detail, violations=violations)
+    return RequestRefused(status, detail, violations=violations)
 
 
 def _is_media_type(error: Exception) -> bool:
@@ -171,7 +171,7 @@ def _body(request: IncomingRequest, unmarshalled: Any) -> dict[str, Any]:
     return loaded if isinstance(loaded, dict) else {"body": _plain(unmarshalled)}
 
 
-def _body_defaults(operation: Operation) -> dict[str, Any]:
+def _body_defaults(operation: ServedOperation) -> dict[str, Any]:
     properties = operation.book.properties(operation.body_schema or {})
     resolved = {name: operation.book.resolve(schema) for name, schema in properties.items()}
     return {name: schema["default"] for name, schema in resolved.items() if "default" in schema}

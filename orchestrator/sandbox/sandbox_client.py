@@ -1,15 +1,14 @@
-"""Asks a running sandbox what happened, and plans its trouble; for tests and the demo."""
+"""Asks a running sandbox what happened, and plans its fault; for tests and the demo."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import httpx
 
 from orchestrator.sandbox.faults import RULES, FaultRule
-
-JsonObject = dict[str, Any]
+from orchestrator.sandbox.json_object import JsonObject
 
 
 class SandboxClient:
@@ -61,16 +60,16 @@ class SandboxClient:
         return list((await self._get("/duplicates", mission_id))["duplicates"])
 
     async def set_faults(self, rules: Sequence[FaultRule], *, seed: int | None = None) -> None:
-        """Replace the planned trouble."""
+        """Replace the planned faults."""
         plan = {"seed": seed, "rules": RULES.dump_python(list(rules), mode="json")}
         (await self._http.put("/faults", json=plan)).raise_for_status()
 
     async def faults(self, request_prefix: str = "") -> JsonObject:
-        """The planned trouble, of one prefix or all, and how often each rule struck."""
+        """The planned faults, of one prefix or all, and how often each rule struck."""
         return await self._get("/faults", request_prefix=request_prefix)
 
     async def clear_faults(self) -> None:
-        """No trouble from now on."""
+        """No faults from now on."""
         (await self._http.delete("/faults")).raise_for_status()
 
     async def aclose(self) -> None:

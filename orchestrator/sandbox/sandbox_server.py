@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from orchestrator.sandbox.app import create_app, utc_now
 from orchestrator.sandbox.documents import load_documents
-from orchestrator.sandbox.effect_ledger import Ledger
+from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import FaultPlan
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.providers import STANDARD
@@ -34,7 +34,7 @@ class RunningSandbox:
     """A sandbox that answers at base_url ("http://127.0.0.1:8700", no slash at the end)."""
 
     base_url: str
-    ledger: Ledger
+    ledger: EffectLedger
     faults: FaultPlan
 
     @property
@@ -83,7 +83,7 @@ class _GuestServer(_Server):
 async def running_sandbox(
     documents: Mapping[str, Mapping[str, Any]],
     *,
-    ledger: Ledger | None = None,
+    ledger: EffectLedger | None = None,
     faults: FaultPlan | None = None,
     clock: Callable[[], datetime] = utc_now,
     seed: int = 0,
@@ -98,7 +98,7 @@ async def running_sandbox(
     Args:
         documents: OpenAPI documents by name; see `load_documents`.
         ledger: left open at the end; by default one in memory, closed at the end.
-        faults: planned trouble; may be changed while it runs.
+        faults: planned faults; may be changed while it runs.
         clock: says what time it is, in UTC.
         seed: of everything made up.
         tokens: accepted credentials; empty accepts any.
@@ -113,7 +113,7 @@ async def running_sandbox(
     """
     plan = faults or FaultPlan()
     with contextlib.ExitStack() as stack:
-        kept = ledger or stack.enter_context(Ledger())
+        kept = ledger or stack.enter_context(EffectLedger())
         app = create_app(
             documents,
             ledger=kept,
@@ -159,7 +159,7 @@ async def serve(
         OSError: the port is taken.
     """
     faults = FaultPlan(seed)
-    with Ledger(db) as ledger, _listen(host, port) as listener:
+    with EffectLedger(db) as ledger, _listen(host, port) as listener:
         app = create_app(load_documents(specs), ledger=ledger, faults=faults, seed=seed)
         server = _Server(app)
         task = asyncio.create_task(server.serve(sockets=[listener]))

@@ -16,7 +16,7 @@ _ID_NAME = re.compile(r"id|.*(?:_id|-id|[a-z0-9]I[dD])")
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
-class Kind(StrEnum):
+class OperationKind(StrEnum):
     """What a call of an operation does to the world."""
 
     READ = "read"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
     CANCEL = "cancel"
 
 
-class Parameter(NamedTuple):
+class ServedParameter(NamedTuple):
     """One declared parameter; location is path, query, header or cookie."""
 
     name: str
@@ -35,14 +35,14 @@ class Parameter(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Operation:
+class ServedOperation:
     """One operation of a document, with its references followed."""
 
     operation_id: str
     method: str
     path: str
     raw: Mapping[str, Any]
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ServedParameter, ...]
     book: SchemaBook
     undoes: bool = False
     """Whether another operation names it as its cancel."""
@@ -129,26 +129,26 @@ class Operation:
         return self.raw.get("x-orchet-cancel-for")
 
     @cached_property
-    def kind(self) -> Kind:
+    def kind(self) -> OperationKind:
         """What a call does; see `_kind_of_post` for the only judgement in it."""
         if self.cancel_for or self.undoes or self.method == "delete":
-            return Kind.CANCEL
+            return OperationKind.CANCEL
         if self.cancels or (self.is_writing and self.success_status == 201):
-            return Kind.CREATE
+            return OperationKind.CREATE
         if self.method in ("put", "patch"):
-            return Kind.UPDATE
-        return self._kind_of_post() if self.method == "post" else Kind.READ
+            return OperationKind.UPDATE
+        return self._kind_of_post() if self.method == "post" else OperationKind.READ
 
     @property
     def is_writing(self) -> bool:
         """True for the methods that may change something."""
         return self.method in ("post", "put", "patch", "delete")
 
-    def _kind_of_post(self) -> Kind:
+    def _kind_of_post(self) -> OperationKind:
         # A search is often a POST. The contract says which it is; where it is silent, only an
         # answer that is a list is taken for one: a witness rather sees an effect too many.
         is_confirmed = self.raw.get("x-orchet-requires-confirmation", self.list_name is None)
-        return Kind.READ if is_confirmed is False else Kind.UPDATE
+        return OperationKind.READ if is_confirmed is False else OperationKind.UPDATE
 
     @cached_property
     def list_name(self) -> str | None:

@@ -30,6 +30,8 @@ class SchemaBook:
         resource = DRAFT202012.create_resource(_absolute(document))
         # Crawled once: an uncrawled registry is crawled anew by every check.
         self._registry: Registry[Any] = Registry().with_resource(_BASE, resource).crawl()
+        # By identity; what a key belongs to is kept, for a freed id may be given to another one.
+        self._resolved: dict[int, tuple[Schema, Schema]] = {}
         self._validators: dict[int, tuple[Schema, Validator]] = {}
 
     def follow(self, node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -46,6 +48,11 @@ class SchemaBook:
         """The schema with its own reference and allOf folded in; children stay as they are."""
         if "$ref" not in schema and "allOf" not in schema:
             return schema
+        if id(schema) not in self._resolved:
+            self._resolved[id(schema)] = (schema, self._folded(schema))
+        return self._resolved[id(schema)][1]
+
+    def _folded(self, schema: Schema) -> Schema:
         beside = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
         parts = [self._lookup(str(schema["$ref"]))] if "$ref" in schema else []
         parts = [*parts, *schema.get("allOf", [])]
@@ -81,7 +88,6 @@ class SchemaBook:
         """True when the value conforms, formats included."""
         key = id(schema)
         if key not in self._validators:
-            # The schema is kept beside its validator: a freed id may be given to another one.
             self._validators[key] = (schema, self._validator(schema))
         return self._validators[key][1].is_valid(value)
 

@@ -1,4 +1,4 @@
-"""One document as an ASGI app: checks a request, lets trouble strike, does it, answers."""
+"""One document as an ASGI app: checks a request, injects the planned faults, does it, answers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.sandbox.declared_credentials import check_credentials
+from orchestrator.sandbox.credential_check import check_credentials
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.effect_ledger import Cause, Ledger
-from orchestrator.sandbox.faults import FaultPlan, FaultRule, Trouble
-from orchestrator.sandbox.incoming import Answer, Call, timestamp
-from orchestrator.sandbox.problems import Problem
+from orchestrator.sandbox.effect_ledger import Cause, EffectLedger
+from orchestrator.sandbox.faults import FaultPlan, FaultRule, InjectedFault
+from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider import Provider
+from orchestrator.sandbox.provider_call import Call, ProviderAnswer, timestamp
 from orchestrator.sandbox.request_validation import RequestValidator, incoming
-from orchestrator.sandbox.served_operations import Kind, Operation
+from orchestrator.sandbox.served_operations import OperationKind, ServedOperation
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 DROP = "sandbox.drop"
@@ -34,7 +34,7 @@ class Service:
         document: Document,
         provider: Provider,
         *,
-        ledger: Ledger,
+        ledger: EffectLedger,
         faults: FaultPlan,
         clock: Callable[[], datetime],
         tokens: Collection[str],
@@ -63,40 +63,40 @@ class Service:
             await response(scope, receive, send)
 
     async def _handle(
-        self, operation: Operation, request: Request, path: str, body: bytes
+        self, operation: ServedOperation, request: Request, path: str, body: bytes
     ) -> Response | None:
         """The response, or None when the connection is to be closed without one."""
-        trouble = self._faults.draw(
+        fault = self._faults.draw(
             operation.operation_id,
-            is_cancel=operation.kind is Kind.CANCEL,
+            is_cancel=operation.kind is OperationKind.CANCEL,
             request_id=request.headers.get("x-request-id"),
         )
-        if trouble.delay_s:
-            await asyncio.sleep(trouble.delay_s)
-        visit = _Visit(self, operation, request, path, body, trouble)
-        refusal = _refusal_before(operation, trouble.rule)
+        if fault.delay_s:
+            await asyncio.sleep(fault.delay_s)
+        visit = _Visit(self, operation, request, path, body, fault)
+        refusal = _refusal_before(operation, fault.rule)
         if refusal:
             return visit.refuse(refusal)
-        if trouble.rule and trouble.rule.kind == "drop_before":
+        if fault.rule and fault.rule.kind == "drop_before":
             visit.record(None)
             return None
         response = visit.perform()
-        if trouble.rule and trouble.rule.kind == "duplicate":
+        if fault.rule and fault.rule.kind == "duplicate":
             visit.perform()
         return response
 
-    def _not_found(self, method: str, path: str) -> Problem:
+    def _not_found(self, method: str, path: str) -> RequestRefused:
         methods = self._document.methods(path)
         if not methods:
-            return Problem(404, f"{self._document.name} has no path {path}.")
+            return RequestRefused(404, f"{self._document.name} has no path {path}.")
         allow = ", ".join(sorted(set(methods)))
-        return Problem(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
+        return RequestRefused(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
 
-    def read(self, operation: Operation, request: Request, path: str, body: bytes) -> Call:
+    def read(self, operation: ServedOperation, request: Request, path: str, body: bytes) -> Call:
         """The validated call.
 
         Raises:
-            Problem: credentials are missing, or the request does not follow the document.
+            RequestRefused: credentials are missing, or the request does not follow the document.
         """
         headers, query = request.headers, request.query_params
         check_credentials(
@@ -108,7 +108,7 @@ class Service:
 
     def _arguments(
         self,
-        operation: Operation,
+        operation: ServedOperation,
         method: str,
         path: str,
         query: QueryParams,
@@ -118,27 +118,27 @@ class Service:
         asked = incoming(method=method, path=path, query=str(query), headers=headers, body=body)
         return self._validator.arguments(operation, asked)
 
-    def perform(self, call: Call, trouble: Trouble) -> Answer:
+    def perform(self, call: Call, fault: InjectedFault) -> ProviderAnswer:
         """Do it, and record it with its effect in one transaction.
 
         Raises:
-            Problem: the provider refuses, or no answer can be made up from the schema.
+            RequestRefused: the provider refuses, or no answer can be made up from the schema.
         """
         try:
             with self._ledger.database.transaction():
                 answer = self._provider.answer(call)
-                seen = _status_seen(trouble.rule, answer.status)
-                self.record(call.operation, call.cause, seen, trouble, replayed=answer.replayed)
+                seen = _status_seen(fault.rule, answer.status)
+                self.record(call.operation, call.cause, seen, fault, replayed=answer.replayed)
         except UnsupportedSchema as exc:
-            raise Problem(501, f"{call.operation.operation_id}: {exc}") from exc
+            raise RequestRefused(501, f"{call.operation.operation_id}: {exc}") from exc
         return answer
 
     def record(
         self,
-        operation: Operation,
+        operation: ServedOperation,
         cause: Cause,
         status: int | None,
-        trouble: Trouble,
+        fault: InjectedFault,
         *,
         replayed: bool = False,
     ) -> None:
@@ -149,7 +149,7 @@ class Service:
             operation=operation.operation_id,
             cause=cause,
             status=status,
-            fault=trouble.name,
+            fault=fault.name,
             replayed=replayed,
         )
 
@@ -160,26 +160,26 @@ class _Visit:
     def __init__(
         self,
         service: Service,
-        operation: Operation,
+        operation: ServedOperation,
         request: Request,
         path: str,
         body: bytes,
-        trouble: Trouble,
+        fault: InjectedFault,
     ) -> None:
         self._service = service
         self._operation = operation
         self._request = request
         self._path = path
         self._body = body
-        self._trouble = trouble
+        self._fault = fault
 
     def perform(self) -> Response | None:
-        """Do what is asked, and answer as the trouble lets it."""
-        rule = self._trouble.rule
+        """Do what is asked, and answer as the fault lets it."""
+        rule = self._fault.rule
         try:
             call = self._service.read(self._operation, self._request, self._path, self._body)
-            answer = self._service.perform(call, self._trouble)
-        except Problem as problem:
+            answer = self._service.perform(call, self._fault)
+        except RequestRefused as problem:
             if rule is None or rule.kind == "duplicate":
                 return self.refuse(problem)
             self.record(_status_seen(rule, problem.status))
@@ -188,7 +188,7 @@ class _Visit:
                 return _response(answer)
         return _failed(rule).to_response() if rule.kind == "status_after" else None
 
-    def refuse(self, problem: Problem) -> Response:
+    def refuse(self, problem: RequestRefused) -> Response:
         """Answer with the problem, on record."""
         self.record(problem.status)
         return problem.to_response()
@@ -196,7 +196,7 @@ class _Visit:
     def record(self, status: int | None) -> None:
         """Put the request on record; status is None when no answer leaves."""
         cause = cause_of(self._request.headers, {})
-        self._service.record(self._operation, cause, status, self._trouble)
+        self._service.record(self._operation, cause, status, self._fault)
 
 
 def cause_of(headers: Headers, arguments: dict[str, Any]) -> Cause:
@@ -209,25 +209,25 @@ def cause_of(headers: Headers, arguments: dict[str, Any]) -> Cause:
     )
 
 
-def _refusal_before(operation: Operation, rule: FaultRule | None) -> Problem | None:
+def _refusal_before(operation: ServedOperation, rule: FaultRule | None) -> RequestRefused | None:
     if rule is None:
         return None
     if rule.kind == "status_before":
         return _failed(rule)
     if rule.kind == "refuse_cancel":
-        return Problem(409, f"{operation.operation_id}: it can no longer be cancelled.")
+        return RequestRefused(409, f"{operation.operation_id}: it can no longer be cancelled.")
     if rule.kind == "rate_limit":
         wait = 1 if rule.retry_after_s is None else rule.retry_after_s
-        return Problem(
+        return RequestRefused(
             429, f"Too many requests; try again in {wait} s.", headers={"Retry-After": str(wait)}
         )
     return None
 
 
-def _failed(rule: FaultRule) -> Problem:
+def _failed(rule: FaultRule) -> RequestRefused:
     wait = rule.retry_after_s
     headers = {} if wait is None else {"Retry-After": str(wait)}
-    return Problem(rule.status, "The provider failed on purpose.", headers=headers)
+    return RequestRefused(rule.status, "The provider failed on purpose.", headers=headers)
 
 
 def _status_seen(rule: FaultRule | None, status: int) -> int | None:
@@ -236,7 +236,7 @@ def _status_seen(rule: FaultRule | None, status: int) -> int | None:
     return rule.status if rule and rule.kind == "status_after" else status
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: ProviderAnswer) -> Response:
     replayed = {"Idempotent-Replayed": "true"} if answer.replayed else {}
     headers = {**answer.headers, **replayed}
     if answer.status == 204:

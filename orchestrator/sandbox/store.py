@@ -9,8 +9,7 @@ from sqlite3 import Row
 from typing import Any
 
 from orchestrator.sandbox.database import Database
-
-JsonObject = dict[str, Any]
+from orchestrator.sandbox.json_object import JsonObject
 
 
 @dataclass(frozen=True)

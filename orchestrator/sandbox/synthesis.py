@@ -13,8 +13,8 @@ from uuid import UUID
 
 from rstr import Rstr
 
-from orchestrator.sandbox.amounts import DEFAULT_CURRENCY, MONEY_NAMES
-from orchestrator.sandbox.incoming import timestamp
+from orchestrator.sandbox.currency_amount import DEFAULT_CURRENCY, MONEY_NAMES
+from orchestrator.sandbox.provider_call import timestamp
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 _DEEPEST = 8

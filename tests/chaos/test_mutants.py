@@ -9,14 +9,14 @@ from datetime import timedelta
 import pytest
 
 from orchestrator.chaos.chaos_run import ChaosRun, RunOptions
-from orchestrator.chaos.plan import Blow, MissionScript, Moment
+from orchestrator.chaos.plan import Interruption, InterruptionMoment, MissionScript
 from orchestrator.chaos.report import ChaosReport
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
 
 RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
-OPTIONS = RunOptions(seed=0, faults=frozenset(), workers=0, patience_s=60)
+OPTIONS = RunOptions(seed=0, faults=frozenset(), workers=0, settle_within_s=60)
 ONE_TRY = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=1)
 MUTANTS = ("ledger-after-call", "cancel-without-key", "prompt-in-rollback")
 
@@ -38,7 +38,7 @@ def loses_its_second_booking(mission_id: str) -> MissionScript:
 
 def dies_while_it_books(mission_id: str) -> MissionScript:
     """A mission whose leg is terminated while the car's booking, its second request, is out."""
-    moment = Moment(request=2)
+    moment = InterruptionMoment(request=2)
     hold = moment.hold(mission_id)
     assert hold is not None
     return MissionScript(
@@ -47,7 +47,7 @@ def dies_while_it_books(mission_id: str) -> MissionScript:
         goal=RENTAL,
         policy=ONE_TRY,
         rules=(hold,),
-        blows=(Blow(kind="terminate", part="leg", moment=moment),),
+        interruptions=(Interruption(kind="terminate", part="leg", moment=moment),),
     )
 
 

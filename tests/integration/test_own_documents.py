@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import load_documents
+from orchestrator.chaos.pair_cases import PairCase
+from orchestrator.chaos.pair_report import PairsReport
 from orchestrator.chaos.pairs import check_pairs
-from orchestrator.chaos.pairs_cases import Case
-from orchestrator.chaos.pairs_report import PairsReport
 
 ROOT = Path(__file__).parents[2]
 FOREIGN = ROOT / "tests" / "documents" / "foreign"
-CASES = (Case.CLEAN, Case.ANSWER_LOST)
+CASES = (PairCase.CLEAN, PairCase.ANSWER_LOST)
 Found = tuple[PairsReport, str, set[str]]
 
 # The first test waits for all that the fixture runs, twenty seconds on a quiet machine.

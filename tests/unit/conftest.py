@@ -1,14 +1,18 @@
-"""What tests of documents and deployment share: parsing a command without running it."""
+"""What unit tests share: documents and their catalog, a moment, and parsing a command line."""
 
 import copy
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
 import pytest
 import typer.main
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.cli import app
+from orchestrator.routing.router import Router
+from orchestrator.settings import bundled_specs
 
 _ORDER = {
     "type": "object",
@@ -130,6 +134,31 @@ _SHOP: dict[str, Any] = {
         },
     },
 }
+
+
+@pytest.fixture(scope="session")
+def shipped() -> Catalog:
+    """The catalog of the documents that ship, compiled once for all tests."""
+    return Catalog.load(bundled_specs())
+
+
+@pytest.fixture(scope="session")
+def router(shipped: Catalog) -> Router:
+    """A router over these, with the default profile."""
+    return Router(shipped)
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """Gives the collector back, after a worker was made, what it is then told to pass by."""
+    yield
+    gc.unfreeze()
+
+
+@pytest.fixture
+def frozen(thawed: None) -> None:
+    """Spares the full collections of workers that are made here all that other tests hold."""
+    gc.freeze()
 
 
 @pytest.fixture

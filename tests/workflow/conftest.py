@@ -51,7 +51,7 @@ from orchestrator.messages.rollback import (
     RollbackInput,
     RollbackReport,
 )
-from orchestrator.planning.models import CallTool
+from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.saga.ledger import Obligation, Resolution
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
@@ -299,6 +299,12 @@ class Stage:
             activities=self.world.activities(),
             workflow_runner=TaskOrderedRunner(),
         )
+
+    def lose_after(self, *tools: str) -> None:
+        """Script one leg that calls these tools, and a later one that is lost."""
+        self.world.plan(fake_leg("trip"), fake_leg("visa", after=("trip",)))
+        self.world.decide("trip", *[CallTool(tool=tool) for tool in tools])
+        self.world.decide("visa", GiveUp(reason="no visa"))
 
     async def start(
         self,

@@ -24,13 +24,6 @@ TOO_LATE = CompensationOutcome(state="parked", note="too late to cancel")
 BUSY = ApplicationError("HTTP 503", type=names.PROVIDER_BUSY)
 
 
-def lose_after(world: FakeWorld, *tools: str) -> None:
-    """One leg that calls these tools, and a later one that is lost."""
-    world.plan(fake_leg("trip"), fake_leg("visa", after=("trip",)))
-    world.decide("trip", *[CallTool(tool=tool) for tool in tools])
-    world.decide("visa", GiveUp(reason="no visa"))
-
-
 def never_answer(world: FakeWorld) -> None:
     """One leg that books a flight, and a provider that gives no clear answer."""
     world.plan(fake_leg("flight"))
@@ -40,7 +33,7 @@ def never_answer(world: FakeWorld) -> None:
 
 async def park(stage: Stage, world: FakeWorld, *then: CompensationOutcome) -> tuple[Mission, str]:
     """A mission with one parked obligation, and its id; undone once more, it comes to `then`."""
-    lose_after(world, "book_flight")
+    stage.lose_after("book_flight")
     world.compensate("book_flight", TOO_LATE, *then)
     mission = await stage.start()
     await mission.over()
@@ -100,7 +93,7 @@ async def test_the_failure_carries_the_result_that_the_query_gives(
     stage: Stage, world: FakeWorld
 ) -> None:
     """One document, whichever way it is read."""
-    lose_after(world, "book_flight")
+    stage.lose_after("book_flight")
 
     mission = await stage.start()
     failure = await mission.failure()
@@ -187,7 +180,7 @@ async def test_what_cannot_be_undone_is_parked_and_the_rest_is_undone(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The mission ends as parked; its rollback stays open, with the reason for the operator."""
-    lose_after(world, "book_flight", "book_hotel")
+    stage.lose_after("book_flight", "book_hotel")
     world.compensate("book_hotel", TOO_LATE)
 
     mission = await stage.start()
@@ -204,7 +197,7 @@ async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The contract says how often; the note says why it stopped."""
-    lose_after(world, "book_flight")
+    stage.lose_after("book_flight")
     world.compensate("book_flight", BUSY)
 
     result = await (await stage.start()).end()
@@ -218,7 +211,7 @@ async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
 
 async def test_an_undo_that_fails_at_first_is_tried_again(stage: Stage, world: FakeWorld) -> None:
     """A provider that is down for a moment parks nothing."""
-    lose_after(world, "book_flight")
+    stage.lose_after("book_flight")
     world.compensate("book_flight", BUSY, CompensationOutcome(state="cancelled"))
 
     result = await (await stage.start()).end()
@@ -275,7 +268,7 @@ async def test_a_retry_that_fails_again_parks_again(stage: Stage, world: FakeWor
 
 async def test_resolving_what_is_not_parked_is_refused(stage: Stage, world: FakeWorld) -> None:
     """An unknown id, or one that is already cancelled; the parked one stays parked."""
-    lose_after(world, "book_flight", "book_hotel")
+    stage.lose_after("book_flight", "book_hotel")
     world.compensate("book_hotel", TOO_LATE)
     mission = await stage.start()
     result = await mission.over()
@@ -291,7 +284,7 @@ async def test_resolving_what_is_not_parked_is_refused(stage: Stage, world: Fake
 
 async def test_a_contract_that_says_continue_does_not_park(stage: Stage, world: FakeWorld) -> None:
     """What it lets go is accepted with the reason, and the rollback closes by itself."""
-    lose_after(world, "book_tour")
+    stage.lose_after("book_tour")
     world.compensate("book_tour", TOO_LATE)
 
     mission = await stage.start()
@@ -330,7 +323,7 @@ async def test_the_first_error_is_never_hidden_by_a_later_one(
 
 async def test_what_no_tool_undoes_is_tried_too(stage: Stage, world: FakeWorld) -> None:
     """A write without a cancel tool is in the ledger: rollback has it parked, not forgotten."""
-    lose_after(world, "post_note")
+    stage.lose_after("post_note")
     world.compensate(
         "post_note", CompensationOutcome(state="parked", note="no tool is declared that undoes it")
     )
@@ -344,7 +337,7 @@ async def test_what_no_tool_undoes_is_tried_too(stage: Stage, world: FakeWorld) 
 
 async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeWorld) -> None:
     """A stray click must not leave bookings behind: what is parked stays with its operator."""
-    lose_after(world, "book_flight", "book_hotel")
+    stage.lose_after("book_flight", "book_hotel")
     world.compensate("book_flight", TOO_LATE)
     undo = world.hold(names.COMPENSATE, "book_hotel")
 
@@ -362,7 +355,7 @@ async def test_a_rollback_that_somebody_else_started_reports_to_the_mission(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The mission that meets it goes on to its end with the other's report."""
-    lose_after(world, "book_flight")
+    stage.lose_after("book_flight")
     lost = world.hold(names.PLAN_STEP, "visa")
     undo = world.hold(names.COMPENSATE, "book_flight")
 

@@ -20,7 +20,7 @@ from activities.boundary import heartbeats
 from orchestrator.adapters.temporal.rollbacks import start_rollback
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
-from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.planning.models import CallTool
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome
 from orchestrator.saga.retry_policy import LONGEST_DEFERRAL
@@ -45,13 +45,6 @@ def asked_to_wait(seconds: float) -> ApplicationError:
 
 # Where something is parked, no test waits for the end of its mission: the server would skip all the
 # time that an operator may take.
-
-
-def lose_after(world: FakeWorld, *tools: str) -> None:
-    """One leg that calls these tools, and a later one that is lost."""
-    world.plan(fake_leg("trip"), fake_leg("visa", after=("trip",)))
-    world.decide("trip", *[CallTool(tool=tool) for tool in tools])
-    world.decide("visa", GiveUp(reason="no visa"))
 
 
 def lost(reached: asyncio.Event) -> Callable[[Obligation], Awaitable[CompensationOutcome]]:
@@ -90,7 +83,7 @@ async def start_again(stage: Stage, mission: Mission) -> str:
 
 async def test_an_outage_of_minutes_parks_nothing(stage: Stage, world: FakeWorld) -> None:
     """Three attempts are all that the contract gives, and they are spread over it."""
-    lose_after(world, "book_flight")
+    stage.lose_after("book_flight")
     began: list[datetime] = []
 
     async def down_for_four_minutes(_: Obligation) -> CompensationOutcome:
@@ -110,7 +103,7 @@ async def test_an_outage_of_minutes_parks_nothing(stage: Stage, world: FakeWorld
 
 async def test_a_provider_that_asks_to_wait_is_waited_for(stage: Stage, world: FakeWorld) -> None:
     """More often than the contract gives attempts, for these are none; and as long as it says."""
-    lose_after(world, "book_flight")
+    stage.lose_after("book_flight")
     world.compensate("book_flight", *[asked_to_wait(90)] * 5, DONE)
 
     result = await (await stage.start()).end()
@@ -124,7 +117,7 @@ async def test_a_provider_that_asks_to_wait_is_waited_for(stage: Stage, world: F
 
 async def test_a_provider_that_puts_off_for_ever_is_parked(stage: Stage, world: FakeWorld) -> None:
     """What waits behind it is undone then."""
-    lose_after(world, "book_flight", "book_hotel")
+    stage.lose_after("book_flight", "book_hotel")
     world.compensate("book_hotel", asked_to_wait(120))
 
     result = await (await stage.start()).end()
@@ -139,7 +132,7 @@ async def test_a_terminated_rollback_is_started_again_where_it_stopped(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The mission, which waits for it, ends with the report of the second one."""
-    lose_after(world, "book_flight", "book_hotel")
+    stage.lose_after("book_flight", "book_hotel")
     reached = asyncio.Event()
     world.compensate("book_flight", lost(reached), DONE)
 
@@ -161,7 +154,7 @@ async def test_what_was_parked_stays_parked_when_its_rollback_is_terminated(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The operator finds it again, with its reason, and nothing was tried without being asked."""
-    lose_after(world, "book_flight", "book_hotel", "book_car")
+    stage.lose_after("book_flight", "book_hotel", "book_car")
     world.compensate("book_hotel", TOO_LATE)
     world.compensate("book_car", TOO_LATE)
     mission = await stage.start()
@@ -188,7 +181,7 @@ async def test_a_rollback_terminated_twice_still_knows_what_the_first_had_noted(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The second one was stopped before any worker had seen it."""
-    lose_after(world, "book_flight")
+    stage.lose_after("book_flight")
     world.compensate("book_flight", TOO_LATE)
     mission = await stage.start()
     await mission.parked()
@@ -250,7 +243,7 @@ async def test_operators_are_served_in_the_order_in_which_they_ask(
     stage: Stage, world: FakeWorld, together: bool
 ) -> None:
     """Two retries that arrive at once lead to what they lead to one after the other."""
-    lose_after(world, "book_flight", "book_hotel")
+    stage.lose_after("book_flight", "book_hotel")
     world.compensate("book_flight", TOO_LATE, DONE)
     world.compensate("book_hotel", TOO_LATE, DONE)
     mission = await stage.start()

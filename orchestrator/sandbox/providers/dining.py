@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.sandbox.amounts import find_money, money
+from orchestrator.sandbox.currency_amount import find_money, money
 from orchestrator.sandbox.playbook import Draft, Playbook
 
 _SERVING_TIMES = ("18:30", "19:00", "19:30", "20:00", "20:30")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from orchestrator.sandbox.amounts import money, total
-from orchestrator.sandbox.incoming import timestamp
+from orchestrator.sandbox.currency_amount import money, total
 from orchestrator.sandbox.playbook import Draft, Playbook
-from orchestrator.sandbox.problems import Problem
+from orchestrator.sandbox.problems import RequestRefused
+from orchestrator.sandbox.provider_call import timestamp
 
 _ITEM_LIMIT = 2000
 _DAILY_LIMITS = {"flight": 800, "hotel": 220, "car": 90, "meal": 60, "delivery": 40, "other": 100}
@@ -21,7 +21,9 @@ def sum_report(draft: Draft) -> None:
     currencies = sorted({item["currency"] for item in items})
     if len(currencies) > 1:
         status = draft.call.operation.refusal(422, 400)
-        raise Problem(status, f"items: one report has one currency, not {', '.join(currencies)}.")
+        raise RequestRefused(
+            status, f"items: one report has one currency, not {', '.join(currencies)}."
+        )
     parts = [money(item["amount"], item["currency"]) for item in items]
     draft.body["total"] = total(parts).to_json()
 

@@ -6,9 +6,9 @@ from datetime import date
 from random import Random
 from typing import Any
 
-from orchestrator.sandbox.amounts import Money, money
+from orchestrator.sandbox.currency_amount import CurrencyAmount, money
 from orchestrator.sandbox.playbook import Draft, Playbook
-from orchestrator.sandbox.problems import Problem
+from orchestrator.sandbox.problems import RequestRefused
 
 _AIRLINES = {"Atlantic Air": "AT", "Nordwind": "NW", "Iberia Sol": "IS", "Baltic Wings": "BW"}
 _CABIN_FACTORS = {"premium_economy": 1.6, "business": 2.8, "first": 4.5}
@@ -60,7 +60,7 @@ def charge_car(draft: Draft) -> None:
     """Full insurance costs a quarter more."""
     if draft.arguments.get("insurance") == "full":
         price = draft.body["price"]
-        dearer = Money(money(price["amount"] * 1.25).amount, price["currency"])
+        dearer = CurrencyAmount(money(price["amount"] * 1.25).amount, price["currency"])
         draft.body["price"] = dearer.to_json()
 
 
@@ -70,12 +70,12 @@ def _refuse_backwards(
     """Days between two dates.
 
     Raises:
-        Problem: the second is too early.
+        RequestRefused: the second is too early.
     """
     days = (_day(draft, last) - _day(draft, first)).days
     if days < 0 or (days == 0 and not is_same_day_fine and first == "check_in"):
         status = draft.call.operation.refusal(422, 400)
-        raise Problem(status, f"{last} must come after {first}.")
+        raise RequestRefused(status, f"{last} must come after {first}.")
     return days
 
 

@@ -19,7 +19,6 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 from orchestrator.testing import fake_selection
 
-SPECS = Path(__file__).parents[3] / "specs"
 USAGE = Usage(requests=1, input_tokens=100, output_tokens=7)
 
 
@@ -33,15 +32,14 @@ class Metered(ChainingPlanner):
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> CatalogStore:
+def store(shipped: Catalog, tmp_path: Path) -> CatalogStore:
     """The example documents, kept."""
     store = CatalogStore(tmp_path)
-    store.put(Catalog.load(SPECS))
+    store.put(shipped)
     return store
 
 
-def _step(store: CatalogStore) -> PlanStepInput:
-    digest = Catalog.load(SPECS).digest
+def _step(catalog: Catalog) -> PlanStepInput:
     return PlanStepInput(
         context=StepContext(
             mission_id="m",
@@ -51,7 +49,7 @@ def _step(store: CatalogStore) -> PlanStepInput:
             leg_goal="find me a hotel in Lisbon",
             agent=AgentProfile(name="a"),
             now=datetime(2026, 11, 21, tzinfo=UTC),
-            catalog_digest=digest,
+            catalog_digest=catalog.digest,
         ),
         selection=fake_selection("hotel_search_rooms", catalog_size=93),
     )
@@ -66,21 +64,21 @@ def _thought(store: CatalogStore, planner: Planner, folder: Path) -> PlanningAct
     ("planner", "usage"), [(Metered(Router), USAGE), (ChainingPlanner(Router), None)]
 )
 async def test_a_step_is_recorded_with_what_it_took(
-    store: CatalogStore, tmp_path: Path, planner: Planner, usage: Usage | None
+    shipped: Catalog, store: CatalogStore, tmp_path: Path, planner: Planner, usage: Usage | None
 ) -> None:
     """Nothing where no model was asked."""
     thought = _thought(store, planner, tmp_path)
 
-    planned = await ActivityEnvironment().run(thought.plan_step, _step(store))
+    planned = await ActivityEnvironment().run(thought.plan_step, _step(shipped))
     assert planned.usage == usage
 
 
-async def test_discovery_hears_what_was_meant(store: CatalogStore, tmp_path: Path) -> None:
+async def test_discovery_hears_what_was_meant(
+    shipped: Catalog, store: CatalogStore, tmp_path: Path
+) -> None:
     """Over the whole catalog, best first."""
     thought = _thought(store, ChainingPlanner(Router), tmp_path)
-    wanted = DiscoverInput(
-        query="send a massage to the team", catalog_digest=Catalog.load(SPECS).digest
-    )
+    wanted = DiscoverInput(query="send a massage to the team", catalog_digest=shipped.digest)
 
     found = await ActivityEnvironment().run(thought.discover_tools, wanted)
     assert found.tools[0] == "message_send"

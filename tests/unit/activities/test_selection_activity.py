@@ -23,13 +23,6 @@ from orchestrator.planning.models import AgentProfile, CallTool, StepContext
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
-from orchestrator.settings import bundled_specs
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    """The shipped documents."""
-    return Catalog.load(bundled_specs())
 
 
 def context(catalog: Catalog) -> StepContext:
@@ -63,14 +56,14 @@ def activities(
     return PlanningActivities(store, routers, ChainingPlanner(Router), (), traces, RouteMetrics())
 
 
-async def test_a_step_is_recorded_with_what_it_calls(catalog: Catalog, tmp_path: Path) -> None:
+async def test_a_step_is_recorded_with_what_it_calls(shipped: Catalog, tmp_path: Path) -> None:
     """The selection when it is made, the tool when the planner has chosen it, and no word said."""
     traces = RouteTraces(tmp_path / "traces.db")
-    thought = activities(catalog, tmp_path, traces)
+    thought = activities(shipped, tmp_path, traces)
     environment = ActivityEnvironment()
 
-    selection = await environment.run(thought.select_tools, context(catalog))
-    step = PlanStepInput(context=context(catalog), selection=selection)
+    selection = await environment.run(thought.select_tools, context(shipped))
+    step = PlanStepInput(context=context(shipped), selection=selection)
     answer = await environment.run(thought.plan_step, step)
     traces.close()
 
@@ -85,26 +78,26 @@ async def test_a_step_is_recorded_with_what_it_calls(catalog: Catalog, tmp_path:
 
 
 async def test_a_catalog_that_cannot_be_indexed_is_forwarded_whole(
-    catalog: Catalog, tmp_path: Path
+    shipped: Catalog, tmp_path: Path
 ) -> None:
     """The mission goes on; the trace says why, without the error's words."""
     traces = RouteTraces(tmp_path / "traces.db")
-    thought = activities(catalog, tmp_path, traces, broken=True)
+    thought = activities(shipped, tmp_path, traces, broken=True)
 
-    selection = await ActivityEnvironment().run(thought.select_tools, context(catalog))
+    selection = await ActivityEnvironment().run(thought.select_tools, context(shipped))
     traces.close()
 
     assert selection.band == "fail_open"
-    assert selection.tools == tuple(catalog.tools)
+    assert selection.tools == tuple(shipped.tools)
     (kept,) = read_records(tmp_path / "traces.db")
     assert kept.band == "fail_open"
     assert kept.reason == "RecursionError while indexing the catalog"
 
 
-async def test_steps_are_routed_one_at_a_time(catalog: Catalog, tmp_path: Path) -> None:
+async def test_steps_are_routed_one_at_a_time(shipped: Catalog, tmp_path: Path) -> None:
     """Several at once would share one interpreter, and each take the time of all."""
     traces = RouteTraces(tmp_path / "traces.db")
-    thought = activities(catalog, tmp_path, traces)
+    thought = activities(shipped, tmp_path, traces)
     at_once: list[int] = []
     inside = 0
 
@@ -117,10 +110,10 @@ async def test_steps_are_routed_one_at_a_time(catalog: Catalog, tmp_path: Path) 
             inside -= 1
             return super().route(*args, **also)
 
-    router = Watched(catalog)
+    router = Watched(shipped)
     thought._routers = lambda _: router
     environment = ActivityEnvironment()
-    steps = [environment.run(thought.select_tools, context(catalog)) for _ in range(8)]
+    steps = [environment.run(thought.select_tools, context(shipped)) for _ in range(8)]
     await asyncio.gather(*steps)
     traces.close()
 
@@ -128,7 +121,7 @@ async def test_steps_are_routed_one_at_a_time(catalog: Catalog, tmp_path: Path) 
 
 
 async def test_a_router_that_fails_open_says_so_everywhere(
-    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shipped: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the step's selection, its headers, the record on disk, the counter and the span."""
 
@@ -140,21 +133,21 @@ async def test_a_router_that_fails_open_says_so_everywhere(
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     traces = RouteTraces(tmp_path / "traces.db")
-    thought = activities(catalog, tmp_path, traces)
+    thought = activities(shipped, tmp_path, traces)
     thought._metrics = RouteMetrics(MeterProvider([reader]).get_meter("test"))
 
     with provider.get_tracer("test").start_as_current_span("step"):
-        selection = await ActivityEnvironment().run(thought.select_tools, context(catalog))
+        selection = await ActivityEnvironment().run(thought.select_tools, context(shipped))
     traces.close()
 
     reason = "RecursionError in the router"
     assert (selection.band, selection.reason) == ("fail_open", reason)
-    assert selection.tools == tuple(catalog.tools)
+    assert selection.tools == tuple(shipped.tools)
     (kept,) = read_records(tmp_path / "traces.db")
     assert (kept.band, kept.reason, kept.shadows) == ("fail_open", reason, {})
     (span,) = spans.get_finished_spans()
     attributes = dict(span.attributes or {})
     assert attributes["x-orqen-routing"] == "fail_open"
-    assert attributes["x-orqen-tools-output"] == str(len(catalog))
+    assert attributes["x-orqen-tools-output"] == str(len(shipped))
     assert attributes["orchestrator.route.reason"] == reason
     assert '"band": "fail_open"' in str(reader.get_metrics_data().to_json())  # type: ignore[union-attr]  # it was collected

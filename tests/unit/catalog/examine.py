@@ -9,13 +9,17 @@ import os
 import resource
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from orchestrator.catalog.catalog import Catalog, load_documents
 from orchestrator.catalog.lint import lint
 from orchestrator.core.errors import SpecError, UsageError
+from orchestrator.core.record import JsonObject
+
+T = TypeVar("T")
+Documents = Mapping[str, JsonObject]
 
 MEGABYTE = 2**20
 _CPU_S = 20
@@ -23,19 +27,30 @@ _ADDRESS_SPACE = 4_096 * MEGABYTE
 """Far above what is asserted: they end what would otherwise never end."""
 
 
-def _compile(path: Path) -> str:
-    catalog = Catalog.load(path)
+def _compiled(documents: Documents) -> str:
+    catalog = Catalog.from_documents(documents)
     assert len(catalog.digest) == 64
     return f"{len(catalog)} tools"
 
 
-def _lint(path: Path) -> str:
-    return " ".join(sorted({finding.code for finding in lint(load_documents(path))}))
+def _linted(documents: Documents) -> str:
+    return " ".join(sorted({finding.code for finding in lint(documents)}))
 
 
-def _outcome(work: Callable[[Path], str], path: Path) -> str:
+def _outcomes(path: Path) -> dict[str, str]:
+    """What compiler and linter make of what is read once for both."""
+    read = _outcome(lambda: load_documents(path))
+    if isinstance(read, str):
+        return {"compile": read, "lint": read}
+    return {
+        "compile": str(_outcome(lambda: _compiled(read))),
+        "lint": str(_outcome(lambda: _linted(read))),
+    }
+
+
+def _outcome(work: Callable[[], T]) -> T | str:
     try:
-        return work(path)
+        return work()
     except (SpecError, UsageError) as error:
         return f"{type(error).__name__}: {error}"
     except BaseException:
@@ -48,8 +63,7 @@ def _examine(path: Path) -> dict[str, Any]:
     if child == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
         resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
-        report = {"compile": _outcome(_compile, path), "lint": _outcome(_lint, path)}
-        os.write(writing, json.dumps(report).encode()[:60_000])
+        os.write(writing, json.dumps(_outcomes(path)).encode()[:60_000])
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:

@@ -20,6 +20,7 @@ from orchestrator.core.errors import DocumentInvalid
 
 ROOT = Path(__file__).parents[3]
 SCHEMA: Any = json.loads((ROOT / "specs/x-orchet.schema.json").read_text(encoding="utf-8"))
+VALIDATOR = OAS31Validator(SCHEMA)
 KEYWORDS: list[str] = sorted(SCHEMA["properties"])
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 
@@ -45,7 +46,7 @@ def with_value(shop: Any, keyword: str, value: Any) -> Any:
 
 
 def is_allowed(keyword: str, value: Any) -> bool:
-    return bool(OAS31Validator(SCHEMA).is_valid({keyword: value}))
+    return bool(VALIDATOR.is_valid({keyword: value}))
 
 
 def refusal(document: Any, keyword: str) -> str | None:

@@ -2,14 +2,14 @@
 
 import pytest
 
-from orchestrator.chaos.fault_names import ALL, MACHINES, Fault, format_faults, parse_faults
-from orchestrator.chaos.plan import MissionScript, schedule_strikes, write_script
+from orchestrator.chaos.chaos_faults import ALL, MACHINES, ChaosFault, format_faults, parse_faults
+from orchestrator.chaos.plan import MissionScript, fault_of, schedule_strikes, write_script
 from orchestrator.core.errors import UsageError
 
 GOALS = ("book a trip", "reserve a table")
 
 
-def scripts(seed: int, faults: frozenset[Fault], count: int = 200) -> list[MissionScript]:
+def scripts(seed: int, faults: frozenset[ChaosFault], count: int = 200) -> list[MissionScript]:
     return [write_script(seed, index, faults, GOALS) for index in range(count)]
 
 
@@ -22,10 +22,14 @@ def test_a_script_follows_from_seed_and_index() -> None:
 
 
 def test_every_fault_happens_to_some_mission() -> None:
-    """Of 200 missions some meet each provider fault, some each blow, some each decision."""
+    """Of 200 missions some meet each provider fault, some each interruption, some each decision."""
     written = scripts(1, ALL)
     kinds = {rule.kind for script in written for rule in script.rules}
-    parts = {(blow.kind, blow.part) for script in written for blow in script.blows}
+    parts = {
+        (interruption.kind, interruption.part)
+        for script in written
+        for interruption in script.interruptions
+    }
 
     assert kinds >= {"drop_before", "drop_after", "status_before", "status_after", "rate_limit"}
     assert kinds >= {"latency", "duplicate", "refuse_cancel"}
@@ -44,7 +48,7 @@ def test_without_faults_nothing_happens() -> None:
     """An empty set of faults leaves missions and processes alone."""
     quiet = scripts(1, frozenset(), 50)
 
-    assert all(not (s.rules or s.blows or s.rejected_card or s.ignored_card) for s in quiet)
+    assert all(not (s.rules or s.interruptions or s.rejected_card or s.ignored_card) for s in quiet)
     assert schedule_strikes(1, frozenset(), workers=2, lasts_s=600) == []
 
 
@@ -55,12 +59,12 @@ def test_provider_trouble_is_of_one_mission() -> None:
 
 
 def test_a_blow_on_a_request_comes_with_the_rule_that_holds_it() -> None:
-    """A request is held on its way so that the blow falls meanwhile."""
+    """A request is held on its way so that the interruption falls meanwhile."""
     held = [
-        (script, blow.moment.hold(script.mission_id))
-        for script in scripts(5, frozenset({Fault.CANCEL, Fault.TERMINATE}))
-        for blow in script.blows
-        if blow.moment.request is not None
+        (script, interruption.moment.hold(script.mission_id))
+        for script in scripts(5, frozenset({ChaosFault.CANCEL, ChaosFault.TERMINATE}))
+        for interruption in script.interruptions
+        if interruption.moment.request is not None
     ]
 
     assert held
@@ -70,7 +74,7 @@ def test_a_blow_on_a_request_comes_with_the_rule_that_holds_it() -> None:
 def test_strikes_follow_from_the_seed_and_hit_every_worker() -> None:
     """Workers die often and the server seldom, in the order of time."""
     strikes = schedule_strikes(2, MACHINES, workers=3, lasts_s=600)
-    kills = [strike for strike in strikes if strike.fault is Fault.KILL_WORKER]
+    kills = [strike for strike in strikes if strike.fault is ChaosFault.KILL_WORKER]
 
     assert strikes == schedule_strikes(2, MACHINES, workers=3, lasts_s=600)
     assert strikes == sorted(strikes, key=lambda strike: strike.at_s)
@@ -84,10 +88,10 @@ def test_strikes_follow_from_the_seed_and_hit_every_worker() -> None:
     [
         ("all", ALL),
         ("none", frozenset()),
-        (" 5xx, latency ,", frozenset({Fault.BREAK, Fault.LATENCY})),
+        (" 5xx, latency ,", frozenset({ChaosFault.BREAK, ChaosFault.LATENCY})),
     ],
 )
-def test_faults_are_read_and_written_as_a_list(text: str, faults: frozenset[Fault]) -> None:
+def test_faults_are_read_and_written_as_a_list(text: str, faults: frozenset[ChaosFault]) -> None:
     """What is written reads as the same again."""
     assert parse_faults(text) == faults
     assert parse_faults(format_faults(faults)) == faults
@@ -98,3 +102,12 @@ def test_an_unknown_fault_is_refused_with_those_there_are(text: str) -> None:
     """The error names the known ones."""
     with pytest.raises(UsageError, match="drop-after"):
         parse_faults(text)
+
+
+def test_a_rule_is_counted_as_the_fault_that_it_was_drawn_for() -> None:
+    """Of every fault that providers make, however its rule was drawn."""
+    for fault in ALL:
+        for script in scripts(3, frozenset({fault})):
+            drawn = [rule for rule in script.rules if rule.kind != "latency"]
+            if not script.interruptions:
+                assert {fault_of(rule) for rule in drawn} <= {fault}

@@ -13,7 +13,14 @@ from orchestrator.chaos.histories import (
     rollback_seconds,
     showings,
 )
-from orchestrator.chaos.points import KILL_POINTS, Point, SeenRequest, Shape, doomed, fault_points
+from orchestrator.chaos.points import (
+    KILL_POINTS,
+    Point,
+    SeenRequest,
+    Shape,
+    fault_points,
+    rolled_back_shape,
+)
 
 HISTORIES = Path(__file__).parents[2] / "replay" / "histories"
 SUCCEEDS = Shape(name="succeeds", goal="buy a book")
@@ -63,7 +70,7 @@ def test_cancels_are_refused_too() -> None:
 
 def test_a_point_strikes_before_what_its_shape_does() -> None:
     """A lost booking is refused for good; the fault of the point comes first."""
-    shape = doomed("buy a book", "order_book")
+    shape = rolled_back_shape("buy a book", "order_book")
     (point, *_) = fault_points(shape, requests("order_book"))
     script = point.script("point-3", 3)
 

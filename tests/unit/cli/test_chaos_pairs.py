@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
+from orchestrator.chaos.pair_report import Flaw, PairCheck, PairsReport
 from orchestrator.cli import main
 from orchestrator.cli.chaos_pairs import show_pairs
 

@@ -8,20 +8,17 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.storage.route_traces import RouteTraces
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
-from orchestrator.settings import bundled_specs
 
 REQUESTS = ("find flights to Rome", "weather in Oslo", "cancel my hotel booking", "list my files")
 
 
 @pytest.fixture
-def traces(tmp_path: Path) -> Path:
+def traces(router: Router, tmp_path: Path) -> Path:
     """Records of a worker on whose catalog one tool is always called instead of the best."""
     path = tmp_path / "route-traces.db"
-    router = Router(Catalog.load(bundled_specs()))
     store = RouteTraces(path)
     for step in range(60):
         selection = router.route(REQUESTS[step % len(REQUESTS)])
@@ -155,10 +152,12 @@ def test_a_profile_that_is_none_is_refused_with_its_name(
     assert len(ran.stderr.splitlines()) == 1
 
 
-def test_records_without_a_call_teach_nothing(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_records_without_a_call_teach_nothing(
+    run: Callable[..., Any], router: Router, tmp_path: Path
+) -> None:
     """Nothing is written then."""
     store = RouteTraces(tmp_path / "t.db")
-    store.record(record_of(Router(Catalog.load(bundled_specs())).route("weather in Oslo")))
+    store.record(record_of(router.route("weather in Oslo")))
     store.close()
     ran = run("route", "calibrate", str(tmp_path / "t.db"), "--out", str(tmp_path / "p.json"))
 

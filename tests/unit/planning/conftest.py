@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
@@ -34,7 +33,6 @@ from orchestrator.planning.rules.parameters import resolve
 from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 
-SPECS = Path(__file__).parents[3] / "specs"
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
 Script = Callable[[Tool, JsonObject], JsonObject | None]
@@ -262,22 +260,10 @@ def _facts(leg: LegPlan, seen: Sequence[Observation]) -> tuple[Fact, ...]:
     )
 
 
-@pytest.fixture(scope="session")
-def specs() -> Catalog:
-    """The shipped documents, compiled."""
-    return Catalog.load(SPECS)
-
-
-@pytest.fixture(scope="session")
-def specs_router(specs: Catalog) -> Router:
-    """A router over the shipped documents."""
-    return Router(specs)
-
-
 @pytest.fixture
-def mission(specs: Catalog, specs_router: Router) -> Mission:
+def mission(shipped: Catalog, router: Router) -> Mission:
     """Missions over the shipped documents, with a fresh provider."""
-    return Mission(specs, specs_router)
+    return Mission(shipped, router)
 
 
 @pytest.fixture

@@ -1,28 +1,11 @@
-"""The catalog of the shipped documents with its router, and tools made by hand."""
+"""Tools made by hand."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.routing.router import Router
-
-SPECS = Path(__file__).parents[3] / "specs"
-
-
-@pytest.fixture(scope="session")
-def shipped() -> Catalog:
-    """The tools of specs/."""
-    return Catalog.load(SPECS)
-
-
-@pytest.fixture(scope="session")
-def router(shipped: Catalog) -> Router:
-    """A router over specs/ with the default profile."""
-    return Router(shipped)
 
 
 @pytest.fixture

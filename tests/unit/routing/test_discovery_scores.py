@@ -97,15 +97,14 @@ def test_bm25_is_asked_only_when_the_first_tier_finds_nothing() -> None:
         "cancel what I reserved for Friday evening",
     ],
 )
-def test_the_second_tier_is_bm25_with_both_boosts_scaled(query: str) -> None:
+def test_the_second_tier_is_bm25_with_both_boosts_scaled(query: str, shipped: Catalog) -> None:
     """Okapi BM25 plus Jaro-Winkler plus the domain, each with its weight.
 
     BM25 has k1 1.5 and b 0.75 over name, description and parameter names, its best as 1;
     Jaro-Winkler counts 0.35, the domain 0.1, and the sum is scaled to [0.05, 0.79].
     """
-    catalog = Catalog.load(SPECS)
-    index = DiscoveryIndex(catalog)
-    tools = list(catalog.tools.values())
+    index = DiscoveryIndex(shipped)
+    tools = list(shipped.tools.values())
     words = [word for word in tokens(query) if content_stems(word)]
     texts = [" ".join((t.name, t.summary, t.description, *t.properties)) for t in tools]
     okapi = BM25Okapi([content_stems(text) for text in texts], k1=1.5, b=0.75)
@@ -194,11 +193,12 @@ def test_below_93_hundredths_ties_go_by_name() -> None:
     assert [m.name for m in index.search("mail")] == [alphabet_first, nearer]
 
 
-_INDEX: Final = DiscoveryIndex(Catalog.load(SPECS))
+_SHIPPED: Final = Catalog.load(SPECS)
+_INDEX: Final = DiscoveryIndex(_SHIPPED)
 _WORDS: Final = sorted(
     {
         word
-        for tool in Catalog.load(SPECS).tools.values()
+        for tool in _SHIPPED.tools.values()
         for word in tokens(f"{tool.name} {tool.domain} {tool.description}")
     }
 )

@@ -65,10 +65,23 @@ def assert_all_tools(selection: Selection, catalog: Catalog) -> None:
     assert selection.headers["x-orqen-prune-ratio"] == f"{size}/{size}"
 
 
+@pytest.fixture(scope="module")
+def clock() -> SlowClock:
+    """The clock of the router that all stages share."""
+    return SlowClock()
+
+
+@pytest.fixture(scope="module")
+def router(shipped: Catalog, clock: SlowClock) -> Router:
+    """One for all stages, as a worker has one for all requests."""
+    return Router(shipped, clock=clock)
+
+
 @pytest.mark.parametrize(("owner", "stage"), STAGES)
 @pytest.mark.parametrize("error", [ValueError, KeyError, RecursionError, MemoryError])
 def test_a_fault_in_any_stage_forwards_every_tool(
     shipped: Catalog,
+    router: Router,
     monkeypatch: pytest.MonkeyPatch,
     owner: Any,
     stage: str,
@@ -79,7 +92,6 @@ def test_a_fault_in_any_stage_forwards_every_tool(
     def fails(*args: object, **kwargs: object) -> None:
         raise error(GOAL)
 
-    router = Router(shipped)
     monkeypatch.setattr(owner, stage, fails)
 
     selection = router.route(GOAL)
@@ -93,17 +105,20 @@ def test_a_fault_in_any_stage_forwards_every_tool(
 
 @pytest.mark.parametrize(("owner", "stage"), STAGES)
 def test_slowness_in_any_stage_forwards_every_tool(
-    shipped: Catalog, monkeypatch: pytest.MonkeyPatch, owner: Any, stage: str
+    shipped: Catalog,
+    router: Router,
+    clock: SlowClock,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: Any,
+    stage: str,
 ) -> None:
     """A stage that takes longer than it may is cut at the next check."""
-    clock = SlowClock()
     real: Callable[..., Any] = getattr(owner, stage)
 
     def slow(*args: Any, **kwargs: Any) -> Any:
         clock.seconds += 0.051
         return real(*args, **kwargs)
 
-    router = Router(shipped, clock=clock)
     monkeypatch.setattr(owner, stage, slow)
 
     selection = router.route(GOAL)

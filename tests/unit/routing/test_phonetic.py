@@ -1,6 +1,5 @@
 """Phonetic match: typos, homophones and slips are taken for the words of the catalog."""
 
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -8,8 +7,6 @@ import pytest
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.phonetic import PhoneticIndex
-
-SPECS: Final = Path(__file__).parents[3] / "specs"
 
 SLIPS: Final = (
     ("send a massage to the team", "message_send"),
@@ -48,9 +45,9 @@ FIRST: Final = 26
 
 
 @pytest.fixture(scope="module")
-def index() -> DiscoveryIndex:
+def index(shipped: Catalog) -> DiscoveryIndex:
     """The example documents."""
-    return DiscoveryIndex(Catalog.load(SPECS))
+    return DiscoveryIndex(shipped)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import gc
 import weakref
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.router import Router
 from orchestrator.runtime.defaults import default_routers
 from orchestrator.runtime.worker import prepare
-from orchestrator.settings import Settings, bundled_specs
+from orchestrator.settings import Settings
 
 
 class Circle:
@@ -24,13 +23,7 @@ class Circle:
         self.itself = self
 
 
-@pytest.fixture(autouse=True)
-def thawed() -> Iterator[None]:
-    """The collector as other tests know it."""
-    yield
-    gc.unfreeze()
-
-
+@pytest.mark.usefixtures("thawed")
 def test_a_full_collection_passes_routers_by(tmp_path: Path) -> None:
     """It would stop everything for longer than a routing may take; garbage is no part of that."""
     routers = default_routers(Settings(state_dir=tmp_path))
@@ -43,30 +36,36 @@ def test_a_full_collection_passes_routers_by(tmp_path: Path) -> None:
     assert garbage() is None
 
 
+@pytest.mark.usefixtures("frozen")
 def test_a_worker_has_its_router_before_the_first_mission(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shipped: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That of the catalog as missions are pinned to it, which is the one of the store."""
-    catalog = Catalog.load(bundled_specs())
     store = CatalogStore(tmp_path / "catalogs")
     routers = default_routers(Settings(state_dir=tmp_path))
 
-    prepare(catalog, store, routers)
+    prepare(shipped, store, routers)
     monkeypatch.setattr("orchestrator.runtime.defaults.Router", None)
-    selection = routers(store.get(catalog.digest)).route("what is the weather in Oslo")
+    selection = routers(store.get(shipped.digest)).route("what is the weather in Oslo")
 
     assert "weather_get_forecast" in selection.tools
 
 
+@pytest.mark.usefixtures("frozen")
 @pytest.mark.parametrize(("timeout_ms", "band"), [(0.0001, "fail_open"), (60_000, "crisp")])
-def test_how_long_a_routing_may_take_is_set(tmp_path: Path, timeout_ms: float, band: str) -> None:
+def test_how_long_a_routing_may_take_is_set(
+    shipped: Catalog, tmp_path: Path, timeout_ms: float, band: str
+) -> None:
     """In milliseconds; with too few of them every tool is forwarded."""
     routers = default_routers(Settings(state_dir=tmp_path, routing_timeout_ms=timeout_ms))
 
-    assert routers(Catalog.load(bundled_specs())).route("weather in London").band == band
+    assert routers(shipped).route("weather in London").band == band
 
 
-def test_what_cannot_be_prepared_is_left_to_the_first_mission(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("frozen")
+def test_what_cannot_be_prepared_is_left_to_the_first_mission(
+    shipped: Catalog, tmp_path: Path
+) -> None:
     """A folder that cannot be written, or a catalog that cannot be indexed, stops no worker."""
 
     def broken(catalog: Catalog) -> Router:
@@ -74,12 +73,13 @@ def test_what_cannot_be_prepared_is_left_to_the_first_mission(tmp_path: Path) ->
 
     (tmp_path / "file").touch()
 
-    prepare(Catalog.load(bundled_specs()), CatalogStore(tmp_path / "file" / "catalogs"), broken)
-    prepare(Catalog.load(bundled_specs()), CatalogStore(tmp_path / "catalogs"), broken)
+    prepare(shipped, CatalogStore(tmp_path / "file" / "catalogs"), broken)
+    prepare(shipped, CatalogStore(tmp_path / "catalogs"), broken)
 
     assert list((tmp_path / "catalogs").iterdir())
 
 
+@pytest.mark.usefixtures("frozen")
 def test_threads_that_ask_at_once_share_one_router(tmp_path: Path) -> None:
     """A catalog's router is built once, however many steps are its first."""
     routers = default_routers(Settings(state_dir=tmp_path))

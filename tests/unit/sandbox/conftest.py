@@ -10,7 +10,7 @@ import httpx
 import pytest
 import yaml
 
-from orchestrator.sandbox import FaultPlan, Ledger, create_app
+from orchestrator.sandbox import EffectLedger, FaultPlan, create_app
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -47,7 +47,7 @@ paths:
                         book_id: {type: string, pattern: '^B-[0-9]{6}$'}
                         author: {type: string}
                         title: {type: string}
-                        price: {$ref: '#/components/schemas/Money'}
+                        price: {$ref: '#/components/schemas/CurrencyAmount'}
   /orders:
     get:
       operationId: order_list
@@ -153,7 +153,7 @@ paths:
                 properties:
                   order_id: {type: string}
                   status: {type: string, enum: [cancelled]}
-                  refund: {$ref: '#/components/schemas/Money'}
+                  refund: {$ref: '#/components/schemas/CurrencyAmount'}
   /vouchers:
     post:
       operationId: voucher_create
@@ -180,7 +180,7 @@ components:
         application/json:
           schema: {$ref: '#/components/schemas/Order'}
   schemas:
-    Money:
+    CurrencyAmount:
       type: object
       required: [amount, currency]
       properties:
@@ -196,7 +196,7 @@ components:
         author: {type: string}
         copies: {type: integer}
         note: {type: string}
-        price: {$ref: '#/components/schemas/Money'}
+        price: {$ref: '#/components/schemas/CurrencyAmount'}
         created_at: {type: string, format: date-time}
 """
 
@@ -210,8 +210,8 @@ def shop() -> dict[str, Any]:
 
 
 @pytest.fixture
-def ledger() -> Iterator[Ledger]:
-    with Ledger() as opened:
+def ledger() -> Iterator[EffectLedger]:
+    with EffectLedger() as opened:
         yield opened
 
 
@@ -221,7 +221,7 @@ def faults() -> FaultPlan:
 
 
 @pytest.fixture
-def open_app(shop: dict[str, Any], ledger: Ledger, faults: FaultPlan) -> Callable[..., Any]:
+def open_app(shop: dict[str, Any], ledger: EffectLedger, faults: FaultPlan) -> Callable[..., Any]:
     """Opens a client of an app in this process; keywords go to create_app."""
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Reading documents, and saying what is wrong with one."""
+"""RuntimeExpression documents, and saying what is wrong with one."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ import yaml
 
 from orchestrator.sandbox import DocumentError, load_documents
 from orchestrator.sandbox.documents import read_document
-from orchestrator.sandbox.served_operations import Kind
+from orchestrator.sandbox.served_operations import OperationKind
 
 
 def test_folder_and_file_are_read_by_stem(shop: dict[str, Any], tmp_path: Path) -> None:
@@ -88,17 +88,17 @@ def test_kinds_follow_the_contract(shop: dict[str, Any]) -> None:
     kinds = {o.operation_id: o.kind for o in read_document("shop", shop).operations}
 
     assert kinds == {
-        "book_search": Kind.READ,
-        "order_list": Kind.READ,
-        "order_place": Kind.CREATE,
-        "order_get": Kind.READ,
-        "order_drop": Kind.CANCEL,
-        "order_approve": Kind.UPDATE,
-        "order_ship": Kind.CREATE,
-        "order_recall": Kind.CANCEL,
-        "order_find": Kind.READ,
-        "order_cancel": Kind.CANCEL,
-        "voucher_create": Kind.CREATE,
+        "book_search": OperationKind.READ,
+        "order_list": OperationKind.READ,
+        "order_place": OperationKind.CREATE,
+        "order_get": OperationKind.READ,
+        "order_drop": OperationKind.CANCEL,
+        "order_approve": OperationKind.UPDATE,
+        "order_ship": OperationKind.CREATE,
+        "order_recall": OperationKind.CANCEL,
+        "order_find": OperationKind.READ,
+        "order_cancel": OperationKind.CANCEL,
+        "voucher_create": OperationKind.CREATE,
     }
 
 

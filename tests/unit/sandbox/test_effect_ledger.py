@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.sandbox import Ledger
-from orchestrator.sandbox.amounts import Money
+from orchestrator.sandbox import EffectLedger
+from orchestrator.sandbox.currency_amount import CurrencyAmount
 from orchestrator.sandbox.effect_ledger import Cause
 
 
-def create(ledger: Ledger, resource_id: str, **cause: str) -> None:
+def create(ledger: EffectLedger, resource_id: str, **cause: str) -> None:
     ledger.record_effect(
         at="2026-11-20T12:00:00Z",
         provider="shop",
@@ -22,12 +22,12 @@ def create(ledger: Ledger, resource_id: str, **cause: str) -> None:
         resource_type="order",
         resource_id=resource_id,
         cause=Cause(**cause),
-        money=Money(Decimal("12.30"), "EUR"),
+        money=CurrencyAmount(Decimal("12.30"), "EUR"),
         status="live",
     )
 
 
-def test_mission_is_the_prefix_of_key_or_request_id(ledger: Ledger) -> None:
+def test_mission_is_the_prefix_of_key_or_request_id(ledger: EffectLedger) -> None:
     """A mission sees its own effects, not those of one whose id only begins the same."""
     create(ledger, "a", idempotency_key="m_1.leg.1")
     create(ledger, "b", request_id="m_1.leg.2")
@@ -39,8 +39,8 @@ def test_mission_is_the_prefix_of_key_or_request_id(ledger: Ledger) -> None:
     assert len(ledger.live()) == 5
 
 
-def test_amount_is_exact(ledger: Ledger) -> None:
-    """Money comes back as it went in, and is a number in JSON."""
+def test_amount_is_exact(ledger: EffectLedger) -> None:
+    """CurrencyAmount comes back as it went in, and is a number in JSON."""
     create(ledger, "a")
 
     (effect,) = ledger.effects()
@@ -49,7 +49,7 @@ def test_amount_is_exact(ledger: Ledger) -> None:
     assert effect.to_json()["amount"] == 12.3
 
 
-def test_two_creates_of_one_cause_are_duplicates_even_when_cancelled(ledger: Ledger) -> None:
+def test_two_creates_of_one_cause_are_duplicates_even_when_cancelled(ledger: EffectLedger) -> None:
     """Cancelling does not undo that something happened twice."""
     create(ledger, "a", idempotency_key="m1.leg.1")
     create(ledger, "b", request_id="m1.leg.1")
@@ -63,7 +63,7 @@ def test_two_creates_of_one_cause_are_duplicates_even_when_cancelled(ledger: Led
     assert ledger.duplicates("m2") == []
 
 
-def test_cancelling_one_operation_leaves_the_others(ledger: Ledger) -> None:
+def test_cancelling_one_operation_leaves_the_others(ledger: EffectLedger) -> None:
     """A resource may stand for several obligations."""
     create(ledger, "a")
     ledger.mark_cancelled(provider="shop", resource_id="a", operation="order_ship")
@@ -73,7 +73,7 @@ def test_cancelling_one_operation_leaves_the_others(ledger: Ledger) -> None:
     assert (before, len(ledger.live())) == (1, 0)
 
 
-def test_failed_transaction_leaves_nothing(ledger: Ledger) -> None:
+def test_failed_transaction_leaves_nothing(ledger: EffectLedger) -> None:
     """An effect and what belongs to it are kept together or not at all."""
     with pytest.raises(RuntimeError), ledger.database.transaction():
         create(ledger, "a")
@@ -82,7 +82,7 @@ def test_failed_transaction_leaves_nothing(ledger: Ledger) -> None:
     assert ledger.effects() == []
 
 
-class FullDisk(Ledger):
+class FullDisk(EffectLedger):
     """A ledger that cannot write down requests."""
 
     def record_request(self, **_: Any) -> None:
@@ -104,11 +104,11 @@ async def test_ledger_survives_reopening(open_app: Callable[..., Any], tmp_path:
     """After a restart on the same file keys, offers, resources and effects are all known."""
     file = tmp_path / "ledger.db"
     headers = {"Idempotency-Key": "m1.leg.1"}
-    with Ledger(file) as ledger:
+    with EffectLedger(file) as ledger:
         async with open_app(ledger=ledger) as http:
             books = (await http.get("/shop/books", params={"author": "Eco"})).json()["books"]
             first = await post_order(http, books[0]["book_id"], headers)
-    with Ledger(file) as ledger:
+    with EffectLedger(file) as ledger:
         async with open_app(ledger=ledger) as http:
             again = await post_order(http, books[0]["book_id"], headers)
             other = await post_order(http, books[1]["book_id"], {"Idempotency-Key": "m1.leg.2"})

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.sandbox import Ledger, Playbook, create_app, load_documents, redirected
+from orchestrator.sandbox import EffectLedger, Playbook, create_app, load_documents, redirected
 
 FOREIGN = Path(__file__).parents[2] / "documents" / "foreign"
 TOKEN = {"Authorization": "Bearer t0ken"}
@@ -20,7 +20,9 @@ def opened(tmp_path: Path) -> Opens:
     """Serves one of the foreign documents under its own name."""
 
     @asynccontextmanager
-    async def serve(name: str, ledger: Ledger, **changes: Any) -> AsyncIterator[httpx.AsyncClient]:
+    async def serve(
+        name: str, ledger: EffectLedger, **changes: Any
+    ) -> AsyncIterator[httpx.AsyncClient]:
         documents = load_documents([FOREIGN / f"{name}.yaml"])
         for path, change in changes.items():
             documents[name]["paths"]["/" + path] = change
@@ -43,7 +45,7 @@ LOAN = {"isbn": "9781234567897", "memberNumber": "M-1009", "weeks": 2, "external
 
 async def test_an_id_inside_of_an_answer_names_the_thing(opened: Opens) -> None:
     """What {"loan": {"id": ...}} says is what the DELETE takes back."""
-    with Ledger() as ledger:
+    with EffectLedger() as ledger:
         async with opened("library", ledger) as http:
             lent = (await http.post("/loans", json=LOAN)).json()
             returned = await http.delete(f"/loans/{lent['loan']['id']}")
@@ -55,7 +57,7 @@ async def test_an_id_inside_of_an_answer_names_the_thing(opened: Opens) -> None:
 
 async def test_a_probe_finds_a_thing_by_what_its_request_said(opened: Opens) -> None:
     """A reference of any name leads to the thing, and an unknown one to none."""
-    with Ledger() as ledger:
+    with EffectLedger() as ledger:
         async with opened("library", ledger) as http:
             lent = (await http.post("/loans", json=LOAN)).json()
             found = await http.get("/loans/by-ref/ours-1")
@@ -67,7 +69,7 @@ async def test_a_probe_finds_a_thing_by_what_its_request_said(opened: Opens) -> 
 
 async def test_a_second_delete_finds_nothing_where_the_document_says_so(opened: Opens) -> None:
     """Without a key a repeated DELETE is answered with the 404 that is declared."""
-    with Ledger() as ledger:
+    with EffectLedger() as ledger:
         async with opened("library", ledger) as http:
             lent = (await http.post("/loans", json=LOAN)).json()
             answers = [await http.delete(f"/loans/{lent['loan']['id']}") for _ in range(2)]
@@ -79,7 +81,7 @@ async def test_a_second_delete_finds_nothing_where_the_document_says_so(opened: 
 async def test_the_caller_names_what_a_put_makes(opened: Opens) -> None:
     """PUT /memberships/{id} makes that very one, and the PATCH that undoes it finds it."""
     place = "/clubs/east/memberships/3f2b6f0e-57a3-4a5e-9d0e-0c9fb1b1b1a1"
-    with Ledger() as ledger:
+    with EffectLedger() as ledger:
         async with opened("gym", ledger) as http:
             joined = await http.put(place, json={"plan": "full", "starts": "2027-01-01"})
             left = await http.patch(
@@ -97,7 +99,7 @@ async def test_a_key_of_another_name_is_honoured(opened: Opens) -> None:
     """The same X-Idempotency-Key gives the same answer and no second effect."""
     parcel = {"to": "7 Harbour Road", "grams": "900"}
     key = {"X-Idempotency-Key": "m.leg.1"}
-    with Ledger() as ledger:
+    with EffectLedger() as ledger:
         async with opened("parcels", ledger) as http:
             answers = [
                 await http.post("/parcels", params={"api_key": "k"}, data=parcel, headers=key)
@@ -111,7 +113,7 @@ async def test_a_key_of_another_name_is_honoured(opened: Opens) -> None:
 
 async def test_a_default_answer_is_no_success(opened: Opens) -> None:
     """An error schema that is listed before the success is not taken for it."""
-    with Ledger() as ledger:
+    with EffectLedger() as ledger:
         async with opened("library", ledger) as http:
             answered = (await http.post("/loans", json=LOAN)).json()
 
@@ -123,7 +125,7 @@ async def test_a_parameter_with_a_dot_in_its_name_is_read(opened: Opens) -> None
     parameter = {"name": "order.id", "in": "path", "required": True, "schema": {"type": "string"}}
     operation = {"operationId": "odd", "responses": {"204": {"description": "done"}}}
     change = {"get": {**operation, "parameters": [parameter]}}
-    with Ledger() as ledger:
+    with EffectLedger() as ledger:
         async with opened("gym", ledger, **{"orders/{order.id}": change}) as http:
             answered = await http.get("/orders/7")
 
@@ -164,7 +166,7 @@ async def test_a_header_names_what_was_made_where_the_cancel_reads_it(opened: Op
         "orders": {"post": {**order, "x-orchet-compensation-args": args}},
         "orders/{number}": {"delete": drop},
     }
-    with Ledger() as ledger:
+    with EffectLedger() as ledger:
         async with opened("gym", ledger, **changes) as http:
             answers = [
                 await http.post("/orders", headers={"Idempotency-Key": "m.1"}) for _ in range(2)

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.sandbox import Ledger
+from orchestrator.sandbox import EffectLedger
 
 KEY = "m1.leg.1"
 
@@ -33,7 +33,7 @@ async def test_same_search_gives_same_offers_in_another_sandbox(
     open_app: Callable[..., Any], http: httpx.AsyncClient
 ) -> None:
     """A new ledger changes no offer."""
-    with Ledger() as other:
+    with EffectLedger() as other:
         async with open_app(ledger=other) as second:
             assert await search(http, author="Eco") == await search(second, author="Eco")
 
@@ -93,7 +93,7 @@ async def test_create_copies_the_offer(http: httpx.AsyncClient) -> None:
 
 
 async def test_create_refuses_an_id_that_no_search_gave(
-    http: httpx.AsyncClient, ledger: Ledger
+    http: httpx.AsyncClient, ledger: EffectLedger
 ) -> None:
     """A made up id is refused and leaves no effect."""
     answer = await place(http, "B-000000")
@@ -105,7 +105,7 @@ async def test_create_refuses_an_id_that_no_search_gave(
 
 
 async def test_repeated_key_gives_the_first_answer(
-    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """Two calls with one key have one effect."""
     first = await place(http, book_id)
@@ -120,7 +120,7 @@ async def test_repeated_key_gives_the_first_answer(
 
 
 async def test_repeated_key_with_another_body_is_refused(
-    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """A key stands for one request."""
     await place(http, book_id)
@@ -141,7 +141,7 @@ async def test_refused_call_does_not_use_up_its_key(http: httpx.AsyncClient, boo
 
 
 async def test_calls_without_a_key_each_take_effect(
-    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """Nothing protects a call that brings no key."""
     ids = {(await place(http, book_id, key=None)).json()["order_id"] for _ in range(3)}
@@ -191,7 +191,9 @@ async def test_list_shows_newest_first_and_filters(http: httpx.AsyncClient, book
     assert standing == [second]
 
 
-async def test_cancel_by_reference(http: httpx.AsyncClient, book_id: str, ledger: Ledger) -> None:
+async def test_cancel_by_reference(
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
+) -> None:
     """Who never heard the answer can cancel by the reference it sent."""
     order = (await place(http, book_id, client_reference="r1")).json()
 
@@ -208,7 +210,7 @@ async def test_cancel_by_reference(http: httpx.AsyncClient, book_id: str, ledger
 
 
 async def test_second_cancel_repeats_the_first(
-    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """However a thing is cancelled again, there is one cancellation."""
     order_id = (await place(http, book_id, client_reference="r1")).json()["order_id"]
@@ -238,7 +240,7 @@ async def test_cancel_of_nothing_is_not_found(http: httpx.AsyncClient) -> None:
 
 
 async def test_delete_closes_the_obligation(
-    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """A DELETE cancels without a contract, once, and answers without a body."""
     order_id = (await place(http, book_id)).json()["order_id"]
@@ -251,7 +253,7 @@ async def test_delete_closes_the_obligation(
 
 
 async def test_update_changes_the_thing_and_makes_no_obligation(
-    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """An approval reaches the state it is named for."""
     order = (await place(http, book_id)).json()
@@ -265,7 +267,7 @@ async def test_update_changes_the_thing_and_makes_no_obligation(
 
 
 async def test_obligation_on_a_known_thing_is_undone_alone_and_anew(
-    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """Shipping an order is an obligation of its own: each recall ends it, and the order stands."""
     order_id = (await place(http, book_id)).json()["order_id"]
@@ -312,7 +314,7 @@ async def test_numbers_may_name_things(open_app: Callable[..., Any], shop: dict[
 async def test_silent_contract_counts_as_an_effect(
     open_app: Callable[..., Any],
     shop: dict[str, Any],
-    ledger: Ledger,
+    ledger: EffectLedger,
     contract: dict[str, Any],
     effects: int,
 ) -> None:
@@ -376,7 +378,7 @@ async def test_one_reference_may_name_things_of_two_kinds(
 
 
 async def test_effects_say_who_what_and_how_much(
-    http: httpx.AsyncClient, book_id: str, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """A cancel by id is on record with the reference and the amount of what it ended."""
     order = (await place(http, book_id, client_reference="r1")).json()

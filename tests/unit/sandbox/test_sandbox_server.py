@@ -13,8 +13,8 @@ import yaml
 
 from orchestrator.sandbox import (
     DocumentError,
+    EffectLedger,
     FaultRule,
-    Ledger,
     RunningSandbox,
     SandboxClient,
     running_sandbox,
@@ -211,7 +211,7 @@ async def test_killed_sandbox_keeps_what_it_answered(shop: dict[str, Any], tmp_p
         process.kill()
         await process.wait()
 
-    async with running_sandbox({"shop": shop}, ledger=(ledger := Ledger(db))) as again:
+    async with running_sandbox({"shop": shop}, ledger=(ledger := EffectLedger(db))) as again:
         async with httpx.AsyncClient(base_url=again.base_url, trust_env=False) as http:
             repeated = await order(http, found[0]["book_id"])
         live = ledger.live("m1")

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from orchestrator.sandbox import DocumentError, FaultPlan, FaultRule, Ledger, create_app
+from orchestrator.sandbox import DocumentError, EffectLedger, FaultPlan, FaultRule, create_app
 
 ORDER = "order_place"
 
@@ -130,7 +130,7 @@ async def test_credential_is_found_where_the_scheme_says(
 
 
 async def test_status_before_does_nothing(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
     """The call failed, and nothing happened."""
     faults.replace([FaultRule(operation_id=ORDER, kind="status_before", status=500, times=1)])
@@ -143,7 +143,7 @@ async def test_status_before_does_nothing(
 
 
 async def test_status_after_did_it(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
     """The call failed, but the same key shows that it took effect."""
     rule = FaultRule(operation_id=ORDER, kind="status_after", status=502, retry_after_s=3, times=1)
@@ -158,7 +158,7 @@ async def test_status_after_did_it(
 
 
 async def test_rate_limit_says_when_to_come_back(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
     """429 carries Retry-After, and nothing happened."""
     faults.replace([FaultRule(operation_id=ORDER, kind="rate_limit", retry_after_s=2)])
@@ -170,7 +170,7 @@ async def test_rate_limit_says_when_to_come_back(
 
 
 async def test_refuse_cancel_meets_cancels_only(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
     """Under "*" a create goes through and its cancel is refused."""
     faults.replace([FaultRule(kind="refuse_cancel")])
@@ -183,7 +183,7 @@ async def test_refuse_cancel_meets_cancels_only(
 
 
 async def test_duplicate_delivery_is_harmless_with_a_key_and_seen_without(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
     """The witness counts both effects of a call that came twice without a key."""
     faults.replace([FaultRule(operation_id=ORDER, kind="duplicate")])
@@ -200,7 +200,7 @@ async def test_duplicate_delivery_is_harmless_with_a_key_and_seen_without(
 
 
 async def test_every_request_is_on_record(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
     """Refused, disturbed and replayed requests are kept with what the caller saw."""
     faults.replace([FaultRule(operation_id=ORDER, kind="status_after", times=1)])
@@ -214,7 +214,7 @@ async def test_every_request_is_on_record(
 
 
 async def test_drop_without_a_server_raises(
-    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: Ledger
+    http: httpx.AsyncClient, book_id: str, faults: FaultPlan, ledger: EffectLedger
 ) -> None:
     """In this process there is no connection to close, so the caller gets the error itself."""
     faults.replace([FaultRule(operation_id=ORDER, kind="drop_after")])
@@ -226,7 +226,9 @@ async def test_drop_without_a_server_raises(
     assert ledger.requests()[-1].status is None
 
 
-def test_two_documents_under_one_prefix_are_refused(shop: dict[str, Any], ledger: Ledger) -> None:
+def test_two_documents_under_one_prefix_are_refused(
+    shop: dict[str, Any], ledger: EffectLedger
+) -> None:
     """The error names both documents and the prefix."""
     with pytest.raises(DocumentError, match=r"two and one are both served under /shop"):
         create_app({"one": shop, "two": shop}, ledger=ledger)

@@ -14,10 +14,10 @@ from openapi_core import V30ResponseValidator, V31ResponseValidator
 from openapi_core.datatypes import RequestParameters
 from openapi_core.testing import MockResponse
 
-from orchestrator.sandbox import Ledger, load_documents
+from orchestrator.sandbox import EffectLedger, load_documents
 from orchestrator.sandbox.documents import Document, read_document
 from orchestrator.sandbox.request_validation import IncomingRequest
-from orchestrator.sandbox.served_operations import Kind, Operation
+from orchestrator.sandbox.served_operations import OperationKind, ServedOperation
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
 
 SPECS = Path(__file__).parents[3] / "specs"
@@ -34,7 +34,7 @@ SPANS = {
     "start_date": "2026-12-03",
     "end_date": "2026-12-06",
 }
-FIRST = (Kind.READ, Kind.CREATE, Kind.UPDATE)
+FIRST = (OperationKind.READ, OperationKind.CREATE, OperationKind.UPDATE)
 
 Validator = V30ResponseValidator | V31ResponseValidator
 
@@ -52,7 +52,7 @@ class Driver:
         self.make = Synthesizer(document.book, {})
 
     async def call(
-        self, operation: Operation, said: dict[str, Any], *, is_bare: bool = False
+        self, operation: ServedOperation, said: dict[str, Any], *, is_bare: bool = False
     ) -> httpx.Response:
         """One call, bare of what is optional or not; its answer follows the document."""
         self.chance = 0.0 if is_bare else 0.5
@@ -76,7 +76,7 @@ class Driver:
         self.check(operation, response)
         return response
 
-    def check(self, operation: Operation, response: httpx.Response) -> None:
+    def check(self, operation: ServedOperation, response: httpx.Response) -> None:
         """Fail when the answer breaks the document."""
         path = operation.path
         for name in operation.path_names:
@@ -103,7 +103,7 @@ class Driver:
                 if isinstance(value, list):
                     self.learn(value)
 
-    def _body(self, operation: Operation, said: dict[str, Any]) -> Any:
+    def _body(self, operation: ServedOperation, said: dict[str, Any]) -> Any:
         if operation.body_schema is None:
             return None
         hints = {**SPANS, **self.known, **said}
@@ -135,12 +135,12 @@ def _text(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _in_order(document: Document) -> Iterator[Operation]:
+def _in_order(document: Document) -> Iterator[ServedOperation]:
     """Lists first: they give the ids that the others need; a create before what looks it up."""
 
-    def rank(operation: Operation) -> tuple[bool, bool, int]:
+    def rank(operation: ServedOperation) -> tuple[bool, bool, int]:
         needs = len(operation.input_names & document.known_ids)
-        return (operation.kind is Kind.CANCEL, operation.list_name is None, needs)
+        return (operation.kind is OperationKind.CANCEL, operation.list_name is None, needs)
 
     return iter(sorted(document.operations, key=rank))
 
@@ -156,10 +156,10 @@ def document(request: pytest.FixtureRequest) -> Document:
 
 
 async def test_every_operation_answers_as_its_document_says(
-    document: Document, rng: Random, open_app: Callable[..., Any], ledger: Ledger
+    document: Document, rng: Random, open_app: Callable[..., Any], ledger: EffectLedger
 ) -> None:
     """Searches, creates, looks and cancels all succeed and conform; nothing is left standing."""
-    creates = [o for o in document.operations if o.kind is Kind.CREATE]
+    creates = [o for o in document.operations if o.kind is OperationKind.CREATE]
     async with open_app(documents={document.name: document.raw}) as http:
         driver = Driver(document, http, rng)
         references = {o.operation_id: f"m1.leg.{n}" for n, o in enumerate(creates)}
@@ -189,21 +189,21 @@ async def _drive(driver: Driver, references: dict[str, str]) -> list[str]:
     return called
 
 
-def _is_ready(driver: Driver, operation: Operation, called: list[str]) -> bool:
-    if operation.kind is Kind.CANCEL:
+def _is_ready(driver: Driver, operation: ServedOperation, called: list[str]) -> bool:
+    if operation.kind is OperationKind.CANCEL:
         # A cancel runs last: some reads look for what it undoes.
         done = set(called)
         return all(o.operation_id in done for o in driver.document.operations if o.kind in FIRST)
-    if "client_reference" in operation.input_names and operation.kind is Kind.READ:
+    if "client_reference" in operation.input_names and operation.kind is OperationKind.READ:
         return any(o.operation_id in called for o in _makers(driver.document, operation))
     return operation.input_names & driver.document.known_ids <= set(driver.known)
 
 
-def _said(driver: Driver, operation: Operation, references: dict[str, str]) -> dict[str, Any]:
+def _said(driver: Driver, operation: ServedOperation, references: dict[str, str]) -> dict[str, Any]:
     """The client reference to send: a create's own, or that of what is to be found or undone."""
     if "client_reference" not in operation.input_names:
         return {}
-    if operation.kind is Kind.CREATE:
+    if operation.kind is OperationKind.CREATE:
         return {"client_reference": references[operation.operation_id]}
     if operation.cancel_for:
         return {"client_reference": references[operation.cancel_for]}
@@ -211,21 +211,23 @@ def _said(driver: Driver, operation: Operation, references: dict[str, str]) -> d
     return {"client_reference": references[maker.operation_id]}
 
 
-def _makers(document: Document, operation: Operation) -> list[Operation]:
+def _makers(document: Document, operation: ServedOperation) -> list[ServedOperation]:
     answered = set(document.book.properties(operation.answer_schema or {}))
     made = document.resource_ids
     return [o for o in document.operations if made.get(o.operation_id) in answered]
 
 
 async def test_unknown_things_are_refused_as_the_document_says(
-    document: Document, rng: Random, open_app: Callable[..., Any], ledger: Ledger
+    document: Document, rng: Random, open_app: Callable[..., Any], ledger: EffectLedger
 ) -> None:
     """An id that was never given out is refused by a declared problem, and nothing happens."""
     async with open_app(documents={document.name: document.raw}) as http:
         driver = Driver(document, http, rng)
         for operation in document.operations:
             unknown = operation.input_names & (document.known_ids | {"client_reference"})
-            if not unknown or (operation.kind is Kind.CREATE and unknown == {"client_reference"}):
+            if not unknown or (
+                operation.kind is OperationKind.CREATE and unknown == {"client_reference"}
+            ):
                 continue
             response = await driver.call(operation, dict.fromkeys(unknown, "never_given"))
             assert response.status_code in (404, 422), (operation.operation_id, response.text)

@@ -20,7 +20,7 @@ from orchestrator.core.errors import EmbedderUnavailable, UsageError
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import EmbeddedCards
 from orchestrator.runtime.defaults import default_routers
-from orchestrator.settings import Settings, bundled_specs
+from orchestrator.settings import Settings
 from orchestrator.testing import MemorySecrets
 
 
@@ -190,23 +190,23 @@ def test_a_slow_endpoint_does_not_hold_a_request(
     assert selection.embedder == "no answer in 50 ms"
 
 
+@pytest.mark.usefixtures("frozen")
 def test_a_worker_embeds_its_cards_once_for_all_its_starts(
-    endpoint: Endpoint, tmp_path: Any
+    endpoint: Endpoint, shipped: Catalog, tmp_path: Any
 ) -> None:
     """By settings alone: the vectors of cards are kept in the state directory."""
     settings = Settings(
         embedder=f"{endpoint.url}#small", state_dir=tmp_path, embedder_timeout_ms=5_000
     )
-    catalog = Catalog.load(bundled_specs())
     for _ in range(2):
-        router = default_routers(settings)(catalog)
+        router = default_routers(settings)(shipped)
         until = time.monotonic() + 10
         while router.route("weather in Oslo").embedder != "used":
             assert time.monotonic() < until
             time.sleep(0.01)
 
     texts = [text for _, _, asked in endpoint.seen for text in asked["input"]]
-    assert len(texts) == len(catalog) + 2
+    assert len(texts) == len(shipped) + 2
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,8 @@ from orchestrator.core.errors import DocumentUnreadable
 from orchestrator.routing.learning.trace import RouteRecord, record_of
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import RouteContext
-from orchestrator.settings import bundled_specs
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    """The shipped documents."""
-    return Catalog.load(bundled_specs())
 
 
 def record(catalog: Catalog, text: str, *, step: int = 1) -> RouteRecord:
@@ -33,12 +26,12 @@ def record(catalog: Catalog, text: str, *, step: int = 1) -> RouteRecord:
     )
 
 
-def test_a_record_comes_back_with_what_was_called(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_record_comes_back_with_what_was_called(shipped: Catalog, tmp_path: Path) -> None:
     """Joined by mission, leg and step; other steps stay without."""
     traces = RouteTraces(tmp_path / "state" / "traces.db")
-    first = record(catalog, "find flights to Rome")
+    first = record(shipped, "find flights to Rome")
     traces.record(first)
-    traces.record(record(catalog, "find flights to Rome", step=2))
+    traces.record(record(shipped, "find flights to Rome", step=2))
 
     traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="flight_search_offers")
     traces.close()
@@ -49,17 +42,17 @@ def test_a_record_comes_back_with_what_was_called(catalog: Catalog, tmp_path: Pa
     assert without.was_forwarded is None
 
 
-def test_a_tool_that_had_not_been_forwarded_shows(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_tool_that_had_not_been_forwarded_shows(shipped: Catalog, tmp_path: Path) -> None:
     """A tool found otherwise: the router had missed it."""
     traces = RouteTraces(tmp_path / "traces.db")
-    traces.record(record(catalog, "find flights to Rome"))
+    traces.record(record(shipped, "find flights to Rome"))
     traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="weather_get_forecast")
     traces.close()
 
     assert [r.was_forwarded for r in read_records(tmp_path / "traces.db")] == [False]
 
 
-def test_no_word_of_a_request_reaches_the_disk(catalog: Catalog, tmp_path: Path) -> None:
+def test_no_word_of_a_request_reaches_the_disk(shipped: Catalog, tmp_path: Path) -> None:
     """Unusual words in verb, object, place, name, quotation, email, id and error are nowhere."""
     words = ("zwitschern", "quokkas", "Ouagadougou", "Xanthippe", "flibbertigibbet", "QX77-ZORK")
     text = (
@@ -71,9 +64,9 @@ def test_no_word_of_a_request_reaches_the_disk(catalog: Catalog, tmp_path: Path)
     )
     traces = RouteTraces(tmp_path / "traces.db")
     for step, said in enumerate((text, text.lower(), "Quokkas Ouagadougou")):
-        selection = Router(catalog).route(said, context, now=NOW)
+        selection = Router(shipped).route(said, context, now=NOW)
         traces.record(record_of(selection, mission_id="m", leg_id="l", step=step))
-    broken = fail_open(catalog, "KeyError in the router")
+    broken = fail_open(shipped, "KeyError in the router")
     traces.record(record_of(broken, mission_id="m", leg_id="l", step=9))
 
     stored = b"".join(path.read_bytes() for path in tmp_path.iterdir()).lower()
@@ -82,21 +75,21 @@ def test_no_word_of_a_request_reaches_the_disk(catalog: Catalog, tmp_path: Path)
     assert [word for word in (*words, "8731", "example") if word.lower().encode() in stored] == []
 
 
-def test_a_retried_step_has_one_record(catalog: Catalog, tmp_path: Path) -> None:
+def test_a_retried_step_has_one_record(shipped: Catalog, tmp_path: Path) -> None:
     """The later one."""
     traces = RouteTraces(tmp_path / "traces.db")
-    traces.record(record(catalog, "find flights to Rome"))
-    again = record(catalog, "what is the weather in Rome")
+    traces.record(record(shipped, "find flights to Rome"))
+    again = record(shipped, "what is the weather in Rome")
     traces.record(again)
     traces.close()
 
     assert read_records(tmp_path / "traces.db") == [again]
 
 
-def test_the_oldest_records_go(catalog: Catalog, tmp_path: Path) -> None:
+def test_the_oldest_records_go(shipped: Catalog, tmp_path: Path) -> None:
     """However many are written, about as many stay as may."""
     traces = RouteTraces(tmp_path / "traces.db", most_records=10)
-    one = record(catalog, "find flights to Rome")
+    one = record(shipped, "find flights to Rome")
     for step in range(257):
         traces.record(one.model_copy(update={"step": step}))
     traces.close()
@@ -105,12 +98,12 @@ def test_the_oldest_records_go(catalog: Catalog, tmp_path: Path) -> None:
 
 
 def test_a_record_that_cannot_be_written_is_only_a_warning(
-    catalog: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    shipped: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Neither a directory in its place nor a file that is no database fails the selection."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").write_text("something else " * 1000)
-    one = record(catalog, "find flights to Rome")
+    one = record(shipped, "find flights to Rome")
 
     RouteTraces(tmp_path / "a").record(one)
     RouteTraces(tmp_path / "b").record(one)
@@ -121,9 +114,9 @@ def test_a_record_that_cannot_be_written_is_only_a_warning(
     ]
 
 
-def test_records_are_read_from_lines_too(catalog: Catalog, tmp_path: Path) -> None:
+def test_records_are_read_from_lines_too(shipped: Catalog, tmp_path: Path) -> None:
     """As the evaluation writes them."""
-    one = record(catalog, "find flights to Rome")
+    one = record(shipped, "find flights to Rome")
     path = tmp_path / "records.jsonl"
     path.write_text(f"{one.model_dump_json()}\n\n")
 
@@ -151,13 +144,13 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
         read_records(tmp_path / "other.db")
 
 
-def test_selections_are_counted_by_band(catalog: Catalog) -> None:
+def test_selections_are_counted_by_band(shipped: Catalog) -> None:
     """So that a dashboard sees the router fail open."""
     reader = InMemoryMetricReader()
     counted = RouteMetrics(MeterProvider([reader]).get_meter("test"))
-    counted.count(fail_open(catalog, "ValueError in the router"))
-    counted.count(fail_open(catalog, "took over 50 ms, up to scoring"))
-    counted.count(Router(catalog).route("weather in London"))
+    counted.count(fail_open(shipped, "ValueError in the router"))
+    counted.count(fail_open(shipped, "took over 50 ms, up to scoring"))
+    counted.count(Router(shipped).route("weather in London"))
 
     data = reader.get_metrics_data()
     assert data is not None

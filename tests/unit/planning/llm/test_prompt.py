@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rs_bpe.bpe import openai
@@ -35,15 +33,8 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Band, RouteContext, Selection
 from orchestrator.testing import fake_selection
 
-SPECS: Final = Path(__file__).parents[4] / "specs"
 _COUNT: Final = openai.o200k_base().count
 """Real tokens: o200k is the tokenizer of the GPT-4o family and its successors."""
-
-
-@pytest.fixture(scope="module")
-def catalog() -> Catalog:
-    """The example documents."""
-    return Catalog.load(SPECS)
 
 
 def _tool(name: str, domain: str = "d", **more: object) -> Tool:
@@ -86,21 +77,21 @@ def _flat(catalog: Catalog) -> str:
     return section(CORE_TITLE, map(tool_schema, catalog.tools.values()))
 
 
-def test_the_initial_tool_block_is_at_most_38_percent_of_all_schemas(catalog: Catalog) -> None:
+def test_the_initial_tool_block_is_at_most_38_percent_of_all_schemas(shipped: Catalog) -> None:
     """In real tokens, core tools and catalog against every schema, on the example documents."""
-    assert _COUNT(_text(_initial(catalog))) <= 0.38 * _COUNT(_flat(catalog))
+    assert _COUNT(_text(_initial(shipped))) <= 0.38 * _COUNT(_flat(shipped))
 
 
 def test_with_pruning_the_block_is_at_most_15_percent(
-    catalog: Catalog, step_context: StepContext
+    shipped: Catalog, step_context: StepContext
 ) -> None:
     """Each of the example requests of all tools, for an agent of every domain; 10% on average."""
-    router, baseline = Router(catalog), _COUNT(_flat(catalog))
+    router, baseline = Router(shipped), _COUNT(_flat(shipped))
     shares = []
-    for tool in catalog.tools.values():
+    for tool in shipped.tools.values():
         for request in tool.examples:
             selection = router.route(request, RouteContext(), now=step_context.now)
-            block = block_of(step_context, selection, catalog)
+            block = block_of(step_context, selection, shipped)
             shares.append(_COUNT(_text(block)) / baseline)
 
     assert len(shares) > 100
@@ -108,24 +99,24 @@ def test_with_pruning_the_block_is_at_most_15_percent(
     assert sum(shares) / len(shares) <= 0.10
 
 
-def test_the_estimate_is_above_the_real_count_for_schemas_and_prose(catalog: Catalog) -> None:
+def test_the_estimate_is_above_the_real_count_for_schemas_and_prose(shipped: Catalog) -> None:
     """A budget kept by the estimate is kept in real tokens."""
-    prose = " ".join(tool.description for tool in catalog.tools.values())
+    prose = " ".join(tool.description for tool in shipped.tools.values())
 
-    for text in (_flat(catalog), prose, "日本語のホテルを予約してください。" * 20):
+    for text in (_flat(shipped), prose, "日本語のホテルを予約してください。" * 20):
         assert _COUNT(text) <= estimate_tokens(text)
 
 
-def test_core_tools_are_shown_whole_and_the_others_by_name(catalog: Catalog) -> None:
+def test_core_tools_are_shown_whole_and_the_others_by_name(shipped: Catalog) -> None:
     """Every tool stands in exactly one of both sections, but for the probes of other tools."""
-    block = _initial(catalog)
+    block = _initial(shipped)
 
     assert {t.name for t in block.core} == {
-        t.name for t in catalog.tools.values() if t.load_policy == "core"
+        t.name for t in shipped.tools.values() if t.load_policy == "core"
     }
-    probes = probes_of(catalog.tools.values())
+    probes = probes_of(shipped.tools.values())
     assert probes
-    assert {t.name for t in block.deferred} == set(catalog.tools) - {
+    assert {t.name for t in block.deferred} == set(shipped.tools) - {
         t.name for t in block.core
     } - probes
     assert not block.discovered
@@ -216,63 +207,63 @@ def test_sections_without_tools_are_empty() -> None:
 
 
 def test_what_the_router_selected_joins_the_full_schemas(
-    catalog: Catalog, step_context: StepContext
+    shipped: Catalog, step_context: StepContext
 ) -> None:
     """Best first, those that are core already not twice."""
     selected = ["flight_book_offer", "flight_search_offers"]
-    block = block_of(step_context, _selection(selected), catalog)
+    block = block_of(step_context, _selection(selected), shipped)
 
     assert [t.name for t in block.step] == ["flight_book_offer"]
     assert "flight_search_offers" in {t.name for t in block.core}
 
 
 def test_core_tools_of_other_domains_go_to_the_catalog_for_the_step(
-    catalog: Catalog, step_context: StepContext
+    shipped: Catalog, step_context: StepContext
 ) -> None:
     """A step about flights carries no weather schema, but can still discover it."""
-    block = block_of(step_context, _selection(["flight_book_offer"]), catalog)
+    block = block_of(step_context, _selection(["flight_book_offer"]), shipped)
 
     assert {t.domain for t in block.core} == {"flights"}
     assert "weather_get_forecast" in {t.name for t in block.deferred}
 
 
 def test_core_tools_stay_for_the_best_tool_of_each_request(
-    catalog: Catalog, step_context: StepContext
+    shipped: Catalog, step_context: StepContext
 ) -> None:
     """A close runner-up of another domain brings none; the second request of two does."""
     chosen = _selection(["flight_book_offer", "hotel_book_room", "car_book_offer"])
     frame = IntentFrame(clauses=("book a flight", "book a hotel"))
     two = chosen.model_copy(update={"frame": frame})
 
-    assert {t.domain for t in block_of(step_context, chosen, catalog).core} == {"flights"}
-    assert {t.domain for t in block_of(step_context, two, catalog).core} == {"flights", "hotels"}
+    assert {t.domain for t in block_of(step_context, chosen, shipped).core} == {"flights"}
+    assert {t.domain for t in block_of(step_context, two, shipped).core} == {"flights", "hotels"}
 
 
 def test_a_router_that_failed_open_keeps_every_core_tool(
-    catalog: Catalog, step_context: StepContext
+    shipped: Catalog, step_context: StepContext
 ) -> None:
     """Nothing is known of the step then."""
-    block = block_of(step_context, _selection(["flight_book_offer"], "fail_open"), catalog)
+    block = block_of(step_context, _selection(["flight_book_offer"], "fail_open"), shipped)
 
-    assert block.core == _initial(catalog).core
+    assert block.core == _initial(shipped).core
 
 
 def test_discovered_tools_stay_in_their_own_section(
-    catalog: Catalog, step_context: StepContext
+    shipped: Catalog, step_context: StepContext
 ) -> None:
     """In the order in which they were found, selected or not."""
     context = step_context.model_copy(
         update={"discovered": ("weather_get_history", "message_send")}
     )
-    block = block_of(context, _selection(["message_send"]), catalog)
+    block = block_of(context, _selection(["message_send"]), shipped)
 
     assert [t.name for t in block.discovered] == ["weather_get_history", "message_send"]
     assert block.step == ()
 
 
-def test_an_agent_sees_the_tools_of_its_domains(catalog: Catalog) -> None:
+def test_an_agent_sees_the_tools_of_its_domains(shipped: Catalog) -> None:
     """In both sections."""
-    block = _initial(catalog, "flights", "hotels")
+    block = _initial(shipped, "flights", "hotels")
 
     assert {t.domain for t in (*block.core, *block.deferred)} == {"flights", "hotels"}
 
@@ -378,9 +369,9 @@ def test_ten_thousand_tools_are_reached_by_discovery() -> None:
     assert DiscoveryIndex(catalog).search("close ledger 09999")[0].name == "ledger_09999_close"
 
 
-def test_meta_tools_stand_first_with_plain_schemas(catalog: Catalog) -> None:
+def test_meta_tools_stand_first_with_plain_schemas(shipped: Catalog) -> None:
     """Discovery, a question and both endings, without the titles that are there for nobody."""
-    lines = _text(_initial(catalog)).splitlines()
+    lines = _text(_initial(shipped)).splitlines()
     shown = [json.loads(line) for line in lines[1 : 1 + len(META_TOOLS)]]
 
     assert [schema["name"] for schema in shown] == [meta.name for meta in META_TOOLS]

@@ -16,7 +16,7 @@ _ROOT: Final = Path(__file__).parents[4]
 
 @pytest.mark.parametrize("name", ["core", "catalog", "discovered", "step"])
 def test_the_document_shows_the_sections_that_are_built(
-    step_context: StepContext, name: str
+    step_context: StepContext, shipped: Catalog, name: str
 ) -> None:
     """Of the step that it describes, over the example documents."""
     agent = AgentProfile(name="office", domains=("messages", "weather"))
@@ -26,7 +26,7 @@ def test_the_document_shows_the_sections_that_are_built(
     selection = fake_selection(
         "message_find_channels", "weather_get_forecast", catalog_size=93, band="moderate"
     )
-    block = block_of(context, selection, Catalog.load(_ROOT / "specs"))
+    block = block_of(context, selection, shipped)
     state, _ = PromptState().refreshed(tool_sources(block, ""))
 
     text = state.text(name)

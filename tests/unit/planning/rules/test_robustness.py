@@ -35,7 +35,7 @@ BODIES = st.recursive(
 )
 @given(found=BODIES, learned=BODIES)
 def test_any_answer_leads_to_a_decision(
-    found: Any, learned: Any, specs: Catalog, specs_router: Router, step_context: StepContext
+    found: Any, learned: Any, shipped: Catalog, router: Router, step_context: StepContext
 ) -> None:
     """No body of a search or of a fact makes the planner raise or decide what cannot be done."""
     for goal in (
@@ -43,7 +43,7 @@ def test_any_answer_leads_to_a_decision(
         "file the expense and add it to my calendar",
         "add it to my calendar",
     ):
-        selection = specs_router.route(goal, RouteContext(goal=goal), now=step_context.now)
+        selection = router.route(goal, RouteContext(goal=goal), now=step_context.now)
         context = step_context.model_copy(
             update={
                 "leg_goal": goal,
@@ -59,9 +59,9 @@ def test_any_answer_leads_to_a_decision(
             }
         )
 
-        decision = decide(context, selection, specs)
+        decision = decide(context, selection, shipped)
 
-        check_decision(decision, selection, context, specs)
+        check_decision(decision, selection, context, shipped)
 
 
 def test_deeply_nested_answers_are_read_to_a_bounded_depth() -> None:

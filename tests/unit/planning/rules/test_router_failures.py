@@ -30,28 +30,28 @@ def late(catalog: Catalog) -> Router:
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: "-".join(goal.split()[:3]))
 async def test_a_goal_is_planned_alike_when_every_step_is_forwarded_every_tool(
-    goal: str, specs: Catalog, specs_router: Router, new_mission: Callable[..., Any]
+    goal: str, shipped: Catalog, router: Router, new_mission: Callable[..., Any]
 ) -> None:
     """The same legs and the same calls as with a router that is in time."""
-    hurried = late(specs)
+    hurried = late(shipped)
     assert hurried.route(goal).band == "fail_open"
 
-    slow, quick = new_mission(specs, hurried), new_mission(specs, specs_router)
+    slow, quick = new_mission(shipped, hurried), new_mission(shipped, router)
 
     assert await slow.run(goal) == await quick.run(goal)
 
 
-def test_a_router_without_hurry_is_the_same_router(specs: Catalog) -> None:
+def test_a_router_without_hurry_is_the_same_router(shipped: Catalog) -> None:
     """Only its clock is gone, and the hurried one keeps its own."""
-    hurried = late(specs)
+    hurried = late(shipped)
     patient = hurried.without_deadline()
 
-    assert patient.route(GOALS[0]) == Router(specs).route(GOALS[0])
+    assert patient.route(GOALS[0]) == Router(shipped).route(GOALS[0])
     assert hurried.route(GOALS[0]).band == "fail_open"
 
 
 async def test_a_router_that_fails_again_ends_the_plan_with_its_reason(
-    specs: Catalog, step_context: StepContext, monkeypatch: pytest.MonkeyPatch
+    shipped: Catalog, step_context: StepContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No tool is taken for lack of a better one; a goal is not split blindly either."""
 
@@ -60,17 +60,17 @@ async def test_a_router_that_fails_again_ends_the_plan_with_its_reason(
 
     monkeypatch.setattr("orchestrator.routing.router.adaptive_k", broken)
     planner = ChainingPlanner(Router)
-    selection = fail_open(specs, "RecursionError in the router")
+    selection = fail_open(shipped, "RecursionError in the router")
     brief = GoalBrief(mission_id="m", goal=GOALS[0], now=step_context.now, catalog_digest="d")
 
     with pytest.raises(RequestUnread, match="could not be read: RecursionError in the router;"):
-        await planner.plan_step(step_context, selection, specs)
+        await planner.plan_step(step_context, selection, shipped)
     with pytest.raises(RequestUnread, match="RecursionError in the router"):
-        await planner.split_goal(brief, specs, ())
+        await planner.split_goal(brief, shipped, ())
 
 
 async def test_a_catalog_that_cannot_be_indexed_ends_the_plan(
-    specs: Catalog, step_context: StepContext
+    shipped: Catalog, step_context: StepContext
 ) -> None:
     """As a failing router does, without the error's own words."""
 
@@ -78,8 +78,8 @@ async def test_a_catalog_that_cannot_be_indexed_ends_the_plan(
         raise MemoryError("secret")
 
     planner = ChainingPlanner(unindexed)
-    selection = fail_open(specs, "MemoryError while indexing the catalog")
+    selection = fail_open(shipped, "MemoryError while indexing the catalog")
 
     with pytest.raises(RequestUnread, match="MemoryError while indexing the catalog") as unread:
-        await planner.plan_step(step_context, selection, specs)
+        await planner.plan_step(step_context, selection, shipped)
     assert "secret" not in str(unread.value)

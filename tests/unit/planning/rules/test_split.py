@@ -16,10 +16,10 @@ NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def plan_of(specs: Catalog, specs_router: Router) -> Callable[..., MissionPlan]:
+def plan_of(shipped: Catalog, router: Router) -> Callable[..., MissionPlan]:
     def plan(goal: str, *agents: AgentProfile) -> MissionPlan:
         brief = GoalBrief(mission_id="m-1", goal=goal, now=NOW, catalog_digest="d")
-        return split(brief, specs, agents, specs_router)
+        return split(brief, shipped, agents, router)
 
     return plan
 

@@ -30,26 +30,26 @@ if TYPE_CHECKING:
     ],
 )
 def test_what_there_is_comes_before_what_was_booked(
-    text: str, target: str, specs: Catalog, specs_router: Router
+    text: str, target: str, shipped: Catalog, router: Router
 ) -> None:
     """Unless it is one's own that is asked for, or there is nothing to choose from."""
-    found = find_target(specs_router.route(text), specs)
+    found = find_target(router.route(text), shipped)
 
     assert found is not None
     assert found.name == target
 
 
 def test_nobody_is_asked_for_a_reference_that_is_ours(
-    step_context: StepContext, specs: Catalog, specs_router: Router
+    step_context: StepContext, shipped: Catalog, router: Router
 ) -> None:
     """A probe that a request leads to ends the leg with a reason, and asks nothing."""
     goal = "find my flight booking by my reference"
     context = step_context.model_copy(update={"leg_goal": goal, "mission_goal": goal})
-    selection = specs_router.route(goal, RouteContext(goal=goal)).model_copy(
+    selection = router.route(goal, RouteContext(goal=goal)).model_copy(
         update={"tools": ("flight_find_booking",), "prerequisites": ()}
     )
 
-    decision = decide(context, selection, specs)
+    decision = decide(context, selection, shipped)
 
     assert isinstance(decision, GiveUp)
     assert "client_reference" in decision.reason

@@ -23,7 +23,7 @@ NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)
     ],
 )
 def test_most_words_must_be_the_tools_own(
-    clause: str, tool: str, speaks: bool, specs: Catalog
+    clause: str, tool: str, speaks: bool, shipped: Catalog
 ) -> None:
     """Values and the matter of a message do not count; one shared verb is not enough."""
-    assert speaks_of(read_utterance(clause, now=NOW), specs.tool(tool)) is speaks
+    assert speaks_of(read_utterance(clause, now=NOW), shipped.tool(tool)) is speaks

@@ -9,9 +9,9 @@ from pathlib import Path
 _LIVES = """
     import os, sys
     from pathlib import Path
-    from orchestrator.chaos.process_pool import Nursery
+    from orchestrator.chaos.process_pool import ProcessPool
     from orchestrator.chaos.points import KillPoint
-    from orchestrator.chaos.selfkill import KillPoints
+    from orchestrator.chaos.kill_points import KillPoints
 
     def point(when, at):
         return KillPoint(part=".1-shop", when=when, at=at, what="something")
@@ -36,7 +36,7 @@ _LIVES = """
         points.at_activity(f"{name}.1-shop", "3", "after")
         say("lived")
 
-    Nursery(serve).run(["task", "before", "after", "never"], started=lambda: None)
+    ProcessPool(serve).run(["task", "before", "after", "never"], started=lambda: None)
 """
 
 
@@ -59,9 +59,9 @@ def test_a_worker_dies_once_at_its_point_and_is_replaced(tmp_path: Path) -> None
 def test_a_nursery_that_is_asked_to_stop_has_no_more_children() -> None:
     """SIGTERM reaches the child, and nobody takes its place."""
     code = (
-        "import os, time; from orchestrator.chaos.process_pool import Nursery\n"
+        "import os, time; from orchestrator.chaos.process_pool import ProcessPool\n"
         "def serve(name): os.write(1, b'born\\n'); time.sleep(60)\n"
-        "Nursery(serve).run(['queue'], started=lambda: None)\n"
+        "ProcessPool(serve).run(['queue'], started=lambda: None)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as nursery:
         assert nursery.stdout is not None

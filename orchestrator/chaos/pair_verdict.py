@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from orchestrator.catalog.expressions import reads_only_response
 from orchestrator.catalog.tool import Compensation, Effect, Tool
-from orchestrator.chaos.pairs_cases import Case
-from orchestrator.chaos.pairs_report import Flaw
+from orchestrator.chaos.pair_cases import PairCase
+from orchestrator.chaos.pair_report import Flaw
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.messages.mission import MissionResult
 from orchestrator.saga.ledger import Obligation, ObligationState
@@ -40,7 +40,7 @@ class Trial:
     """What one trial came to."""
 
     tool: Tool
-    case: Case
+    case: PairCase
     result: MissionResult | None
     """None: it did not end in time."""
     leftovers: frozenset[str]
@@ -103,7 +103,7 @@ def _obligation(result: MissionResult, tool: Tool) -> Obligation | None:
 
 def _was_tried(trial: Trial, obligation: Obligation) -> bool:
     """Whether the call got where its case wants it: most cases need one that took effect."""
-    return trial.made > 0 or trial.case is Case.REQUEST_LOST or obligation.is_live
+    return trial.made > 0 or trial.case is PairCase.REQUEST_LOST or obligation.is_live
 
 
 def _refusal(result: MissionResult) -> str:
@@ -120,7 +120,7 @@ def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
             "the answer alone, and no probe finds what was made",
             mend=_SURVIVE,
         )
-    if trial.case is Case.CANCEL_ANSWER_LOST and trial.cancelled:
+    if trial.case is PairCase.CANCEL_ANSWER_LOST and trial.cancelled:
         return Flaw(why=f"the cancel was sent twice: {obligation.note}", mend=_REPEATABLE)
     if "was refused" in obligation.note or "attempts are spent" in obligation.note:
         return Flaw(why=obligation.note, mend=_NAMES_IT)

@@ -14,7 +14,7 @@ _UNCLEAR = MissionPolicy(call_timeout=timedelta(seconds=3), call_attempts=1)
 """Short, for the rollback of an unclear call waits until it can no longer arrive."""
 
 
-class Case(StrEnum):
+class PairCase(StrEnum):
     """One way in which a pair is tried."""
 
     CLEAN = "clean"
@@ -37,33 +37,35 @@ class Case(StrEnum):
     @property
     def is_ambiguous(self) -> bool:
         """Whether the orchestrator is not told what became of the call."""
-        return self not in (Case.CLEAN, Case.CANCEL_ANSWER_LOST)
+        return self not in (PairCase.CLEAN, PairCase.CANCEL_ANSWER_LOST)
 
 
 _STORIES = {
-    Case.CLEAN: "the call succeeds, and is undone",
-    Case.ANSWER_LOST: "the call takes effect and its connection breaks",
-    Case.REQUEST_LOST: "the connection breaks before the call takes effect",
-    Case.SERVER_ERROR: "the call takes effect and is answered with 503",
-    Case.TOO_LATE: "the call takes effect after its time is up",
-    Case.CANCEL_ANSWER_LOST: "the call succeeds; the cancel takes effect and its connection breaks",
+    PairCase.CLEAN: "the call succeeds, and is undone",
+    PairCase.ANSWER_LOST: "the call takes effect and its connection breaks",
+    PairCase.REQUEST_LOST: "the connection breaks before the call takes effect",
+    PairCase.SERVER_ERROR: "the call takes effect and is answered with 503",
+    PairCase.TOO_LATE: "the call takes effect after its time is up",
+    PairCase.CANCEL_ANSWER_LOST: (
+        "the call succeeds; the cancel takes effect and its connection breaks"
+    ),
 }
 
-_KINDS: dict[Case, FaultKind] = {
-    Case.ANSWER_LOST: "drop_after",
-    Case.REQUEST_LOST: "drop_before",
-    Case.SERVER_ERROR: "status_after",
-    Case.TOO_LATE: "latency",
-    Case.CANCEL_ANSWER_LOST: "drop_after",
+_KINDS: dict[PairCase, FaultKind] = {
+    PairCase.ANSWER_LOST: "drop_after",
+    PairCase.REQUEST_LOST: "drop_before",
+    PairCase.SERVER_ERROR: "status_after",
+    PairCase.TOO_LATE: "latency",
+    PairCase.CANCEL_ANSWER_LOST: "drop_after",
 }
 
 
-def faults_of(case: Case, tool: Tool, cancel: str, *, mission_id: str) -> tuple[FaultRule, ...]:
-    """The trouble that makes one mission's call of a tool go this way."""
+def faults_of(case: PairCase, tool: Tool, cancel: str, *, mission_id: str) -> tuple[FaultRule, ...]:
+    """The fault that makes one mission's call of a tool go this way."""
     kind = _KINDS.get(case)
     if kind is None:
         return ()
-    struck = cancel if case is Case.CANCEL_ANSWER_LOST else tool.name
+    struck = cancel if case is PairCase.CANCEL_ANSWER_LOST else tool.name
     prefix = f"{mission_id}."
     return (
         FaultRule(

@@ -11,7 +11,7 @@ from orchestrator.core.errors import NoWorker, ServerUnreachable
 T = TypeVar("T")
 
 _PAUSE_S = 0.2
-_PASSING = frozenset(
+_TRANSIENT = frozenset(
     {
         RPCStatusCode.UNAVAILABLE,
         RPCStatusCode.DEADLINE_EXCEEDED,
@@ -26,19 +26,19 @@ _PASSING = frozenset(
 """What a server says while it stops or starts, or while no worker is there."""
 
 
-def is_passing(error: Exception) -> bool:
+def is_transient(error: Exception) -> bool:
     """Whether the same question may well be answered a moment later."""
     if isinstance(error, RPCError):
-        return error.status in _PASSING
+        return error.status in _TRANSIENT
     return isinstance(error, NoWorker | ServerUnreachable)
 
 
-async def steadily(ask: Callable[[], Awaitable[T]]) -> T:
+async def retry_transient(ask: Callable[[], Awaitable[T]]) -> T:
     """The answer, however often the server dies meanwhile; the caller sets the time limit."""
     while True:
         try:
             return await ask()
         except (RPCError, NoWorker, ServerUnreachable) as error:
-            if not is_passing(error):
+            if not is_transient(error):
                 raise
         await asyncio.sleep(_PAUSE_S)

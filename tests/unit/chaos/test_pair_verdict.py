@@ -3,8 +3,8 @@
 import pytest
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
-from orchestrator.chaos.pairs_cases import Case, faults_of
-from orchestrator.chaos.pairs_verdict import Trial, flaws_of_contract, flaws_of_trial
+from orchestrator.chaos.pair_cases import PairCase, faults_of
+from orchestrator.chaos.pair_verdict import Trial, flaws_of_contract, flaws_of_trial
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation, fake_tool
@@ -29,7 +29,7 @@ def trial(state: ObligationState, *, tool: Tool | None = None, **changes: object
         ledger=Ledger(obligations=(obligation,)),
     )
     facts: dict[str, object] = {
-        "case": Case.CLEAN,
+        "case": PairCase.CLEAN,
         "leftovers": frozenset(),
         "made": 1,
         "cancelled": 1,
@@ -50,7 +50,7 @@ def test_a_cancel_fed_from_a_lost_answer_is_told() -> None:
         update={"compensation": BLIND}
     )
 
-    (flaw,) = flaws_of_trial(trial(ObligationState.PARKED, tool=blind, case=Case.ANSWER_LOST))
+    (flaw,) = flaws_of_trial(trial(ObligationState.PARKED, tool=blind, case=PairCase.ANSWER_LOST))
 
     assert "fed from the answer alone, and no probe" in flaw.why
     assert "client reference" in flaw.mend
@@ -60,7 +60,7 @@ def test_a_cancel_fed_from_a_lost_answer_is_told() -> None:
 def test_a_cancel_that_is_not_repeatable_is_told_so() -> None:
     """It took effect once, and its second sending was refused."""
     lost = trial(
-        ObligationState.PARKED, case=Case.CANCEL_ANSWER_LOST, note="drop was refused: HTTP 404"
+        ObligationState.PARKED, case=PairCase.CANCEL_ANSWER_LOST, note="drop was refused: HTTP 404"
     )
 
     (flaw,) = flaws_of_trial(lost)
@@ -113,11 +113,11 @@ def test_contracts_are_read_first() -> None:
     assert "asks for a confirmation" in next(flaws_of_contract(fake_tool("book"), asking)).why
 
 
-@pytest.mark.parametrize("case", list(Case))
-def test_each_case_strikes_its_own_mission_once(case: Case) -> None:
+@pytest.mark.parametrize("case", list(PairCase))
+def test_each_case_strikes_its_own_mission_once(case: PairCase) -> None:
     """Trouble is for one mission, once; a clean case has none."""
     rules = faults_of(case, fake_tool("book", cancel_tool="drop"), "drop", mission_id="m1")
 
-    assert len(rules) == (0 if case is Case.CLEAN else 1)
+    assert len(rules) == (0 if case is PairCase.CLEAN else 1)
     assert all(rule.request_prefix == "m1." and rule.times == 1 for rule in rules)
     assert case.story

@@ -1,4 +1,4 @@
-"""The names of the troubles that a chaos run can make, and which of them a user asked for."""
+"""The names of the faults that a chaos run can make, and which of them a user asked for."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -6,8 +6,8 @@ from enum import StrEnum
 from orchestrator.core.errors import UsageError
 
 
-class Fault(StrEnum):
-    """One kind of trouble."""
+class ChaosFault(StrEnum):
+    """One kind of fault."""
 
     KILL_WORKER = "kill-worker"
     """SIGKILL of a worker process, which is then replaced."""
@@ -41,30 +41,17 @@ class Fault(StrEnum):
     """Nobody decides on a card."""
 
 
-MACHINES = frozenset({Fault.KILL_WORKER, Fault.KILL_SERVER, Fault.RESTART_SERVER})
-"""Troubles that hit all missions under way; every other one is of a single mission."""
-PROVIDERS = frozenset(
-    {
-        Fault.DROP_BEFORE,
-        Fault.DROP_AFTER,
-        Fault.REFUSE,
-        Fault.BREAK,
-        Fault.BUSY,
-        Fault.LATENCY,
-        Fault.DUPLICATE,
-        Fault.REFUSE_CANCEL,
-    }
-)
-"""Troubles that a provider makes."""
-ALL = frozenset(Fault)
+MACHINES = frozenset({ChaosFault.KILL_WORKER, ChaosFault.KILL_SERVER, ChaosFault.RESTART_SERVER})
+"""Faults that hit all missions under way; every other one is of a single mission."""
+ALL = frozenset(ChaosFault)
 
 
-def parse_faults(text: str) -> frozenset[Fault]:
+def parse_faults(text: str) -> frozenset[ChaosFault]:
     """The faults of a list between commas; "all" is all of them, "none" is none.
 
     Example:
         >>> sorted(parse_faults("5xx, latency"))
-        [<Fault.BREAK: '5xx'>, <Fault.LATENCY: 'latency'>]
+        [<ChaosFault.BREAK: '5xx'>, <ChaosFault.LATENCY: 'latency'>]
 
     Raises:
         UsageError: there is no fault of such a name.
@@ -74,16 +61,16 @@ def parse_faults(text: str) -> frozenset[Fault]:
         return ALL
     if names == ["none"]:
         return frozenset()
-    unknown = sorted(set(names) - set(Fault))
+    unknown = sorted(set(names) - set(ChaosFault))
     if unknown or not names:
-        known = ", ".join(Fault)
+        known = ", ".join(ChaosFault)
         raise UsageError(f"no fault is called {', '.join(unknown) or repr(text)}; known: {known}")
-    return frozenset(Fault(name) for name in names)
+    return frozenset(ChaosFault(name) for name in names)
 
 
-def format_faults(faults: Iterable[Fault]) -> str:
+def format_faults(faults: Iterable[ChaosFault]) -> str:
     """The list that `parse_faults` reads, in the order of their definition."""
     chosen = frozenset(faults)
     if not chosen:
         return "none"
-    return "all" if chosen == ALL else ",".join(fault for fault in Fault if fault in chosen)
+    return "all" if chosen == ALL else ",".join(fault for fault in ChaosFault if fault in chosen)

@@ -13,7 +13,7 @@ _EXPRESSION = re.compile(
 _KEY_HEADERS = ("idempotency-key", "x-idempotency-key")
 
 
-class Reading(NamedTuple):
+class RuntimeExpression(NamedTuple):
     """Where a value comes from: `$request.body#/a/b` is ("request", "body", ("a", "b"))."""
 
     message: str
@@ -38,13 +38,13 @@ def is_key(header: str) -> bool:
     return header.lower() in _KEY_HEADERS
 
 
-def read_expression(value: Any) -> Reading | None:
+def read_expression(value: Any) -> RuntimeExpression | None:
     """One whole expression; None for a constant, or for text with expressions inside."""
     found = _EXPRESSION.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return None
     if found["source"]:
-        return Reading(found["message"], found["source"], (found["name"],))
+        return RuntimeExpression(found["message"], found["source"], (found["name"],))
     steps = (found["pointer"] or "").split("/") if found["pointer"] else []
     path = tuple(step.replace("~1", "/").replace("~0", "~") for step in steps)
-    return Reading(found["message"], "body", path)
+    return RuntimeExpression(found["message"], "body", path)

@@ -12,40 +12,42 @@ MONEY_NAMES = ("total_price", "total_amount", "total", "price", "amount", "charg
 _CENT = Decimal("0.01")
 
 
-class Money(NamedTuple):
+class CurrencyAmount(NamedTuple):
     """An exact amount with two decimals, and its ISO 4217 currency."""
 
     amount: Decimal
     currency: str = DEFAULT_CURRENCY
 
-    def times(self, count: int) -> Money:
+    def times(self, count: int) -> CurrencyAmount:
         """The amount that many times."""
-        return Money(self.amount * count, self.currency)
+        return CurrencyAmount(self.amount * count, self.currency)
 
     def to_json(self) -> dict[str, Any]:
         """The pair {amount, currency}; the amount is a number with at most two decimals."""
         return {"amount": float(self.amount), "currency": self.currency}
 
 
-def money(amount: Any, currency: str | None = None) -> Money:
+def money(amount: Any, currency: str | None = None) -> CurrencyAmount:
     """An amount rounded to cents, half up.
 
     Raises:
         decimal.InvalidOperation: amount is no number.
     """
     exact = Decimal(str(amount)).quantize(_CENT, rounding=ROUND_HALF_UP)
-    return Money(exact, currency or DEFAULT_CURRENCY)
+    return CurrencyAmount(exact, currency or DEFAULT_CURRENCY)
 
 
-def total(parts: Iterable[Money]) -> Money:
+def total(parts: Iterable[CurrencyAmount]) -> CurrencyAmount:
     """The sum, in the currency of the first part; zero EUR for no parts."""
     listed = list(parts)
     if not listed:
         return money(0)
-    return Money(sum((part.amount for part in listed), Decimal("0.00")), listed[0].currency)
+    return CurrencyAmount(
+        sum((part.amount for part in listed), Decimal("0.00")), listed[0].currency
+    )
 
 
-def find_money(body: Any) -> Money | None:
+def find_money(body: Any) -> CurrencyAmount | None:
     """The amount that an object is about: {amount, currency} or a number, under a usual name."""
     if not isinstance(body, Mapping):
         return None
@@ -57,7 +59,7 @@ def find_money(body: Any) -> Money | None:
     return next((found for found in others if found), None)
 
 
-def _read(value: Any, currency: Any) -> Money | None:
+def _read(value: Any, currency: Any) -> CurrencyAmount | None:
     if isinstance(value, Mapping) and _is_number(value.get("amount")):
         return money(value["amount"], value.get("currency") or currency)
     if _is_number(value):

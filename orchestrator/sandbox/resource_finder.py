@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.incoming import Call
+from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.playbook import Playbook
-from orchestrator.sandbox.problems import Problem
-from orchestrator.sandbox.served_operations import Operation, is_id
+from orchestrator.sandbox.problems import RequestRefused
+from orchestrator.sandbox.provider_call import Call
+from orchestrator.sandbox.served_operations import ServedOperation, is_id
 from orchestrator.sandbox.store import Resource, Store
-
-JsonObject = dict[str, Any]
 
 SENT = "$request"
 """Among the facts of a thing the request that made it, which a cancel or a probe may repeat."""
 KEY = "$key"
 
 
-class Finder:
+class ResourceFinder:
     """Finds things of one document; with `is_stocked`, whatever else an id names exists too."""
 
     def __init__(
@@ -57,7 +56,7 @@ class Finder:
         """The thing of the client reference that a call gives.
 
         Raises:
-            Problem: it gives none, or nothing has it.
+            RequestRefused: it gives none, or nothing has it.
         """
         reference = call.arguments.get("client_reference")
         found = self._store.resource_by_reference(str(reference), named) if reference else None
@@ -69,7 +68,7 @@ class Finder:
         """The newest thing whose request said what this call repeats; None when it repeats nothing.
 
         Raises:
-            Problem: it repeats something, and no request said so.
+            RequestRefused: it repeats something, and no request said so.
         """
         # That one has an index of its own.
         if "client_reference" in call.arguments:
@@ -91,7 +90,7 @@ class Finder:
         """The thing that a cancel means: by its id, else by what was sent when it was made.
 
         Raises:
-            Problem: there is none.
+            RequestRefused: there is none.
         """
         ids: dict[str, str] = {}
         for maker in self.makers(call.operation):
@@ -106,7 +105,7 @@ class Finder:
         sent = self.by_what_was_sent(call)
         return sent or self.by_reference(call, next(iter(ids.values()), None))
 
-    def makers(self, cancel: Operation) -> list[Operation]:
+    def makers(self, cancel: ServedOperation) -> list[ServedOperation]:
         """The operations that this one undoes, by either end of the pair."""
         operations = self._document.operations
         by_cancel = [o for o in operations if o.operation_id == cancel.cancel_for]
@@ -117,7 +116,7 @@ class Finder:
         """The thing whose id a call gives; None when it gives no id.
 
         Raises:
-            Problem: nothing has this id.
+            RequestRefused: nothing has this id.
         """
         for name in self._document.resource_ids.values():
             if name in call.arguments:
@@ -127,5 +126,5 @@ class Finder:
                 return found
         return None
 
-    def _unknown(self, call: Call, name: str, value: Any) -> Problem:
-        return Problem(call.operation.refusal(404, 422), f"There is no {name} {value!r}.")
+    def _unknown(self, call: Call, name: str, value: Any) -> RequestRefused:
+        return RequestRefused(call.operation.refusal(404, 422), f"There is no {name} {value!r}.")

@@ -9,13 +9,13 @@ from typing import Any
 from starlette.datastructures import Headers, QueryParams
 
 from orchestrator.sandbox.documents import Document
-from orchestrator.sandbox.problems import Problem
-from orchestrator.sandbox.served_operations import Operation
+from orchestrator.sandbox.problems import RequestRefused
+from orchestrator.sandbox.served_operations import ServedOperation
 
 
 def check_credentials(
     document: Document,
-    operation: Operation,
+    operation: ServedOperation,
     *,
     headers: Headers,
     query: QueryParams,
@@ -31,7 +31,7 @@ def check_credentials(
         tokens: the credentials that are known; empty accepts any non-empty one.
 
     Raises:
-        Problem: 401; the credential is missing or unknown.
+        RequestRefused: 401; the credential is missing or unknown.
     """
     alternatives = operation.raw.get("security", document.raw.get("security")) or []
     if not alternatives or any(not alternative for alternative in alternatives):
@@ -42,7 +42,7 @@ def check_credentials(
         if all(value and (not tokens or value in tokens) for value in found):
             return
     wanted = " or ".join(" and ".join(alternative) for alternative in alternatives)
-    raise Problem(
+    raise RequestRefused(
         401,
         f"{operation.operation_id} needs the credential {wanted}; it is missing or unknown.",
         headers={"WWW-Authenticate": "Bearer"},

@@ -1,7 +1,7 @@
-"""`python -m orchestrator.chaos.dying_worker`: workers that die at given points, replaced at once.
+"""`python -m orchestrator.chaos.killable_workers`: workers that die at given points.
 
 The process that is started imports everything and serves nothing. The workers are its children, one
-for each task queue, made by `fork`: when one has been killed, the next polls milliseconds later.
+for each task queue, made by `fork`: one that was killed is replaced at once.
 """
 
 import argparse
@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.chaos.kill_points import KillPoints, self_kill
 from orchestrator.chaos.points import KILL_POINTS, KillPoint
-from orchestrator.chaos.process_pool import Nursery
-from orchestrator.chaos.selfkill import KillPoints, self_kill
+from orchestrator.chaos.process_pool import ProcessPool
 from orchestrator.client.connection import connect_temporal
 from orchestrator.runtime.worker import run_worker
 from orchestrator.settings import Settings, load_settings
@@ -20,7 +20,7 @@ from orchestrator.settings import Settings, load_settings
 
 def main() -> None:
     """Keep a worker alive on each task queue until SIGTERM."""
-    parser = argparse.ArgumentParser(prog="python -m orchestrator.chaos.dying_worker")
+    parser = argparse.ArgumentParser(prog="python -m orchestrator.chaos.killable_workers")
     parser.add_argument("--points", type=Path, required=True, help="what KILL_POINTS reads")
     parser.add_argument("--task-queue", action="append", required=True, dest="queues")
     parser.add_argument("--ready-file", type=Path, required=True, help="made when all have begun")
@@ -35,7 +35,7 @@ def main() -> None:
         theirs = settings.model_copy(update={"task_queue": queue})
         asyncio.run(_serve(theirs, catalog, points, struck))
 
-    Nursery(serve).run(given.queues, started=given.ready_file.touch)
+    ProcessPool(serve).run(given.queues, started=given.ready_file.touch)
 
 
 async def _serve(

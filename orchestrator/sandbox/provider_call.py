@@ -11,14 +11,14 @@ from functools import cached_property
 from typing import Any
 
 from orchestrator.sandbox.effect_ledger import Cause
-from orchestrator.sandbox.served_operations import Operation
+from orchestrator.sandbox.served_operations import ServedOperation
 
 
 @dataclass(frozen=True)
 class Call:
     """One validated call; arguments holds path, query and body together, defaults included."""
 
-    operation: Operation
+    operation: ServedOperation
     arguments: dict[str, Any]
     cause: Cause
     now: datetime
@@ -36,7 +36,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProviderAnswer:
     """What the provider says; replayed when it said so before."""
 
     status: int

@@ -1,0 +1,95 @@
+"""Composes answers: what is known of a thing, in the shape of a schema, completed by behaviours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+from orchestrator.sandbox import filters
+from orchestrator.sandbox.documents import Document
+from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.playbook import Draft, Playbook
+from orchestrator.sandbox.provider_call import Call
+from orchestrator.sandbox.served_schemas import Schema
+from orchestrator.sandbox.synthesis import Scene, Synthesizer
+
+BAD_NEWS = ("cancel", "refund", "void", "reject", "fail", "error")
+"""How properties begin that only an answer about something undone or failed has."""
+_DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
+
+
+class AnswerComposer:
+    """Composes the answers of one document; equal calls get equal answers."""
+
+    def __init__(self, document: Document, playbook: Playbook, *, seed: int) -> None:
+        self._document = document
+        self._playbook = playbook
+        self._seed = seed
+        self.make = Synthesizer(document.book, playbook.words)
+
+    def state(self, schema: Schema, *, is_undone: bool) -> JsonObject:
+        """The status that says whether a thing stands; {} when its schema has none."""
+        properties = self._document.book.properties(schema)
+        status = properties.get("status", {})
+        state = self.make.status(status, is_undone=is_undone) if status else None
+        return {"status": state} if state else {}
+
+    def projected(self, call: Call, schema: Schema | None, facts: Mapping[str, Any]) -> JsonObject:
+        """What is known, in the shape of a schema; an optional property nobody set stays out."""
+        if schema is None:
+            return {}
+        inputs, wrapper = self._document.input_names, self._document.wrapper(call.operation)
+        made = self._document.known_ids & set(facts)
+
+        def omit(name: str) -> bool:
+            if name in wrapper:
+                return False
+            unsaid = bool(made) and name in inputs
+            return name not in facts and (unsaid or name.startswith(BAD_NEWS))
+
+        # Seeded by what is described, so that two looks at one thing see the same.
+        identity = ":".join(str(facts[name]) for name in sorted(made)) or call.fingerprint
+        scene = self.scene(call, facts)
+        return self.make.object(
+            schema, replace(scene, rng=Random(f"{self._seed}:{identity}"), omit=omit)
+        )
+
+    def draft(self, call: Call, parents: Mapping[str, Any]) -> Draft:
+        """An answer to be filled in and handed to `behave`."""
+        return Draft(call=call, parents=parents, rng=self.rng(call))
+
+    def behave(self, draft: Draft) -> None:
+        """Let the hand-written behaviour of the operation, if there is one, change a draft."""
+        operation_id = draft.call.operation.operation_id
+        behaviour = self._playbook.behaviour(operation_id, self._document.name)
+        if behaviour:
+            behaviour(draft)
+
+    def scene(self, call: Call, hints: Mapping[str, Any]) -> Scene:
+        """What an answer to this call is made from, with these values known."""
+        wrappers = self._document.wrapper(call.operation)
+        return Scene(
+            self.rng(call), call.now, _day(hints, call.now), hints, wrappers=frozenset(wrappers)
+        )
+
+    def rng(self, call: Call) -> Random:
+        """Chance that depends on what is asked for, not on how its answer is narrowed."""
+        asked = {k: v for k, v in call.arguments.items() if not filters.is_filter(k)}
+        text = json.dumps(asked, sort_keys=True)
+        return Random(f"{self._seed}:{call.operation.operation_id}:{text}")
+
+
+def _day(hints: Mapping[str, Any], now: datetime) -> datetime:
+    """The first date that the request speaks of, else today."""
+    for value in hints.values():
+        found = _DATE.match(value) if isinstance(value, str) else None
+        if found:
+            with suppress(ValueError):  # digits in a free text need not be a date
+                return datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
+    return now

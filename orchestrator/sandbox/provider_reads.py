@@ -1,0 +1,163 @@
+"""Reads of one provider: the thing that a request names, and lists of things made or offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from orchestrator.sandbox import filters
+from orchestrator.sandbox.answer_composer import AnswerComposer
+from orchestrator.sandbox.currency_amount import find_money
+from orchestrator.sandbox.documents import Document
+from orchestrator.sandbox.json_object import JsonObject
+from orchestrator.sandbox.playbook import Draft, Playbook
+from orchestrator.sandbox.problems import RequestRefused
+from orchestrator.sandbox.provider_call import Call
+from orchestrator.sandbox.resource_finder import ResourceFinder
+from orchestrator.sandbox.served_operations import ServedOperation, is_id
+from orchestrator.sandbox.served_schemas import Schema
+from orchestrator.sandbox.store import Store
+
+_COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
+
+
+class ProviderReads:
+    """Answers what changes nothing, but for what a list offers: that can be named later."""
+
+    def __init__(
+        self,
+        document: Document,
+        store: Store,
+        playbook: Playbook,
+        *,
+        find: ResourceFinder,
+        compose: AnswerComposer,
+    ) -> None:
+        self._document = document
+        self._store = store
+        self._playbook = playbook
+        self._find = find
+        self._compose = compose
+
+    def answer(self, call: Call) -> Any:
+        """The body of the answer: one thing, or a list.
+
+        Raises:
+            RequestRefused: what is asked for does not exist.
+        """
+        if call.operation.list_name is not None:
+            return self._list(call)
+        schema = call.operation.answer_schema
+        if schema is None:
+            return {}
+        facts = self._found(call)
+        draft = self._compose.draft(call, facts)
+        draft.body = self._compose.projected(call, schema, {**call.arguments, **facts})
+        self._compose.behave(draft)
+        return draft.body
+
+    def _found(self, call: Call) -> Mapping[str, Any]:
+        sent = self._find.by_what_was_sent(call)
+        if sent is not None:
+            return sent.facts
+        if "client_reference" in call.arguments:
+            answered = self._document.book.properties(call.operation.answer_schema or {})
+            made = self._document.resource_ids.values()
+            return self._find.by_reference(
+                call, next((n for n in answered if n in made), None)
+            ).facts
+        return self._find.parents(call)
+
+    def _list(self, call: Call) -> Any:
+        operation = call.operation
+        parents = self._find.parents(call)
+        draft = self._compose.draft(call, parents)
+        named = self._document.listed_resource(operation)
+        offered = self._document.offered_ids(operation)
+        standing = self._standing(call, [named] if named else offered)
+        if named:
+            draft.items = [*self._stored(call, named), *standing]
+        else:
+            draft.items = standing or self._offers(call, parents)
+        self._compose.behave(draft)
+        if not named:
+            draft.items.sort(key=_price)
+        draft.items = filters.keep(draft.items, call.arguments, ranks=self._ranks(operation))
+        draft.items = draft.items[: self._most(operation)]
+        for name in offered:
+            self.remember(name, draft.items)
+        return self._list_body(call, draft)
+
+    def _stored(self, call: Call, named: str) -> list[JsonObject]:
+        newest_first = reversed(self._store.resources(named))
+        try:
+            sent = self._find.by_what_was_sent(call)
+        except RequestRefused:
+            return []
+        if sent is not None:
+            newest_first = iter([sent])
+        schema = call.operation.item_schema or {}
+        items = [self._compose.projected(call, schema, resource.facts) for resource in newest_first]
+        return filters.match(items, call.arguments, is_span=_asks_for_span(call.operation))
+
+    def _standing(self, call: Call, names: list[str]) -> list[JsonObject]:
+        things = [thing for name in names for thing in self._playbook.standing.get(name, ())]
+        schema = call.operation.item_schema or {}
+        items = [self._compose.projected(call, schema, thing) for thing in things]
+        return filters.match(items, call.arguments, is_span=_asks_for_span(call.operation))
+
+    def _offers(self, call: Call, parents: Mapping[str, Any]) -> list[JsonObject]:
+        if any(self._playbook.standing.get(n) for n in self._document.offered_ids(call.operation)):
+            return []
+        schema = call.operation.item_schema or {}
+        rng = self._compose.rng(call)
+        shuffled = {k: rng.sample(v, len(v)) for k, v in self._playbook.words.items()}
+        said = {**parents, **call.arguments}
+        offers = []
+        for number in range(rng.randint(3, 5)):
+            # In turn, so that no two items of one answer share a name.
+            words = {name: choices[number % len(choices)] for name, choices in shuffled.items()}
+            offers.append(self._offer(call, schema, {**words, **said}, f"{rng.random()}"))
+        return offers
+
+    def _offer(self, call: Call, schema: Schema, hints: Mapping[str, Any], salt: str) -> JsonObject:
+        scene = replace(self._compose.scene(call, hints), rng=Random(salt))
+        return self._compose.make.object(schema, scene)
+
+    def remember(self, name: str, items: list[JsonObject]) -> None:
+        """Let later calls name these things by this id."""
+        for item in items:
+            if is_id(item.get(name)):
+                self._store.remember_offer(name, str(item[name]), item)
+
+    def _list_body(self, call: Call, draft: Draft) -> Any:
+        name = call.operation.list_name
+        if not name:
+            return draft.items
+        schema = call.operation.answer_schema or {}
+        counts = dict.fromkeys(_COUNTS, len(draft.items))
+        hints = {**call.arguments, **counts, **draft.body, name: draft.items}
+        scene = replace(self._compose.scene(call, hints), omit=lambda other: "cursor" in other)
+        return {**self._compose.make.object(schema, scene), **draft.body, name: draft.items}
+
+    def _most(self, operation: ServedOperation) -> int | None:
+        answer = self._document.book.resolve(operation.answer_schema or {})
+        found = self._document.book.properties(answer).get(operation.list_name or "", answer)
+        most: int | None = self._document.book.resolve(found).get("maxItems")
+        return most
+
+    def _ranks(self, operation: ServedOperation) -> dict[str, Any]:
+        properties = self._document.book.properties(operation.item_schema or {})
+        resolved = {name: self._document.book.resolve(inner) for name, inner in properties.items()}
+        return {name: inner["enum"] for name, inner in resolved.items() if "enum" in inner}
+
+
+def _price(item: JsonObject) -> float:
+    found = find_money(item)
+    return float(found.amount) if found else 0.0
+
+
+def _asks_for_span(operation: ServedOperation) -> bool:
+    return {"start_date", "end_date"} <= operation.input_names
