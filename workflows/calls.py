@@ -39,12 +39,13 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from orchestrator.saga.retry_policy import CALLS_PER_ATTEMPT
+    from workflows import ui
     from workflows.failures import first_words
 
-_THINK = timedelta(seconds=15)
+_LOCAL_TIMEOUT = timedelta(seconds=15)
 """For work inside a worker, without a provider: generous, and short enough that a dead worker is
 noticed soon."""
-_RETRY_THINK = RetryPolicy(
+_LOCAL_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200),
     maximum_interval=timedelta(seconds=10),
     maximum_attempts=12,
@@ -57,9 +58,9 @@ async def pin_catalog() -> CatalogPin:
     answer: CatalogPin = await workflow.execute_activity(
         names.PIN_CATALOG,
         result_type=CatalogPin,
-        start_to_close_timeout=_THINK,
-        retry_policy=_RETRY_THINK,
-        summary="pin the catalog",
+        start_to_close_timeout=_LOCAL_TIMEOUT,
+        retry_policy=_LOCAL_RETRY,
+        summary=ui.PIN_CATALOG,
     )
     return answer
 
@@ -72,8 +73,8 @@ async def split_goal(brief: GoalBrief) -> MissionPlan:
         result_type=MissionPlan,
         start_to_close_timeout=timedelta(seconds=120),
         heartbeat_timeout=_HEARTBEAT,
-        retry_policy=_RETRY_THINK,
-        summary="split the goal into legs",
+        retry_policy=_LOCAL_RETRY,
+        summary=ui.SPLIT_GOAL,
     )
     return answer
 
@@ -84,9 +85,9 @@ async def select_tools(context: StepContext) -> Selection:
         names.SELECT_TOOLS,
         context,
         result_type=Selection,
-        start_to_close_timeout=_THINK,
-        retry_policy=_RETRY_THINK,
-        summary=f"step {context.step}: select tools",
+        start_to_close_timeout=_LOCAL_TIMEOUT,
+        retry_policy=_LOCAL_RETRY,
+        summary=ui.select_tools(context),
     )
     return answer
 
@@ -99,9 +100,8 @@ async def plan_step(context: StepContext, selection: Selection) -> PlanStepOutpu
         result_type=PlanStepOutput,
         start_to_close_timeout=timedelta(seconds=120),
         heartbeat_timeout=_HEARTBEAT,
-        retry_policy=_RETRY_THINK,
-        summary=f"step {context.step}: plan, {len(selection.tools)} of "
-        f"{selection.catalog_size} tools",
+        retry_policy=_LOCAL_RETRY,
+        summary=ui.plan_step(context, selection),
     )
     return output
 
@@ -112,9 +112,9 @@ async def discover_tools(query: str, catalog_digest: str) -> tuple[str, ...]:
         names.DISCOVER_TOOLS,
         DiscoverInput(query=query, catalog_digest=catalog_digest),
         result_type=DiscoverOutput,
-        start_to_close_timeout=_THINK,
-        retry_policy=_RETRY_THINK,
-        summary=f"discover {query!r}",
+        start_to_close_timeout=_LOCAL_TIMEOUT,
+        retry_policy=_LOCAL_RETRY,
+        summary=ui.discover(query),
     )
     return output.tools
 
@@ -145,9 +145,9 @@ async def prepare_call(
             round=asked,
         ),
         result_type=PreparedCall,
-        start_to_close_timeout=_THINK,
-        retry_policy=_RETRY_THINK,
-        summary=f"prepare {tool}",
+        start_to_close_timeout=_LOCAL_TIMEOUT,
+        retry_policy=_LOCAL_RETRY,
+        summary=ui.prepare(tool),
     )
     return answer
 
@@ -172,7 +172,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
                 maximum_interval=LONGEST_PAUSE,
                 maximum_attempts=attempts,
             ),
-            summary=call.tool,
+            summary=ui.invoke(call.tool),
         )
         return answer
     except ActivityError as error:
@@ -193,7 +193,7 @@ async def collect_legs(mission_id: str, *, take_over: str | None = None) -> Coll
         retry_policy=RetryPolicy(
             initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
         ),
-        summary="collect the ledgers of all legs",
+        summary=ui.COLLECT_LEGS,
     )
     return output
 
@@ -212,7 +212,7 @@ async def compensate(obligation: Obligation) -> CompensationOutcome:
         heartbeat_timeout=_HEARTBEAT,
         # How often it is tried is counted where the rollback can be read and replayed.
         retry_policy=RetryPolicy(maximum_attempts=1),
-        summary=f"undo {obligation.tool} with {obligation.cancel_tool or 'nothing declared'}",
+        summary=ui.compensate(obligation),
     )
     return answer
 
@@ -224,8 +224,8 @@ async def find_stranded(closed_after: datetime | None, page_token: str) -> FindS
         FindStrandedInput(closed_after=closed_after, page_token=page_token),
         result_type=FindStrandedOutput,
         start_to_close_timeout=timedelta(seconds=30),
-        retry_policy=_RETRY_THINK,
-        summary="find what was stopped",
+        retry_policy=_LOCAL_RETRY,
+        summary=ui.FIND_STRANDED,
     )
     return page
 
@@ -243,6 +243,6 @@ async def recover_mission(mission_id: str) -> Recovery:
         start_to_close_timeout=timedelta(seconds=30),
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=3),
-        summary=f"recover {mission_id}",
+        summary=ui.recover(mission_id),
     )
     return answer

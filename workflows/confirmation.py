@@ -30,6 +30,7 @@ with workflow.unsafe.imports_passed_through():
         PersonalValueSent,
     )
     from orchestrator.core.pii import handle_for, is_handle
+    from workflows import ui
     from workflows.failures import refuse
     from workflows.waiting import until, wait_beside
 
@@ -51,7 +52,7 @@ class _Open:
             self.end = how
 
 
-class Gate:
+class ConfirmationGate:
     """Holds the open card of a leg and the decisions made on its cards.
 
     Approving needs the digest of the card that is open now, so an approval of what a card showed
@@ -183,7 +184,7 @@ class Gate:
         return timers
 
     async def _remind(self, shown: _Open, after: timedelta, number: int) -> None:
-        await workflow.sleep(after, summary=f"reminder {number} of the confirmation")
+        await workflow.sleep(after, summary=ui.reminder(number))
         if shown.end is None:
             shown.reminded = number
             self._on_reminder()
@@ -195,7 +196,7 @@ class Gate:
 
 
 async def _expire(shown: _Open, moment: datetime) -> None:
-    await workflow.sleep(until(moment), summary="confirmation expires")
+    await workflow.sleep(until(moment), summary=ui.CONFIRMATION_EXPIRES)
     shown.ends("expired")
 
 
