@@ -78,11 +78,7 @@ class ToolActivities:
         item = quoted[0] if quoted else None
         return PreparedCall(
             call=ToolCall(
-                call_id=wanted.call_id,
-                mission_id=wanted.mission_id,
-                leg_id=wanted.leg_id,
-                tool=tool.name,
-                catalog_digest=wanted.catalog_digest,
+                **wanted.ref,
                 arguments=arguments,
                 card_type=tool.card_type,
                 timeout_s=wanted.policy.call_timeout.total_seconds(),

@@ -133,12 +133,8 @@ async def prepare_call(
     answer: PreparedCall = await workflow.execute_activity(
         names.PREPARE_CALL,
         PrepareInput(
-            call_id=leg.call_id,
-            mission_id=leg.mission_id,
-            leg_id=leg.leg.leg_id,
-            tool=tool,
+            **leg.call_of(tool).ref,
             arguments=arguments,
-            catalog_digest=leg.catalog.digest,
             observations=leg.state.observations,
             policy=leg.policy,
             now=workflow.now(),

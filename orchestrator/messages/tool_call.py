@@ -6,6 +6,7 @@ from pydantic import Field
 
 from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.core.budget import Money
+from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import (
@@ -14,14 +15,9 @@ from orchestrator.planning.models import (
 from orchestrator.saga.ledger import CancelCall, Obligation
 
 
-class ToolCall(Record):
+class ToolCall(CallRef):
     """One call, with its final arguments; personal fields are handles."""
 
-    call_id: str
-    mission_id: str
-    leg_id: str
-    tool: str
-    catalog_digest: str
     arguments: JsonObject
     card_type: str | None = None
     grant: Grant | None = None
@@ -31,15 +27,10 @@ class ToolCall(Record):
     )
 
 
-class PrepareInput(Record):
+class PrepareInput(CallRef):
     """A call that a planner or a person wants, before anything is checked."""
 
-    call_id: str
-    mission_id: str
-    leg_id: str
-    tool: str
     arguments: JsonObject
-    catalog_digest: str
     observations: tuple[Observation, ...] = ()
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     now: datetime
