@@ -45,21 +45,21 @@ def all_activities(
         traces: keeps a record of each selection.
         client: the Temporal server that the missions run on, for reading their legs.
     """
-    opened = CatalogActivities(catalog, catalogs)
-    thought = PlanningActivities(catalogs, routers, planner, agents, traces, RouteMetrics())
-    called = ToolActivities(catalogs, tools, grants)
-    undone = RollbackActivities(catalogs, tools, client)
-    swept = SweepActivities(client)
+    pinning = CatalogActivities(catalog, catalogs)
+    planning = PlanningActivities(catalogs, routers, planner, agents, traces, RouteMetrics())
+    tool_calls = ToolActivities(catalogs, tools, grants)
+    rollback = RollbackActivities(catalogs, tools, client)
+    sweep = SweepActivities(client)
     return [
-        opened.pin_catalog,
-        thought.split_goal,
-        thought.select_tools,
-        thought.plan_step,
-        thought.discover_tools,
-        called.prepare_call,
-        called.invoke_tool,
-        undone.collect_legs,
-        undone.compensate,
-        swept.find_stranded,
-        swept.recover_mission,
+        pinning.pin_catalog,
+        planning.split_goal,
+        planning.select_tools,
+        planning.plan_step,
+        planning.discover_tools,
+        tool_calls.prepare_call,
+        tool_calls.invoke_tool,
+        rollback.collect_legs,
+        rollback.compensate,
+        sweep.find_stranded,
+        sweep.recover_mission,
     ]

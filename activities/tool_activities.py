@@ -173,7 +173,7 @@ class ToolActivities:
 
 
 def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome with what it tells of how to undo it, read before a long answer is cut."""
+    """The outcome with the cancel arguments that it fills, read before a long answer is cut."""
     if outcome.kind != "succeeded":
         return outcome
     known = cancel_arguments(
@@ -259,7 +259,7 @@ def _time_left(call: ToolCall) -> float:
 def _cancel(
     catalog: Catalog, tool: Tool, arguments: JsonObject, wanted: PrepareInput
 ) -> CancelCall:
-    """The ledger's note of a call that undoes something, maybe of this mission."""
+    """The ledger's note of a call that cancels something, maybe of this mission."""
     return CancelCall(
         call_id=wanted.call_id,
         tool=tool.name,
@@ -271,9 +271,9 @@ def _cancel(
 
 
 def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
-    """A later attempt's outcome: turned away at the door, the first one stays as unclear as it was.
+    """A later attempt's outcome: refused before it was read, it leaves the first one unclear.
 
-    It is not tried again: nothing opens the door within the seconds that are left.
+    It is not tried again: such a refusal outlasts the seconds that are left.
     """
     status = outcome.status
     if outcome.kind != "rejected" or status is None or settles_earlier_attempts(status):

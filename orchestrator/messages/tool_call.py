@@ -61,5 +61,5 @@ class PreparedCall(Record):
     )
     obligation: Obligation | None = None
     cancel: CancelCall | None = Field(
-        default=None, description="set for a tool that undoes: what it may undo of this mission"
+        default=None, description="set for a cancel tool: what it may cancel of this mission"
     )
