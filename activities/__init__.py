@@ -7,6 +7,7 @@ from temporalio.client import Client
 
 from activities.catalog_activities import CatalogActivities
 from activities.planning_activities import PlanningActivities
+from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import ToolActivities
@@ -45,19 +46,17 @@ def all_activities(
         traces: keeps a record of each selection.
         client: the Temporal server that the missions run on, for reading their legs.
     """
-    pinning = CatalogActivities(catalog, catalogs)
     planning = PlanningActivities(catalogs, routers, planner, agents, traces, RouteMetrics())
-    tool_calls = ToolActivities(catalogs, tools, grants)
     rollback = RollbackActivities(catalogs, tools, client)
     sweep = SweepActivities(client)
     return [
-        pinning.pin_catalog,
+        CatalogActivities(catalog, catalogs).pin_catalog,
         planning.split_goal,
         planning.select_tools,
         planning.plan_step,
         planning.discover_tools,
-        tool_calls.prepare_call,
-        tool_calls.invoke_tool,
+        PrepareActivities(catalogs, tools).prepare_call,
+        ToolActivities(catalogs, tools, grants).invoke_tool,
         rollback.collect_legs,
         rollback.compensate,
         sweep.find_stranded,

@@ -15,6 +15,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -52,6 +53,7 @@ class Event:
     """One event of a calendar: the activities that make it and undo it, and the provider."""
 
     sandbox: RunningSandbox
+    preparation: PrepareActivities
     called: ToolActivities
     undone: RollbackActivities
     catalog: Catalog
@@ -67,7 +69,7 @@ class Event:
             catalog_digest=self.catalog.digest,
             now=NOW,
         )
-        prepared = await ActivityEnvironment().run(self.called.prepare_call, wanted)
+        prepared = await ActivityEnvironment().run(self.preparation.prepare_call, wanted)
         assert isinstance(prepared, PreparedCall)
         assert prepared.call is not None
         if prepared.card is None:
@@ -138,8 +140,13 @@ async def event(tmp_path: Path) -> AsyncIterator[Event]:
             allowed_private_hosts=("127.0.0.1",),
         ) as tools,
     ):
-        undone = RollbackActivities(store, tools, cast(Client, None))
-        yield Event(sandbox, ToolActivities(store, tools, MemoryGrants()), undone, catalog)
+        yield Event(
+            sandbox,
+            PrepareActivities(store, tools),
+            ToolActivities(store, tools, MemoryGrants()),
+            RollbackActivities(store, tools, cast(Client, None)),
+            catalog,
+        )
 
 
 @pytest.mark.parametrize(("forward", "backward"), STORIES)

@@ -9,6 +9,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
@@ -39,7 +40,7 @@ async def prepare(
         **{"tool": "order_book", **more},
     )
     prepared = await ActivityEnvironment().run(
-        ToolActivities(store, client.as_client, MemoryGrants()).prepare_call, wanted
+        PrepareActivities(store, client.as_client).prepare_call, wanted
     )
     assert isinstance(prepared, PreparedCall)
     return prepared
