@@ -184,7 +184,7 @@ class ConfirmationGate:
         return timers
 
     async def _remind(self, shown: _Open, after: timedelta, number: int) -> None:
-        await workflow.sleep(after, summary=ui.reminder(number))
+        await workflow.sleep(after, summary=ui.REMINDER.format(number=number))
         if shown.end is None:
             shown.reminded = number
             self._on_reminder()

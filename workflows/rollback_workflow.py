@@ -99,7 +99,9 @@ class RollbackWorkflow:
         retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
         while not retries.exhausted:
             if retries.pause:
-                await workflow.sleep(retries.pause, summary=ui.until_retry(obligation))
+                await workflow.sleep(
+                    retries.pause, summary=ui.UNTIL_RETRY.format(tool=obligation.tool)
+                )
             failure = await self._try(self._report.ledger.obligation(obligation_id))
             if failure is None:
                 return
@@ -130,7 +132,7 @@ class RollbackWorkflow:
         """
         if obligation.state is not ObligationState.INTENDED:
             return
-        summary = ui.until_settled(obligation)
+        summary = ui.UNTIL_SETTLED.format(tool=obligation.tool)
         await workflow.sleep(until(obligation.deadline), summary=summary)
 
     async def _tell_mission(self) -> None:

@@ -15,9 +15,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegInput, LegWaiting
     from orchestrator.messages.mission import MissionResult
     from orchestrator.messages.rollback import RollbackReport
-    from orchestrator.planning.models import LegPlan, StepContext
-    from orchestrator.routing.selection import Selection
-    from orchestrator.saga.ledger import Obligation
 
 _STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
 _MISSION_ID = SearchAttributeKey.for_keyword(names.MISSION_ID_ATTRIBUTE)
@@ -80,66 +77,21 @@ def _details(status: str, title: str, lines: Iterable[str]) -> str:
 
 # -- summaries of children, activities and timers -------------------------------------------------
 
+LEG = "{agent}: {goal}"
 PIN_CATALOG = "pin the catalog"
 SPLIT_GOAL = "split the goal into legs"
+SELECT_TOOLS = "step {step}: select tools"
+PLAN_STEP = "step {step}: plan, {forwarded} of {size} tools"
+DISCOVER_TOOLS = "discover {query!r}"
+PREPARE_CALL = "prepare {tool}"
+INVOKE_TOOL = "{tool}"
 COLLECT_LEGS = "collect the ledgers of all legs"
+COMPENSATE = "undo {tool} with {cancel_tool}"
 FIND_STRANDED = "find what was stopped"
+RECOVER_MISSION = "recover {mission_id}"
 MISSION_DEADLINE = "the mission's deadline"
+REMINDER = "reminder {number} of the confirmation"
 CONFIRMATION_EXPIRES = "confirmation expires"
 QUESTION_EXPIRES = "question expires"
-
-
-def leg(plan: LegPlan) -> str:
-    """A leg of a mission."""
-    return f"{plan.agent.name}: {plan.goal}"[:200]
-
-
-def select_tools(context: StepContext) -> str:
-    """Selecting the tools of a step."""
-    return f"step {context.step}: select tools"
-
-
-def plan_step(context: StepContext, selection: Selection) -> str:
-    """Planning a step."""
-    forwarded, size = len(selection.tools), selection.catalog_size
-    return f"step {context.step}: plan, {forwarded} of {size} tools"
-
-
-def discover(query: str) -> str:
-    """Searching the catalog."""
-    return f"discover {query!r}"
-
-
-def prepare(tool: str) -> str:
-    """Checking and completing a call."""
-    return f"prepare {tool}"
-
-
-def invoke(tool: str) -> str:
-    """Sending a call."""
-    return tool
-
-
-def recover(mission_id: str) -> str:
-    """Examining a mission that was stopped."""
-    return f"recover {mission_id}"
-
-
-def compensate(obligation: Obligation) -> str:
-    """One attempt to take an obligation back."""
-    return f"undo {obligation.tool} with {obligation.cancel_tool or 'nothing declared'}"
-
-
-def reminder(number: int) -> str:
-    """A timer of an open card."""
-    return f"reminder {number} of the confirmation"
-
-
-def until_retry(obligation: Obligation) -> str:
-    """The pause between two attempts to take an obligation back."""
-    return f"until {obligation.tool} is tried again"
-
-
-def until_settled(obligation: Obligation) -> str:
-    """The wait for a call that may still be on its way."""
-    return f"until {obligation.tool} can no longer arrive"
+UNTIL_RETRY = "until {tool} is tried again"
+UNTIL_SETTLED = "until {tool} can no longer arrive"
