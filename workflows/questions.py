@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from temporalio import workflow
 
@@ -16,22 +15,14 @@ with workflow.unsafe.imports_passed_through():
     from workflows import ui
     from workflows.failures import LegLost, refuse
     from workflows.progress import Progress
-    from workflows.waiting import until, wait_beside
+    from workflows.waiting import Pending, wait_beside
 
 
 @dataclass
-class _Asked:
-    """A question that was asked, and the first thing that happened to it."""
+class _Asked(Pending):
+    """A question that was asked, until it is answered or expired."""
 
     question: Question
-    end: Literal["answered", "expired"] | None = None
-
-    def is_over(self) -> bool:
-        return self.end is not None
-
-    def ends(self, how: Literal["answered", "expired"]) -> None:
-        if self.end is None:
-            self.end = how
 
 
 class Questions:
@@ -89,7 +80,8 @@ class Questions:
 
     async def _is_answered(self, asked: _Asked, expires_at: datetime) -> bool:
         try:
-            await wait_beside([asyncio.create_task(_expire(asked, expires_at))], asked.is_over)
+            expiry = asyncio.create_task(asked.expire(expires_at, ui.QUESTION_EXPIRES))
+            await wait_beside([expiry], asked.is_over)
         finally:
             self._asked = None
         return asked.end == "answered"
@@ -122,11 +114,6 @@ class Questions:
         problem = _problem(question, answer.values)
         if problem:
             raise refuse(AnswerInvalid(answer.question_id, problem))
-
-
-async def _expire(asked: _Asked, moment: datetime) -> None:
-    await workflow.sleep(until(moment), summary=ui.QUESTION_EXPIRES)
-    asked.ends("expired")
 
 
 def _problem(question: Question, values: JsonObject) -> str:

@@ -65,7 +65,7 @@ class RollbackWorkflow:
             self._input.mission_id, take_over=self._input.take_over
         )
         found = Ledger.merged(leg.ledger for leg in collected.legs)
-        ledger = found.overlaid(collected.taken_over)
+        ledger = found.written(*collected.taken_over.obligations)
         self._report = self._report.model_copy(update={"ledger": ledger})
         self._parked_some = bool(self._report.parked)
 

@@ -233,15 +233,10 @@ class Ledger(Record):
     obligations: tuple[Obligation, ...] = ()
     cancels: tuple[CancelCall, ...] = ()
 
-    def written(self, obligation: Obligation) -> "Ledger":
-        """With one more obligation, or with its newer state when the id is already there."""
-        if any(o.obligation_id == obligation.obligation_id for o in self.obligations):
-            kept = tuple(
-                obligation if o.obligation_id == obligation.obligation_id else o
-                for o in self.obligations
-            )
-            return self.model_copy(update={"obligations": kept})
-        return self.model_copy(update={"obligations": (*self.obligations, obligation)})
+    def written(self, *newer: Obligation) -> "Ledger":
+        """With more obligations, or with their newer states where their ids are already there."""
+        kept = {o.obligation_id: o for o in (*self.obligations, *newer)}
+        return self.model_copy(update={"obligations": tuple(kept.values())})
 
     def cancelling(self, cancel: CancelCall) -> "Ledger":
         """With a call that cancels something, or what it came to, and with what follows from it.
@@ -259,10 +254,7 @@ class Ledger(Record):
         Raises:
             KeyError: there is none.
         """
-        for obligation in self.obligations:
-            if obligation.obligation_id == obligation_id:
-                return obligation
-        raise KeyError(obligation_id)
+        return {o.obligation_id: o for o in self.obligations}[obligation_id]
 
     def cancel(self, call_id: str) -> CancelCall:
         """A leg's own call to cancel something, by its id.
@@ -270,10 +262,7 @@ class Ledger(Record):
         Raises:
             KeyError: there is none.
         """
-        for cancel in self.cancels:
-            if cancel.call_id == call_id:
-                return cancel
-        raise KeyError(call_id)
+        return {c.call_id: c for c in self.cancels}[call_id]
 
     def live(self) -> tuple[Obligation, ...]:
         """Those the providers may still hold, in the order written."""
@@ -289,20 +278,8 @@ class Ledger(Record):
         One whose outcome is unknown counts from when it was written. Equal times are ordered by id,
         so that every replay gives the same order.
         """
-        return tuple(
-            sorted(
-                self.live(),
-                key=lambda o: (o.committed_at or o.written_at, o.obligation_id),
-                reverse=True,
-            )
-        )
-
-    def overlaid(self, newer: "Ledger") -> "Ledger":
-        """With what `newer` says of each obligation that it holds, one of its own included."""
-        ledger = self
-        for obligation in newer.obligations:
-            ledger = ledger.written(obligation)
-        return ledger
+        order = sorted(self.live(), key=lambda o: (o.committed_at or o.written_at, o.obligation_id))
+        return tuple(reversed(order))
 
     @staticmethod
     def merged(ledgers: Iterable["Ledger"]) -> "Ledger":
@@ -312,10 +289,10 @@ class Ledger(Record):
         """
         every = tuple(ledgers)
         obligations = [o for ledger in every for o in ledger.obligations]
-        merged = Ledger(
-            obligations=tuple(sorted(obligations, key=lambda o: (o.written_at, o.obligation_id)))
-        )
         cancels = [c for ledger in every for c in ledger.cancels]
+        merged = Ledger().written(
+            *sorted(obligations, key=lambda o: (o.written_at, o.obligation_id))
+        )
         for cancel in sorted(cancels, key=lambda c: (c.written_at, c.call_id)):
             merged = merged.cancelling(cancel)
         return merged

@@ -183,7 +183,7 @@ class Story(RuleBasedStateMachine):
         assert Ledger.merged(ledgers) == Ledger.merged(ledgers[::-1])
 
     def _ledger(self) -> Ledger:
-        return Ledger.merged(self.legs.values()).overlaid(self.taken_over)
+        return Ledger.merged(self.legs.values()).written(*self.taken_over.obligations)
 
     def _take_over(self, one: Obligation) -> None:
         self.taken_over = self.taken_over.written(one)
