@@ -243,7 +243,7 @@ async def test_a_repeated_call_that_is_refused_for_itself_never_happened(
     assert outcome.kind == "rejected"
 
 
-async def test_how_to_undo_it_is_kept_from_the_whole_answer(
+async def test_how_to_cancel_it_is_kept_from_the_whole_answer(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:
     """A long answer is cut; what the cancel needs was read before that."""
@@ -271,7 +271,7 @@ async def test_an_obligation_knows_what_the_request_alone_tells(
     assert prepared.cancel is None
 
 
-async def test_a_call_that_undoes_is_prepared_for_the_ledger(
+async def test_a_call_that_cancels_is_prepared_for_the_ledger(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:
     """It asks nobody, leaves nothing, and says what it means."""

@@ -122,7 +122,7 @@ class Story(RuleBasedStateMachine):
     # -- the rollback -----------------------------------------------------------------------------
 
     @rule(refused=st.booleans(), kind=st.sampled_from(["park", "continue"]), answered=st.booleans())
-    def undo_next(self, refused: bool, kind: str, answered: bool) -> None:
+    def compensate_next(self, refused: bool, kind: str, answered: bool) -> None:
         """A rollback takes the next one in order, and the provider says yes, no or nothing."""
         self.rolled_back = True
         ledger = self._ledger()
