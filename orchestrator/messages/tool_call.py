@@ -8,6 +8,7 @@ from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import (
     Observation,
@@ -21,7 +22,7 @@ class ToolCall(CallRef):
     arguments: JsonObject
     card_type: str | None = None
     grant: Grant | None = None
-    timeout_s: float = 20.0
+    timeout_s: float = CALL_TIMEOUT.total_seconds()
     deadline: datetime | None = Field(
         default=None, description="nothing is sent after this: set just before a side effect"
     )
