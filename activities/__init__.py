@@ -7,6 +7,7 @@ from temporalio.client import Client
 
 from activities.catalog_activities import CatalogActivities
 from activities.planning_activities import PlanningActivities
+from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import ToolActivities
@@ -45,21 +46,19 @@ def all_activities(
         traces: keeps a record of each selection.
         client: the Temporal server that the missions run on, for reading their legs.
     """
-    opened = CatalogActivities(catalog, catalogs)
-    thought = PlanningActivities(catalogs, routers, planner, agents, traces, RouteMetrics())
-    called = ToolActivities(catalogs, tools, grants)
-    undone = RollbackActivities(catalogs, tools, client)
-    swept = SweepActivities(client)
+    planning = PlanningActivities(catalogs, routers, planner, agents, traces, RouteMetrics())
+    rollback = RollbackActivities(catalogs, tools, client)
+    sweep = SweepActivities(client)
     return [
-        opened.pin_catalog,
-        thought.split_goal,
-        thought.select_tools,
-        thought.plan_step,
-        thought.discover_tools,
-        called.prepare_call,
-        called.invoke_tool,
-        undone.collect_legs,
-        undone.compensate,
-        swept.find_stranded,
-        swept.recover_mission,
+        CatalogActivities(catalog, catalogs).pin_catalog,
+        planning.split_goal,
+        planning.select_tools,
+        planning.plan_step,
+        planning.discover_tools,
+        PrepareActivities(catalogs, tools).prepare_call,
+        ToolActivities(catalogs, tools, grants).invoke_tool,
+        rollback.collect_legs,
+        rollback.compensate,
+        sweep.find_stranded,
+        sweep.recover_mission,
     ]

@@ -1,7 +1,6 @@
-"""Calling tools: check and complete a call, and send it once it is allowed."""
+"""Calling tools: send a call, if it is one that may be sent."""
 
 import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from temporalio import activity
@@ -11,16 +10,8 @@ from activities.boundary import heartbeats, translated_errors
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
-from orchestrator.catalog.arguments import check_arguments, needed_fields
-from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import amounts_in
-from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.confirmation.build import (
-    build_card,
-    quoted_items,
-    quoted_price,
-)
-from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.models import call_digest
 from orchestrator.core.errors import (
     ArgumentsInvalid,
     DeadlinePassed,
@@ -33,13 +24,10 @@ from orchestrator.core.errors import (
     TokenRefused,
     TransportFailed,
 )
-from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.trimming import trim_body
-from orchestrator.saga.cancel_arguments import cancel_arguments, names_in
-from orchestrator.saga.draft import draft_obligation
-from orchestrator.saga.ledger import CancelCall
+from orchestrator.saga.cancel_arguments import cancel_arguments
 from orchestrator.saga.outcome import ToolOutcome, settles_earlier_attempts
 
 NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, TokenRefused)
@@ -54,67 +42,6 @@ class ToolActivities:
         self._catalogs = catalogs
         self._tools = tools
         self._grants = grants
-
-    @activity.defn(name=names.PREPARE_CALL)
-    async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
-        """Fill what the orchestrator fills, check the arguments, draw up card and obligation.
-
-        A personal field that the vault lacks is found here, before a person approves a call that
-        could not be made.
-        """
-        with translated_errors():
-            catalog = self._catalogs.get(wanted.catalog_digest)
-            tool = catalog.tool(wanted.tool)
-        arguments = dict(wanted.arguments)
-        for name in tool.reference_inputs:
-            arguments.setdefault(name, wanted.call_id)
-        problems = check_arguments(catalog, tool, arguments)
-        if problems:
-            return PreparedCall(problems=problems)
-        missing = await self._missing_personal(needed_fields(catalog, tool, arguments))
-        if missing:
-            return PreparedCall(missing_personal=missing)
-        quoted = tuple(quoted_items(arguments, [o.body for o in wanted.observations]))
-        item = quoted[0] if quoted else None
-        return PreparedCall(
-            call=ToolCall(
-                call_id=wanted.call_id,
-                mission_id=wanted.mission_id,
-                leg_id=wanted.leg_id,
-                tool=tool.name,
-                catalog_digest=wanted.catalog_digest,
-                arguments=arguments,
-                card_type=tool.card_type,
-                timeout_s=wanted.policy.call_timeout.total_seconds(),
-            ),
-            title=tool.title,
-            side_effect=tool.is_side_effect,
-            spends=tool.spends,
-            repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
-            price=quoted_price(arguments, item) if tool.spends else None,
-            card=_card(tool, arguments, quoted, wanted) if tool.needs_confirmation else None,
-            standing_approver=_standing_approver(tool, arguments, item, wanted),
-            obligation=draft_obligation(
-                tool,
-                arguments,
-                call_id=wanted.call_id,
-                mission_id=wanted.mission_id,
-                leg_id=wanted.leg_id,
-                catalog_digest=wanted.catalog_digest,
-                now=wanted.now,
-            )
-            if tool.effect in (Effect.OBLIGATION, Effect.WRITE)
-            else None,
-            cancel=_cancel(catalog, tool, arguments, wanted)
-            if tool.effect is Effect.CANCEL
-            else None,
-        )
-
-    async def _missing_personal(self, needed: Sequence[str]) -> tuple[str, ...]:
-        if not needed:
-            return ()
-        with translated_errors():
-            return await self._tools.missing_personal(needed)
 
     @activity.defn(name=names.INVOKE_TOOL)
     async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
@@ -177,7 +104,7 @@ class ToolActivities:
 
 
 def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
-    """The outcome with what it tells of how to undo it, read before a long answer is cut."""
+    """The outcome with the cancel arguments that it fills, read before a long answer is cut."""
     if outcome.kind != "succeeded":
         return outcome
     known = cancel_arguments(
@@ -188,39 +115,6 @@ def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> T
         response_headers=outcome.headers,
     )
     return outcome.model_copy(update={"undo_arguments": known})
-
-
-def _card(
-    tool: Tool, arguments: JsonObject, quoted: Sequence[JsonObject], wanted: PrepareInput
-) -> ConfirmationCard:
-    policy = wanted.policy
-    return build_card(
-        tool,
-        arguments,
-        call_id=wanted.call_id,
-        mission_id=wanted.mission_id,
-        leg_id=wanted.leg_id,
-        catalog_digest=wanted.catalog_digest,
-        quoted=quoted,
-        expires_at=wanted.now + policy.confirmation_expiry,
-        approvers=policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name),
-        confirmation_id=names.confirmation_id(wanted.call_id, wanted.round),
-        asked=wanted.round,
-    )
-
-
-def _standing_approver(
-    tool: Tool, arguments: JsonObject, item: JsonObject | None, wanted: PrepareInput
-) -> str | None:
-    """Evaluated here and not in the workflow, so that history holds what came of it."""
-    if tool.card_type is None:
-        return None
-    price = quoted_price(arguments, item)
-    return wanted.policy.confirmation.standing_approver(
-        card_type=tool.card_type,
-        tool=tool.name,
-        amounts=None if price is None else amounts_in([arguments, item]),
-    )
 
 
 def check_grant(tool: Tool, call: ToolCall) -> None:
@@ -234,11 +128,9 @@ def check_grant(tool: Tool, call: ToolCall) -> None:
     if call.grant is None:
         raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
     digest = call_digest(
-        tool=tool.name,
-        catalog_digest=call.catalog_digest,
+        call,
         arguments=call.arguments,
         card_type=tool.card_type or "",
-        call_id=call.call_id,
         confirmation_id=call.grant.confirmation_id,
     )
     if call.grant.digest != digest:
@@ -260,24 +152,10 @@ def _time_left(call: ToolCall) -> float:
     return min(call.timeout_s, left.total_seconds())
 
 
-def _cancel(
-    catalog: Catalog, tool: Tool, arguments: JsonObject, wanted: PrepareInput
-) -> CancelCall:
-    """The ledger's note of a call that undoes something, maybe of this mission."""
-    return CancelCall(
-        call_id=wanted.call_id,
-        tool=tool.name,
-        arguments=arguments,
-        names=names_in(catalog, tool, arguments),
-        idempotency_key=wanted.call_id if tool.idempotency_header else None,
-        written_at=wanted.now,
-    )
-
-
 def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
-    """A later attempt's outcome: turned away at the door, the first one stays as unclear as it was.
+    """A later attempt's outcome: refused before it was read, it leaves the first one unclear.
 
-    It is not tried again: nothing opens the door within the seconds that are left.
+    It is not tried again: such a refusal outlasts the seconds that are left.
     """
     status = outcome.status
     if outcome.kind != "rejected" or status is None or settles_earlier_attempts(status):

@@ -1,14 +1,15 @@
 """The durable part: missions, legs and rollbacks, replayed from their histories for ever.
 
-    mission_workflow    the goal, from plan to result; reservations.py keeps its money
+    mission_workflow    the goal, from plan to result; reservations.py keeps its budget
     leg_workflow        select, plan, do: progress.py is its state, leg_view.py what others see of
-                        it, permission.py may a call be made (reservations.py; asking.py, at the
-                        gate of confirmation.py), sending.py makes it, questions.py asks for what
-                        is missing
-    rollback_workflow   undoes what they left
+                        it; call.py makes a call, which reservations.py pays for, approval.py has
+                        decided (confirmation.py holds the open card) and sending.py sends;
+                        questions.py asks for what is missing
+    rollback_workflow   takes back what they left
     sweep_workflow      starts rollbacks that nobody else did
 
-All of them reach activities through calls.py only; waiting.py and failures.py serve them all.
+All of them reach activities through calls.py only, and show themselves through ui.py; waiting.py
+and failures.py serve them all.
 """
 
 from workflows.leg_workflow import LegWorkflow

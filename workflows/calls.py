@@ -1,21 +1,15 @@
 """The only door from workflows to activities: a typed function each, with its time and retries."""
 
 from datetime import datetime, timedelta
+from typing import Any, Final, TypedDict, TypeVar, Unpack
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.record import JsonObject
-    from orchestrator.messages import names
-    from orchestrator.messages.call_limits import (
-        FIRST_PAUSE,
-        LONGEST_PAUSE,
-        WIRE_MARGIN,
-        longest_attempt,
-        longest_call,
-    )
+    from orchestrator.core.record import JsonObject, Record
+    from orchestrator.messages import call_limits, names
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.rollback import (
@@ -39,84 +33,88 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from orchestrator.saga.retry_policy import CALLS_PER_ATTEMPT
+    from workflows import ui
     from workflows.failures import first_words
 
-_THINK = timedelta(seconds=15)
-"""For work inside a worker, without a provider: generous, and short enough that a dead worker is
-noticed soon."""
-_RETRY_THINK = RetryPolicy(
+T = TypeVar("T")
+
+
+class _Limits(TypedDict, total=False):
+    start_to_close_timeout: timedelta
+    schedule_to_close_timeout: timedelta
+    heartbeat_timeout: timedelta
+    retry_policy: RetryPolicy
+
+
+_HEARTBEAT = timedelta(seconds=6)
+_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=200),
     maximum_interval=timedelta(seconds=10),
     maximum_attempts=12,
 )
-_HEARTBEAT = timedelta(seconds=6)
+_LOCAL: Final[_Limits] = {
+    "start_to_close_timeout": timedelta(seconds=15),
+    "retry_policy": _RETRY,
+}
+"""For work inside a worker, without a provider: generous, and short enough that a dead worker is
+noticed soon."""
+_PLANNER: Final[_Limits] = {
+    "start_to_close_timeout": timedelta(seconds=120),
+    "heartbeat_timeout": _HEARTBEAT,
+    "retry_policy": _RETRY,
+}
+"""For planners: a model may take its time."""
+_SERVER_TIMEOUT = timedelta(seconds=30)
+"""For questions to the Temporal server."""
+
+
+async def _run(
+    activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
+) -> T:
+    arguments: list[Any] = list(message)
+    answer: T = await workflow.execute_activity(
+        activity, args=arguments, result_type=gives, summary=summary, **limits
+    )
+    return answer
 
 
 async def pin_catalog() -> CatalogPin:
     """The catalog of the worker that answers; the mission keeps it to its end."""
-    answer: CatalogPin = await workflow.execute_activity(
-        names.PIN_CATALOG,
-        result_type=CatalogPin,
-        start_to_close_timeout=_THINK,
-        retry_policy=_RETRY_THINK,
-        summary="pin the catalog",
-    )
-    return answer
+    return await _run(names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **_LOCAL)
 
 
 async def split_goal(brief: GoalBrief) -> MissionPlan:
     """The legs of a goal."""
-    answer: MissionPlan = await workflow.execute_activity(
-        names.SPLIT_GOAL,
-        brief,
-        result_type=MissionPlan,
-        start_to_close_timeout=timedelta(seconds=120),
-        heartbeat_timeout=_HEARTBEAT,
-        retry_policy=_RETRY_THINK,
-        summary="split the goal into legs",
-    )
-    return answer
+    return await _run(names.SPLIT_GOAL, brief, gives=MissionPlan, summary=ui.SPLIT_GOAL, **_PLANNER)
 
 
 async def select_tools(context: StepContext) -> Selection:
     """The tools that this step may use."""
-    answer: Selection = await workflow.execute_activity(
-        names.SELECT_TOOLS,
-        context,
-        result_type=Selection,
-        start_to_close_timeout=_THINK,
-        retry_policy=_RETRY_THINK,
-        summary=f"step {context.step}: select tools",
-    )
-    return answer
+    summary = ui.SELECT_TOOLS.format(step=context.step)
+    return await _run(names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL)
 
 
 async def plan_step(context: StepContext, selection: Selection) -> PlanStepOutput:
-    """What to do next, out of the selected tools; a model may take its time."""
-    output: PlanStepOutput = await workflow.execute_activity(
+    """What to do next, out of the selected tools."""
+    return await _run(
         names.PLAN_STEP,
         PlanStepInput(context=context, selection=selection),
-        result_type=PlanStepOutput,
-        start_to_close_timeout=timedelta(seconds=120),
-        heartbeat_timeout=_HEARTBEAT,
-        retry_policy=_RETRY_THINK,
-        summary=f"step {context.step}: plan, {len(selection.tools)} of "
-        f"{selection.catalog_size} tools",
+        gives=PlanStepOutput,
+        summary=ui.PLAN_STEP.format(
+            step=context.step, forwarded=len(selection.tools), size=selection.catalog_size
+        ),
+        **_PLANNER,
     )
-    return output
 
 
 async def discover_tools(query: str, catalog_digest: str) -> tuple[str, ...]:
     """Names of tools that were not forwarded and fit the query."""
-    output: DiscoverOutput = await workflow.execute_activity(
-        names.DISCOVER_TOOLS,
-        DiscoverInput(query=query, catalog_digest=catalog_digest),
-        result_type=DiscoverOutput,
-        start_to_close_timeout=_THINK,
-        retry_policy=_RETRY_THINK,
-        summary=f"discover {query!r}",
+    wanted = DiscoverInput(query=query, catalog_digest=catalog_digest)
+    summary = ui.DISCOVER_TOOLS.format(query=query)
+    found = await _run(
+        names.DISCOVER_TOOLS, wanted, gives=DiscoverOutput, summary=summary, **_LOCAL
     )
-    return output.tools
+    return found.tools
 
 
 async def prepare_call(
@@ -130,26 +128,16 @@ async def prepare_call(
         arguments: as a planner or a person wants them.
         asked: how often people are asked about it, this time included.
     """
-    answer: PreparedCall = await workflow.execute_activity(
-        names.PREPARE_CALL,
-        PrepareInput(
-            call_id=leg.call_id,
-            mission_id=leg.mission_id,
-            leg_id=leg.leg.leg_id,
-            tool=tool,
-            arguments=arguments,
-            catalog_digest=leg.catalog.digest,
-            observations=leg.state.observations,
-            policy=leg.policy,
-            now=workflow.now(),
-            round=asked,
-        ),
-        result_type=PreparedCall,
-        start_to_close_timeout=_THINK,
-        retry_policy=_RETRY_THINK,
-        summary=f"prepare {tool}",
+    wanted = PrepareInput(
+        **leg.call_of(tool).ref,
+        arguments=arguments,
+        observations=leg.state.observations,
+        policy=leg.policy,
+        now=workflow.now(),
+        round=asked,
     )
-    return answer
+    summary = ui.PREPARE_CALL.format(tool=tool)
+    return await _run(names.PREPARE_CALL, wanted, gives=PreparedCall, summary=summary, **_LOCAL)
 
 
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
@@ -160,21 +148,20 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
     """
     timeout = timedelta(seconds=call.timeout_s)
     try:
-        answer: ToolOutcome = await workflow.execute_activity(
+        return await _run(
             names.INVOKE_TOOL,
             call,
-            result_type=ToolOutcome,
-            start_to_close_timeout=longest_attempt(timeout),
-            schedule_to_close_timeout=longest_call(timeout, attempts),
+            gives=ToolOutcome,
+            summary=ui.INVOKE_TOOL.format(tool=call.tool),
+            start_to_close_timeout=call_limits.longest_attempt(timeout),
+            schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
             heartbeat_timeout=_HEARTBEAT,
             retry_policy=RetryPolicy(
-                initial_interval=FIRST_PAUSE,
-                maximum_interval=LONGEST_PAUSE,
+                initial_interval=call_limits.FIRST_PAUSE,
+                maximum_interval=call_limits.LONGEST_PAUSE,
                 maximum_attempts=attempts,
             ),
-            summary=call.tool,
         )
-        return answer
     except ActivityError as error:
         return ToolOutcome(kind="unknown", reason=first_words(error))
 
@@ -184,18 +171,17 @@ async def collect_legs(mission_id: str, *, take_over: str | None = None) -> Coll
 
     With the run id of a rollback that was broken off, also what that one had noted.
     """
-    output: CollectLegsOutput = await workflow.execute_activity(
+    return await _run(
         names.COLLECT_LEGS,
         CollectLegsInput(mission_id=mission_id, take_over=take_over),
-        result_type=CollectLegsOutput,
+        gives=CollectLegsOutput,
+        summary=ui.COLLECT_LEGS,
         start_to_close_timeout=timedelta(seconds=60),
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(
             initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
         ),
-        summary="collect the ledgers of all legs",
     )
-    return output
 
 
 async def compensate(obligation: Obligation) -> CompensationOutcome:
@@ -204,30 +190,30 @@ async def compensate(obligation: Obligation) -> CompensationOutcome:
     Raises:
         ActivityError: it came to nothing clear; `compensation_failure` says how.
     """
-    answer: CompensationOutcome = await workflow.execute_activity(
+    cancel_tool = obligation.cancel_tool or "nothing declared"
+    return await _run(
         names.COMPENSATE,
         CompensateInput(obligation=obligation),
-        result_type=CompensationOutcome,
-        start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout + WIRE_MARGIN,
+        gives=CompensationOutcome,
+        summary=ui.COMPENSATE.format(tool=obligation.tool, cancel_tool=cancel_tool),
+        start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout
+        + call_limits.WIRE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,
         # How often it is tried is counted where the rollback can be read and replayed.
         retry_policy=RetryPolicy(maximum_attempts=1),
-        summary=f"undo {obligation.tool} with {obligation.cancel_tool or 'nothing declared'}",
     )
-    return answer
 
 
 async def find_stranded(closed_after: datetime | None, page_token: str) -> FindStrandedOutput:
     """One page of the missions that were stopped from outside, or that lost a leg or a rollback."""
-    page: FindStrandedOutput = await workflow.execute_activity(
+    return await _run(
         names.FIND_STRANDED,
         FindStrandedInput(closed_after=closed_after, page_token=page_token),
-        result_type=FindStrandedOutput,
-        start_to_close_timeout=timedelta(seconds=30),
-        retry_policy=_RETRY_THINK,
-        summary="find what was stopped",
+        gives=FindStrandedOutput,
+        summary=ui.FIND_STRANDED,
+        start_to_close_timeout=_SERVER_TIMEOUT,
+        retry_policy=_RETRY,
     )
-    return page
 
 
 async def recover_mission(mission_id: str) -> Recovery:
@@ -236,13 +222,12 @@ async def recover_mission(mission_id: str) -> Recovery:
     Raises:
         ActivityError: it could not be examined, for instance for want of a worker that knows it.
     """
-    answer: Recovery = await workflow.execute_activity(
+    return await _run(
         names.RECOVER_MISSION,
         RecoverInput(mission_id=mission_id),
-        result_type=Recovery,
-        start_to_close_timeout=timedelta(seconds=30),
+        gives=Recovery,
+        summary=ui.RECOVER_MISSION.format(mission_id=mission_id),
+        start_to_close_timeout=_SERVER_TIMEOUT,
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=3),
-        summary=f"recover {mission_id}",
     )
-    return answer

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
 
 from temporalio import workflow
 
@@ -30,28 +29,21 @@ with workflow.unsafe.imports_passed_through():
         PersonalValueSent,
     )
     from orchestrator.core.pii import handle_for, is_handle
+    from workflows import ui
     from workflows.failures import refuse
-    from workflows.waiting import until, wait_beside
+    from workflows.waiting import Pending, until, wait_beside
 
 
 @dataclass
-class _Open:
-    """A card that was shown, and the first thing that happened to it; the rest comes too late."""
+class _Open(Pending):
+    """A card that was shown, until it is decided, amended or expired."""
 
     card: ConfirmationCard
-    end: Literal["decided", "amended", "expired"] | None = None
     verdict: Approve | Reject | None = None
     reminded: int = 0
 
-    def is_over(self) -> bool:
-        return self.end is not None
 
-    def ends(self, how: Literal["decided", "amended", "expired"]) -> None:
-        if self.end is None:
-            self.end = how
-
-
-class Gate:
+class ConfirmationGate:
     """Holds the open card of a leg and the decisions made on its cards.
 
     Approving needs the digest of the card that is open now, so an approval of what a card showed
@@ -179,11 +171,12 @@ class Gate:
             for n, after in enumerate(_before(shown.card.expires_at, sorted(reminders)), start=1)
         ]
         if shown.card.expires_at is not None:
-            timers.append(asyncio.create_task(_expire(shown, shown.card.expires_at)))
+            expiry = shown.expire(shown.card.expires_at, ui.CONFIRMATION_EXPIRES)
+            timers.append(asyncio.create_task(expiry))
         return timers
 
     async def _remind(self, shown: _Open, after: timedelta, number: int) -> None:
-        await workflow.sleep(after, summary=f"reminder {number} of the confirmation")
+        await workflow.sleep(after, summary=ui.REMINDER.format(number=number))
         if shown.end is None:
             shown.reminded = number
             self._on_reminder()
@@ -192,11 +185,6 @@ class Gate:
         if self._open is not None:
             self._closed[self._open.card.confirmation_id] = reason
         self._open = None
-
-
-async def _expire(shown: _Open, moment: datetime) -> None:
-    await workflow.sleep(until(moment), summary="confirmation expires")
-    shown.ends("expired")
 
 
 def _before(moment: datetime | None, reminders: Sequence[timedelta]) -> list[timedelta]:

@@ -1,4 +1,4 @@
-"""What went wrong, read from the chain of failures that Temporal wraps; and refusals to be read."""
+"""What ends a leg, what went wrong in the failures that Temporal wraps, and refusals of updates."""
 
 import asyncio
 
@@ -12,7 +12,11 @@ with workflow.unsafe.imports_passed_through():
 
 LOST = (Exception, asyncio.CancelledError)
 """All that can end the work of a workflow, a cancel request included. Not BaseException, for
-GeneratorExit only says that a worker lets go of the workflow: nothing may be undone for that."""
+GeneratorExit only says that a worker evicts the workflow: nothing may be rolled back for that."""
+
+
+class LegLost(Exception):
+    """The leg cannot reach its goal; its text is the first error of the mission."""
 
 
 def first_words(error: BaseException) -> str:
@@ -26,7 +30,7 @@ def first_words(error: BaseException) -> str:
 
 
 def compensation_failure(error: ActivityError) -> CompensationFailure:
-    """What an attempt to undo came to.
+    """What an attempt at a compensation came to.
 
     One that died with its worker may have reached the provider, but the contract's attempts are not
     for that. One that no worker could make did not reach it.

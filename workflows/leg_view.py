@@ -1,4 +1,4 @@
-"""A leg as others see it: its planner, the legs that follow, its mission, and the Temporal UI.
+"""A leg as others see it: its planner, its mission and the legs that follow it.
 
 All of it is read from the leg as it stands, and nothing here changes it.
 """
@@ -6,10 +6,9 @@ All of it is read from the leg as it stands, and nothing here changes it.
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.markdown import as_markdown
-    from orchestrator.core.budget import Money
+    from orchestrator.core.budget import left_of
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegInput, LegResult, LegWaiting
+    from orchestrator.messages.leg import LegInput, LegResult
     from orchestrator.planning.models import Fact, StepContext
 
 
@@ -27,20 +26,11 @@ def step_context(leg: LegInput) -> StepContext:
         facts=leg.facts,
         observations=state.observations,
         discovered=state.discovered,
-        budget_left=_budget_left(leg),
+        budget_left=None if leg.budget is None else left_of(leg.budget, state.spend),
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
         now=leg.started_at,
         catalog_digest=leg.catalog.digest,
     )
-
-
-def _budget_left(leg: LegInput) -> Money | None:
-    budget = leg.budget
-    if budget is None:
-        return None
-    spent = leg.state.spend.by_currency.get(budget.currency)
-    left = budget.amount if spent is None else max(budget.amount - spent, budget.amount * 0)
-    return Money(amount=left, currency=budget.currency)
 
 
 def leg_result(leg: LegInput) -> LegResult:
@@ -84,18 +74,3 @@ def _title_of(leg: LegInput, step: int) -> str:
     wanted = names.call_id(leg.mission_id, leg.leg.leg_id, step)
     titles = [o.title for o in leg.state.ledger.obligations if o.obligation_id == wanted]
     return titles[0] if titles else ""
-
-
-def details(leg: LegInput, waiting: LegWaiting) -> str:
-    """Its status, its steps, and what it waits for a person to do, as Markdown."""
-    state = leg.state
-    lines = [f"**{state.status.value}**: {leg.leg.goal}", ""]
-    lines += [
-        f"{s.step}. {s.did} → {s.outcome} ({len(s.tools_forwarded)} of {s.catalog_size} tools)"
-        for s in state.steps
-    ]
-    if waiting.card is not None:
-        lines += ["", "waits for a decision:", "", as_markdown(waiting.card)]
-    if waiting.question is not None:
-        lines += ["", f"asks: {waiting.question.question}"]
-    return "\n".join(lines)

@@ -1,14 +1,13 @@
 """A mission from goal to result: plan, run the legs, and roll back when one of them is lost.
 
 Invariant: when a mission ends, every obligation of its legs belongs to a mission that succeeded,
-was undone, or is held open by its rollback for an operator.
+was rolled back, or is held open by its rollback for an operator.
 """
 
 import asyncio
 from datetime import datetime
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 from temporalio.exceptions import (
     ApplicationError,
     WorkflowAlreadyStartedError,
@@ -34,13 +33,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
     from orchestrator.planning.models import Fact, GoalBrief, LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
-    from workflows import calls
+    from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
-    from workflows.reservations import Purse
+    from workflows.reservations import BudgetReservations
     from workflows.waiting import finish_despite_cancel, until
-
-_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
-_MISSION_ID = SearchAttributeKey.for_keyword(names.MISSION_ID_ATTRIBUTE)
 
 
 class MissionLost(Exception):
@@ -64,7 +60,7 @@ class MissionWorkflow:
         self._ledger: Ledger | None = None
         self._error: str | None = None
         self._cancelled = False
-        self._purse = Purse(mission.request.budget)
+        self._reservations = BudgetReservations(mission.request.budget)
         self._rollback: RollbackReport | None = None
         self._finished = False
 
@@ -80,7 +76,7 @@ class MissionWorkflow:
             await self._pursue()
         except LOST as error:
             self._note_error(error)
-            await finish_despite_cancel(self._undo())
+            await finish_despite_cancel(self._roll_back())
         if not workflow.all_handlers_finished():
             await finish_despite_cancel(workflow.wait_condition(workflow.all_handlers_finished))
         return self._conclude()
@@ -111,7 +107,7 @@ class MissionWorkflow:
         running: dict[str, asyncio.Task[LegResult]] = {}
         ended: list[str] = []
         late = asyncio.create_task(
-            workflow.sleep(until(self._deadline()), summary="the mission's deadline")
+            workflow.sleep(until(self._deadline()), summary=ui.MISSION_DEADLINE)
         )
         try:
             self._start_ready(running, ended)
@@ -121,7 +117,7 @@ class MissionWorkflow:
                     raise MissionLost("the mission's deadline has passed")
                 result = running.pop(ended.pop(0)).result()
                 self._results[result.leg_id] = result
-                self._purse.settle(result.leg_id, result.spend)
+                self._reservations.settle(result.leg_id, result.spend)
                 self._show(self._status)
                 self._start_ready(running, ended)
         except LOST as error:
@@ -140,7 +136,7 @@ class MissionWorkflow:
             task = asyncio.create_task(self._run_leg(leg))
             task.add_done_callback(lambda _, leg_id=leg.leg_id: ended.append(leg_id))  # type: ignore[misc]
             running[leg.leg_id] = task
-        self._describe()
+        ui.show_details(ui.mission_details(self.result()))
 
     def _deadline(self) -> datetime:
         return workflow.info().start_time + self._request.policy.deadline
@@ -175,8 +171,8 @@ class MissionWorkflow:
             result_type=LegResult,
             # A terminated mission asks its legs to stop: they settle the call they have on the way.
             parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
-            search_attributes=workflow_attributes(self._mission_id, LegStatus.RUNNING),
-            static_summary=f"{leg.agent.name}: {leg.goal}"[:200],
+            search_attributes=ui.attributes_of(self._mission_id, LegStatus.RUNNING),
+            static_summary=ui.LEG.format(agent=leg.agent.name, goal=leg.goal)[:200],
         )
         return result
 
@@ -185,8 +181,8 @@ class MissionWorkflow:
 
     # -- when it is lost --------------------------------------------------------------------------
 
-    async def _undo(self) -> None:
-        """Collect what the legs left, and have it undone by a workflow that outlives this one."""
+    async def _roll_back(self) -> None:
+        """Collect what the legs left, and have a workflow that outlives this one roll it back."""
         if not self._started:
             return
         self._show(MissionStatus.ROLLING_BACK)
@@ -202,17 +198,18 @@ class MissionWorkflow:
 
     async def _start_rollback(self, *, take_over: str | None) -> None:
         """Start it, or a new run that goes on where one from before us stopped."""
+        rollback = RollbackInput(
+            mission_id=self._mission_id, reason=self._error or "", take_over=take_over
+        )
         try:
             await workflow.start_child_workflow(
                 names.ROLLBACK_WORKFLOW,
-                RollbackInput(
-                    mission_id=self._mission_id, reason=self._error or "", take_over=take_over
-                ),
+                rollback,
                 id=names.rollback_workflow_id(self._mission_id),
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
-                search_attributes=workflow_attributes(self._mission_id, RollbackStatus.COLLECTING),
-                static_summary=f"undo {self._mission_id}: {self._error}"[:200],
+                search_attributes=ui.attributes_of(self._mission_id, RollbackStatus.COLLECTING),
+                static_summary=rollback.summary,
             )
         except WorkflowAlreadyStartedError:
             workflow.logger.info("somebody started the rollback before us; its report will come")
@@ -275,13 +272,13 @@ class MissionWorkflow:
 
     @workflow.signal(name=names.ROLLBACK_SETTLED_SIGNAL)
     def rollback_settled(self, report: RollbackReport) -> None:
-        """The rollback has tried everything; what it could not undo is parked with it."""
+        """The rollback has tried everything; what it could not take back is parked with it."""
         self._rollback = report
 
     @workflow.signal(name=names.RESERVE_SIGNAL)
     async def reserve_budget(self, wanted: ReserveInput) -> None:
-        """Set money aside for a leg's next call, or say why it does not fit."""
-        answer = self._purse.reserve(wanted)
+        """Reserve money for a leg's next call, or say why it does not fit."""
+        answer = self._reservations.reserve(wanted)
         handle = workflow.get_external_workflow_handle(
             names.leg_workflow_id(self._mission_id, wanted.leg_id)
         )
@@ -326,28 +323,10 @@ class MissionWorkflow:
         return LegResult(leg_id=leg.leg_id, agent=leg.agent.name, goal=leg.goal, status=status)
 
     def _show(self, status: MissionStatus) -> None:
-        """Make the status visible in the Temporal UI: search attribute and current details."""
+        """Move to this status, and show it."""
         self._status = status
-        workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
-        self._describe()
-
-    def _describe(self) -> None:
-        """Current details for the Temporal UI; they are asked for, so no history grows by them."""
-        lines = [f"**{self._status.value}**: {self._request.goal}", ""]
-        lines += [
-            f"- {leg.leg_id} ({leg.agent.name}): {self._leg(leg).status.value}, {leg.goal}"
-            for leg in self._plan.legs
-        ]
-        if self._error is not None:
-            lines += ["", f"first error: {self._error}"]
-        workflow.set_current_details("\n".join(lines))
-
-
-def workflow_attributes(mission_id: str, status: str) -> TypedSearchAttributes:
-    """The search attributes that a leg or a rollback starts with."""
-    return TypedSearchAttributes(
-        [SearchAttributePair(_MISSION_ID, mission_id), SearchAttributePair(_STATUS, str(status))]
-    )
+        ui.show_status(status)
+        ui.show_details(ui.mission_details(self.result()))
 
 
 async def _all_done(tasks: list[asyncio.Task[LegResult]]) -> None:

@@ -1,24 +1,20 @@
-"""How far a leg has come: its state, which changes here alone, and what is shown of it."""
+"""How far a leg has come: its state changes here alone, and is shown whenever it does."""
 
 from collections.abc import Callable
 from datetime import datetime
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Money, Usage
     from orchestrator.core.record import JsonObject
-    from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
     from orchestrator.messages.step import StepRecord
     from orchestrator.planning.models import CallTool, Observation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
-    from workflows.leg_view import details
-
-_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
+    from workflows import ui
 
 
 class Progress:
@@ -33,6 +29,7 @@ class Progress:
         """
         self._leg = leg
         self._waits_for = waits_for
+        self._selection: Selection | None = None
 
     @property
     def leg(self) -> LegInput:
@@ -50,6 +47,10 @@ class Progress:
         """Count one more step; what follows belongs to it."""
         self._update(step=self.state.step + 1)
 
+    def forward(self, selection: Selection) -> None:
+        """Note the tools that this step may use."""
+        self._selection = selection
+
     def observe(self, call: CallTool, *, outcome: str, **seen: object) -> None:
         """Keep what this step saw, for the planner of the next."""
         observation = Observation.model_validate(
@@ -64,20 +65,15 @@ class Progress:
         self._update(observations=(*self.state.observations, observation))
 
     def record(
-        self,
-        selection: Selection,
-        did: str,
-        outcome: str,
-        error: str | None = None,
-        *,
-        at: datetime | None = None,
+        self, did: str, outcome: str, error: str | None = None, *, at: datetime | None = None
     ) -> None:
         """Keep what this step did, for people to read."""
+        assert self._selection is not None
         record = StepRecord(
             step=self.state.step,
-            tools_forwarded=selection.tools,
-            catalog_size=selection.catalog_size,
-            band=selection.band,
+            tools_forwarded=self._selection.tools,
+            catalog_size=self._selection.catalog_size,
+            band=self._selection.band,
             did=did,
             outcome=outcome,
             error=error,
@@ -125,15 +121,15 @@ class Progress:
         self.show(status)
 
     def show(self, status: LegStatus) -> None:
-        """Make the status visible in the Temporal UI: search attribute and current details."""
+        """Move to this status, and show it."""
         if status is not self.state.status or not self.state.steps:
-            workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
+            ui.show_status(status)
         self._update(status=status)
         self.draw()
 
     def draw(self) -> None:
-        """Show in the current details what has changed, of a card for instance."""
-        workflow.set_current_details(details(self._leg, self._waits_for()))
+        """Show what has changed, of a card for instance."""
+        ui.show_details(ui.leg_details(self._leg, self._waits_for()))
 
     def _update(self, **changes: object) -> None:
         state = self.state.model_copy(update=changes)

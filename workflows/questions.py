@@ -1,9 +1,8 @@
-"""A leg's question to the person who started the mission, waited on until its answer or expiry."""
+"""A leg's questions to the person who started the mission, each open until its answer or expiry."""
 
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from temporalio import workflow
 
@@ -11,31 +10,27 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
     from orchestrator.core.record import JsonObject
     from orchestrator.json_schema.validation import answer_problems
-    from orchestrator.messages.leg import AnswerInput, Question
-    from workflows.failures import refuse
-    from workflows.waiting import until, wait_beside
+    from orchestrator.messages.leg import AnswerInput, LegStatus, Question
+    from orchestrator.planning.models import AskUser
+    from workflows import ui
+    from workflows.failures import LegLost, refuse
+    from workflows.progress import Progress
+    from workflows.waiting import Pending, wait_beside
 
 
 @dataclass
-class _Asked:
-    """A question that was asked, and the first thing that happened to it."""
+class _Asked(Pending):
+    """A question that was asked, until it is answered or expired."""
 
     question: Question
-    end: Literal["answered", "expired"] | None = None
-
-    def is_over(self) -> bool:
-        return self.end is not None
-
-    def ends(self, how: Literal["answered", "expired"]) -> None:
-        if self.end is None:
-            self.end = how
 
 
-class Inquiry:
-    """Holds the open question of a leg: one at a time."""
+class Questions:
+    """Asks the questions of a leg, one at a time, and takes the answers."""
 
-    def __init__(self) -> None:
-        """Nothing is asked yet."""
+    def __init__(self, progress: Progress) -> None:
+        """Take the leg that asks; nothing is asked yet."""
+        self._progress = progress
         self._asked: _Asked | None = None
 
     @property
@@ -45,35 +40,65 @@ class Inquiry:
             return None
         return self._asked.question
 
-    def open(self, question: Question) -> None:
-        """Ask it."""
-        self._asked = _Asked(question)
+    async def ask_to_store(self, tool: str, personal: tuple[str, ...]) -> None:
+        """Wait until a person says that the vault holds these fields; the values stay out of here.
 
-    async def is_answered(self) -> bool:
-        """Wait for the answer; False when the question expired first."""
-        asked = self._asked
-        assert asked is not None
-        expires_at = asked.question.expires_at
-        timers = [] if expires_at is None else [asyncio.create_task(_expire(asked, expires_at))]
+        Whether it does is looked up, not believed.
+        """
+        commands = " and ".join(f"orchestrator pii set {name}" for name in personal)
+        question = (
+            f"{tool} needs {', '.join(personal)}, which the PII vault does not hold. Store it "
+            f"({commands}), then answer this question without a value."
+        )
+        await self.ask(AskUser(question=question, fields={}), personal=personal)
+
+    async def ask(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> None:
+        """Wait for the answer, which the leg then knows.
+
+        Raises:
+            LegLost: nobody answered in time.
+        """
+        leg = self._progress.leg
+        expires_at = workflow.now() + leg.policy.answer_expiry
+        self._asked = _Asked(
+            Question(
+                question_id=leg.call_id,
+                mission_id=leg.mission_id,
+                leg_id=leg.leg.leg_id,
+                question=wanted.question,
+                fields=wanted.fields,
+                personal=personal,
+                expires_at=expires_at,
+            )
+        )
+        self._progress.show(LegStatus.AWAITING_ANSWER)
+        if not await self._is_answered(self._asked, expires_at):
+            self._progress.record("ask the user", "expired")
+            raise LegLost(f"nobody answered in time: {wanted.question}")
+        self._progress.show(LegStatus.RUNNING)
+        self._progress.record("ask the user", "answered")
+
+    async def _is_answered(self, asked: _Asked, expires_at: datetime) -> bool:
         try:
-            await wait_beside(timers, asked.is_over)
+            expiry = asyncio.create_task(asked.expire(expires_at, ui.QUESTION_EXPIRES))
+            await wait_beside([expiry], asked.is_over)
         finally:
             self._asked = None
         return asked.end == "answered"
 
-    async def is_open(self, question_id: str) -> None:
-        """Wait for the question of an accepted answer, as `Gate.is_open` does for a card."""
-        if not self._holds(question_id):
-            await workflow.wait_condition(lambda: self._holds(question_id))
+    async def take(self, answer: AnswerInput) -> None:
+        """Take an answer that `check` let through; the question is closed.
+
+        As with `ConfirmationGate.is_open`, a replay may bring it ahead of what opens its question.
+        """
+        if not self._holds(answer.question_id):
+            await workflow.wait_condition(lambda: self._holds(answer.question_id))
+        assert self._asked is not None
+        self._asked.ends("answered")
+        self._progress.learn(answer.values)
 
     def _holds(self, question_id: str) -> bool:
         return self._asked is not None and self._asked.question.question_id == question_id
-
-    def take(self, answer: AnswerInput) -> JsonObject:
-        """The values of an answer that `check` let through; the question is closed."""
-        assert self._asked is not None
-        self._asked.ends("answered")
-        return answer.values
 
     def check(self, answer: AnswerInput) -> None:
         """Refuse an answer to another question, or with values that were not asked for.
@@ -89,11 +114,6 @@ class Inquiry:
         problem = _problem(question, answer.values)
         if problem:
             raise refuse(AnswerInvalid(answer.question_id, problem))
-
-
-async def _expire(asked: _Asked, moment: datetime) -> None:
-    await workflow.sleep(until(moment), summary="question expires")
-    asked.ends("expired")
 
 
 def _problem(question: Question, values: JsonObject) -> str:

@@ -1,6 +1,6 @@
-"""The purse that a mission keeps, and how a leg has money for its next call set aside in it.
+"""Budget reservations: a mission reserves money for the calls of its legs before they are made.
 
-Legs that run side by side ask one purse, so that they cannot spend the same money twice.
+Legs that run side by side ask one mission, so that they cannot spend the same money twice.
 """
 
 from temporalio import workflow
@@ -13,30 +13,30 @@ with workflow.unsafe.imports_passed_through():
     from workflows.progress import Progress
 
 
-class Purse:
-    """The budget of a mission, and what each of its legs has spent or holds of it."""
+class BudgetReservations:
+    """The budget of a mission, and what each of its legs has spent or reserved of it."""
 
     def __init__(self, budget: Money | None) -> None:
-        """A purse of which nothing is spent; without a budget everything fits."""
+        """Nothing is spent; without a budget everything fits."""
         self._budget = budget
-        self._held: dict[str, Spend] = {}
+        self._reserved: dict[str, Spend] = {}
 
     def settle(self, leg_id: str, spent: Spend) -> None:
-        """Let go of what a leg that is over has held and not spent."""
-        self._held[leg_id] = spent
+        """Release what a leg that is over has reserved and not spent."""
+        self._reserved[leg_id] = spent
 
     def reserve(self, wanted: ReserveInput) -> ReserveOutput:
-        """Set money aside for a leg's next call, or say why it does not fit."""
-        others = [held for leg_id, held in self._held.items() if leg_id != wanted.leg_id]
+        """Reserve money for a leg's next call, or say why it does not fit."""
+        others = [spend for leg_id, spend in self._reserved.items() if leg_id != wanted.leg_id]
         refusal = over_budget(self._budget, Spend.total([*others, wanted.spent]), wanted.price)
-        self._held[wanted.leg_id] = (
+        self._reserved[wanted.leg_id] = (
             wanted.spent.plus(wanted.price) if refusal is None else wanted.spent
         )
         return ReserveOutput(call_id=wanted.call_id, refusal=refusal)
 
 
 class Reservations:
-    """A leg's requests to the purse of its mission, and the answers to them."""
+    """A leg's requests to its mission, and the answers to them."""
 
     def __init__(self, progress: Progress) -> None:
         """Nothing is asked for yet."""
@@ -44,7 +44,7 @@ class Reservations:
         self._answers: dict[str, ReserveOutput] = {}
 
     async def reserve(self, prepared: PreparedCall) -> str | None:
-        """Set the price of a call aside; why not, when it does not fit."""
+        """Reserve the price of a call; why not, when it does not fit."""
         leg = self._progress.leg
         if leg.budget is None or prepared.price is None or not prepared.spends:
             return None

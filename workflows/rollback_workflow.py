@@ -1,12 +1,11 @@
-"""Undo everything a mission may have left behind, in reverse order, asking nobody.
+"""Roll back a mission: take back all that it may have left behind, newest first, asking nobody.
 
 Invariant: when this workflow completes, every obligation of the mission is cancelled, void, or was
-accepted by its contract or an operator. What can't be undone is parked, and the workflow stays open
-and findable until an operator has resolved it. It reads no router and obeys no budget.
+accepted by its contract or an operator. What can't be taken back is parked, and the workflow stays
+open and findable until an operator has resolved it. It reads no router and obeys no budget.
 """
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import ActivityError, ApplicationError
 
 with workflow.unsafe.imports_passed_through():
@@ -21,16 +20,14 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
     from orchestrator.saga.outcome import CompensationFailure
     from orchestrator.saga.retry_policy import CompensationRetries
-    from workflows import calls
+    from workflows import calls, ui
     from workflows.failures import compensation_failure, refuse
     from workflows.waiting import finish_despite_cancel, until
-
-_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
 
 
 @workflow.defn(name=names.ROLLBACK_WORKFLOW)
 class RollbackWorkflow:
-    """Undoes the ledger of one mission."""
+    """Rolls back the ledger of one mission."""
 
     @workflow.init
     def __init__(self, rollback: RollbackInput) -> None:
@@ -42,9 +39,9 @@ class RollbackWorkflow:
 
     @workflow.run
     async def run(self, _rollback: RollbackInput) -> RollbackReport:
-        """Undo, then wait until nothing is parked any more.
+        """Take everything back, then wait until nothing is parked any more.
 
-        A cancel request changes nothing: it would leave behind what is here to be undone.
+        A cancel request changes nothing: it would leave behind what is here to be taken back.
         """
         report, _ = await finish_despite_cancel(self._roll_back())
         return report
@@ -68,12 +65,12 @@ class RollbackWorkflow:
             self._input.mission_id, take_over=self._input.take_over
         )
         found = Ledger.merged(leg.ledger for leg in collected.legs)
-        ledger = found.overlaid(collected.taken_over)
+        ledger = found.written(*collected.taken_over.obligations)
         self._report = self._report.model_copy(update={"ledger": ledger})
         self._parked_some = bool(self._report.parked)
 
     def _pending(self) -> tuple[Obligation, ...]:
-        """What is still to be undone, in order; what is parked waits for its operator."""
+        """What is still to be taken back, in order; what is parked waits for its operator."""
         return tuple(
             o
             for o in self._report.ledger.compensation_order()
@@ -98,12 +95,13 @@ class RollbackWorkflow:
         """Try as often as the retry policy allows; one at a time, for one may stand on another."""
         self._show(RollbackStatus.ROLLING_BACK)
         obligation = self._report.ledger.obligation(obligation_id)
-        await self._outlive(obligation)
+        await self._wait_until_settled(obligation)
         retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
         while not retries.exhausted:
             if retries.pause:
-                summary = f"until {obligation.tool} is tried again"
-                await workflow.sleep(retries.pause, summary=summary)
+                await workflow.sleep(
+                    retries.pause, summary=ui.UNTIL_RETRY.format(tool=obligation.tool)
+                )
             failure = await self._try(self._report.ledger.obligation(obligation_id))
             if failure is None:
                 return
@@ -127,16 +125,15 @@ class RollbackWorkflow:
         self._write(obligation.compensated(outcome, at=workflow.now()))
         return None
 
-    async def _outlive(self, obligation: Obligation) -> None:
+    async def _wait_until_settled(self, obligation: Obligation) -> None:
         """Wait until a call whose outcome is unknown can no longer arrive.
 
         Cancelling sooner would find nothing, and the late booking would land after its cancel.
         """
         if obligation.state is not ObligationState.INTENDED:
             return
-        await workflow.sleep(
-            until(obligation.deadline), summary=f"until {obligation.tool} can no longer arrive"
-        )
+        summary = ui.UNTIL_SETTLED.format(tool=obligation.tool)
+        await workflow.sleep(until(obligation.deadline), summary=summary)
 
     async def _tell_mission(self) -> None:
         """Report to the mission, which may wait for it, whoever started this rollback."""
@@ -181,10 +178,5 @@ class RollbackWorkflow:
         self._show(RollbackStatus.PARKED if self._report.parked else RollbackStatus.ROLLED_BACK)
 
     def _show(self, status: RollbackStatus) -> None:
-        workflow.upsert_search_attributes([_STATUS.value_set(status.value)])
-        lines = [f"**{status.value}**: {self._input.reason}", ""]
-        lines += [
-            f"- {o.tool} `{o.obligation_id}`: {o.state.value} {o.note}"
-            for o in self._report.ledger.obligations
-        ]
-        workflow.set_current_details("\n".join(lines))
+        ui.show_status(status)
+        ui.show_details(ui.rollback_details(status, self._input.reason, self._report))

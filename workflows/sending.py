@@ -43,12 +43,12 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
 
 
 def is_in_doubt(allowed: PreparedCall, outcome: ToolOutcome) -> bool:
-    """Whether it may have left, or undone, something that only rollback can find out about."""
+    """Whether it may have left, or cancelled, something that only rollback can find out about."""
     return outcome.kind == "unknown" and (allowed.obligation or allowed.cancel) is not None
 
 
 def _written_ahead(ledger: Ledger, allowed: PreparedCall, *, deadline: datetime) -> Ledger:
-    """With what this call may undo, and what it may leave, before it is sent."""
+    """With what this call may cancel, and what it may leave, before it is sent."""
     assert allowed.call is not None
     now, grant = workflow.now(), allowed.call.grant
     if allowed.cancel is not None:
@@ -69,7 +69,7 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
     """Keep what it came to: in the ledger, in what is spent, and for the planner to see."""
     assert allowed.call is not None
     # Not workflow.now(): after a worker's death that may still be the time before it, and
-    # rollback undoes in the order of these times.
+    # rollback goes by the order of these times.
     at = outcome.answered_at or workflow.now()
     progress.write(_answered(progress.state.ledger, allowed, outcome, at=at))
     if outcome.kind == "succeeded" and allowed.spends:

@@ -1,4 +1,4 @@
-"""Find missions that were stopped from outside with something left to undo, and have it undone.
+"""Find missions that were stopped from outside with something left behind, and roll it back.
 
 Invariant: `swept_until` moves only past what was dealt with. A mission that could not be examined
 is looked up again by the next sweep. A long sweep continues as new.

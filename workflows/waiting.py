@@ -2,12 +2,33 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from temporalio import workflow
 
 T = TypeVar("T")
+
+
+@dataclass
+class Pending:
+    """Something that waits for its end: the first one counts, all others come too late."""
+
+    end: str | None = field(default=None, kw_only=True)
+
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self.end is not None
+
+    def ends(self, how: str) -> None:
+        """End it, unless it has ended already."""
+        self.end = self.end or how
+
+    async def expire(self, moment: datetime, summary: str) -> None:
+        """End it at a moment, with a timer that the Temporal UI shows so."""
+        await workflow.sleep(until(moment), summary=summary)
+        self.ends("expired")
 
 
 async def finish_despite_cancel(work: Coroutine[Any, Any, T]) -> tuple[T, bool]:

@@ -48,7 +48,7 @@ async def _undone_since(connection: Connection, mission_id: str, ledger: Ledger)
         report = await connection.query(rollback, names.REPORT_QUERY, RollbackReport)
     except MissionNotFound:
         return ledger
-    return ledger.overlaid(report.ledger)
+    return ledger.written(*report.ledger.obligations)
 
 
 def _terminated(result: MissionResult) -> MissionResult:

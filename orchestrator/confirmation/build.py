@@ -13,6 +13,7 @@ from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.budget import Money
+from orchestrator.core.call_ref import CallRef
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 
@@ -46,13 +47,10 @@ def quoted_price(arguments: JsonObject, item: JsonObject | None) -> Money | None
 
 
 def build_card(
+    call: CallRef,
     tool: Tool,
     arguments: JsonObject,
     *,
-    call_id: str,
-    mission_id: str,
-    leg_id: str,
-    catalog_digest: str,
     quoted: Sequence[JsonObject],
     expires_at: datetime | None,
     approvers: tuple[str, ...] = (),
@@ -69,9 +67,9 @@ def build_card(
     content, rest = content_of(card_type, _shown(tool, arguments, item), tool.card_layout)
     terms = _cancel_terms(tool.compensation, quoted)
     return ConfirmationCard(
-        confirmation_id=confirmation_id or call_id,
-        mission_id=mission_id,
-        leg_id=leg_id,
+        confirmation_id=confirmation_id or call.call_id,
+        mission_id=call.mission_id,
+        leg_id=call.leg_id,
         card_type=card_type,
         heading=_heading(tool, card_type),
         title=tool.title,
@@ -84,12 +82,7 @@ def build_card(
         undo=terms.sentence(),
         undo_terms=terms,
         digest=call_digest(
-            tool=tool.name,
-            catalog_digest=catalog_digest,
-            arguments=arguments,
-            card_type=card_type,
-            call_id=call_id,
-            confirmation_id=confirmation_id,
+            call, arguments=arguments, card_type=card_type, confirmation_id=confirmation_id
         ),
         expires_at=expires_at,
         approvers=approvers,

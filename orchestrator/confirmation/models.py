@@ -9,18 +9,13 @@ from pydantic import Field
 
 from orchestrator.confirmation.card_content import CancelTerms, CardLine, CardSection, Content
 from orchestrator.core.budget import Money
+from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.canonical import canonical_text
 
 
 def call_digest(
-    *,
-    tool: str,
-    catalog_digest: str,
-    arguments: JsonObject,
-    card_type: str,
-    call_id: str,
-    confirmation_id: str = "",
+    call: CallRef, *, arguments: JsonObject, card_type: str, confirmation_id: str = ""
 ) -> str:
     """What an approval is bound to: SHA-256 of the canonical JSON (RFC 8785) of one exact call.
 
@@ -28,13 +23,13 @@ def call_digest(
     call's own id, or none.
     """
     covered: JsonObject = {
-        "tool": tool,
-        "catalog_digest": catalog_digest,
+        "tool": call.tool,
+        "catalog_digest": call.catalog_digest,
         "arguments": arguments,
         "card_type": card_type,
-        "call_id": call_id,
+        "call_id": call.call_id,
     }
-    if confirmation_id not in ("", call_id):
+    if confirmation_id not in ("", call.call_id):
         covered["confirmation_id"] = confirmation_id
     return hashlib.sha256(_canonical(covered)).hexdigest()
 

@@ -34,13 +34,6 @@ class Spend(Record):
         total = self.by_currency.get(money.currency, Decimal(0)) + money.amount
         return Spend(by_currency={**self.by_currency, money.currency: total})
 
-    def minus(self, money: Money | None) -> "Spend":
-        """This less an amount that came back, never below zero."""
-        if money is None:
-            return self
-        total = max(Decimal(0), self.by_currency.get(money.currency, Decimal(0)) - money.amount)
-        return Spend(by_currency={**self.by_currency, money.currency: total})
-
     def amounts(self) -> list[Money]:
         """One amount per currency, by currency code."""
         return [Money(amount=a, currency=c) for c, a in sorted(self.by_currency.items())]
@@ -83,6 +76,12 @@ class Usage(Record):
         return result
 
 
+def left_of(budget: Money, spend: Spend) -> Money:
+    """What is left of a budget, never below zero."""
+    spent = spend.by_currency.get(budget.currency, Decimal(0))
+    return Money(amount=max(budget.amount - spent, budget.amount * 0), currency=budget.currency)
+
+
 def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str | None:
     """Why `price` on top of `spend` does not fit `budget`; None when it does.
 
@@ -96,5 +95,4 @@ def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str 
     spent = spend.by_currency.get(budget.currency, Decimal(0))
     if spent + price.amount <= budget.amount:
         return None
-    left = max(Decimal(0), budget.amount - spent)
-    return f"{price} is more than the {left:,.2f} {budget.currency} left of the budget of {budget}"
+    return f"{price} is more than the {left_of(budget, spend)} left of the budget of {budget}"

@@ -88,7 +88,6 @@ class MissionIdTaken(UsageError):
     """A mission with that id exists, and was asked for something else."""
 
     def __init__(self, mission_id: str) -> None:
-        """Name the id."""
         self.mission_id = mission_id
         super().__init__(
             f"a mission {mission_id!r} exists, with another goal, other inputs or another budget; "
@@ -100,7 +99,6 @@ class MissionNotFound(UsageError):
     """The server knows no mission with that id."""
 
     def __init__(self, mission_id: str) -> None:
-        """Name the mission that was asked for."""
         self.mission_id = mission_id
         super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
 
@@ -109,7 +107,6 @@ class ObligationNotParked(UsageError):
     """An operator's decision on an obligation that its rollback does not wait for."""
 
     def __init__(self, obligation_id: str) -> None:
-        """Name the obligation."""
         self.obligation_id = obligation_id
         super().__init__(f"{obligation_id} is not parked in this rollback")
 
@@ -122,7 +119,6 @@ class DocumentUnreadable(SpecError):
     """A file that is missing, or is neither JSON nor YAML."""
 
     def __init__(self, path: str, reason: str) -> None:
-        """Name the file and what reading it met."""
         self.path = path
         self.reason = reason
         super().__init__(f"{path} cannot be read: {reason}")
@@ -132,7 +128,6 @@ class DocumentInvalid(SpecError):
     """A document that was read and cannot be compiled; `pointer` is an RFC 6901 JSON pointer."""
 
     def __init__(self, document: str, pointer: str, reason: str) -> None:
-        """Name the document, the place in it and what is wrong there."""
         self.document = document
         self.pointer = pointer
         self.reason = reason
@@ -145,7 +140,6 @@ class CatalogNotFound(SpecError):
     retryable = True
 
     def __init__(self, digest: str) -> None:
-        """Name the digest that was asked for."""
         self.digest = digest
         super().__init__(
             f"no catalog {digest[:12]} is stored here; point the worker at the state directory "
@@ -157,7 +151,6 @@ class CatalogDamaged(CatalogNotFound):
     """The file of a stored catalog was cut off or changed."""
 
     def __init__(self, digest: str, path: str, reason: str) -> None:
-        """Name the catalog, its file and what is wrong with it."""
         self.path = path
         super().__init__(digest)
         self.args = (
@@ -170,7 +163,6 @@ class ToolNotFound(SpecError):
     """The catalog has no such tool."""
 
     def __init__(self, name: str, near: Sequence[str] = ()) -> None:
-        """Name the tool that was asked for, and those with a similar name."""
         self.name = name
         self.near = tuple(near)
         hint = f"; did you mean {', '.join(self.near)}?" if self.near else ""
@@ -185,7 +177,6 @@ class NothingFits(PlanError):
     """No tool of the catalog can do what the text asks."""
 
     def __init__(self, text: str) -> None:
-        """Quote the part of the goal that nothing fits."""
         self.text = text
         super().__init__(
             f"no tool fits {text!r}; name something the tools can do (see: orchestrator tools list)"
@@ -196,7 +187,6 @@ class RequestUnread(PlanError):
     """The router failed on a request that is to be planned without a model."""
 
     def __init__(self, reason: str) -> None:
-        """Say how it failed."""
         self.reason = reason
         super().__init__(
             f"the request could not be read: {reason}; report this as a defect of the router, "
@@ -216,7 +206,6 @@ class MissionRefused(PlanError):
     """A mission that could not be planned; nothing was done."""
 
     def __init__(self, mission_id: str, reason: str) -> None:
-        """Name the mission and say why."""
         self.mission_id = mission_id
         self.reason = reason
         super().__init__(f"{mission_id}: {reason}")
@@ -226,7 +215,6 @@ class ModelRefused(PlanError):
     """A model's provider that will not serve the request: credentials, quota, size or content."""
 
     def __init__(self, model: str, reason: str) -> None:
-        """Name the model and the kind of refusal, never what was sent."""
         self.model = model
         self.reason = reason
         super().__init__(f"the model {model} cannot plan this step: {reason}")
@@ -240,7 +228,6 @@ class ArgumentsInvalid(ToolError):
     """Arguments that break the tool's contract; nothing was sent."""
 
     def __init__(self, tool: str, problems: Sequence[str]) -> None:
-        """Name the tool and each field that is wrong, in words a planner can act on."""
         self.tool = tool
         self.problems = tuple(problems)
         super().__init__(f"{tool}: {'; '.join(self.problems)}")
@@ -262,7 +249,6 @@ class TokenRefused(ToolError):
     """A token endpoint gave no token; nothing was done by the tool that needed it."""
 
     def __init__(self, tool: str, secret: str, reason: str) -> None:
-        """Name the tool, the secret that the client is configured by, and what was answered."""
         self.tool = tool
         self.secret = secret
         super().__init__(
@@ -275,7 +261,6 @@ class DeadlinePassed(ToolError):
     """A side effect that was not sent before its deadline; nothing was sent."""
 
     def __init__(self, tool: str) -> None:
-        """Name the tool."""
         self.tool = tool
         super().__init__(f"{tool}: its deadline has passed; nothing was sent")
 
@@ -284,7 +269,6 @@ class TransportFailed(ToolError):
     """No answer; `may_have_arrived` tells whether the provider may have acted all the same."""
 
     def __init__(self, tool: str, reason: str, *, may_have_arrived: bool) -> None:
-        """Name the tool, what failed, and whether the request may have been processed."""
         self.tool = tool
         self.reason = reason
         self.may_have_arrived = may_have_arrived
@@ -295,7 +279,6 @@ class ConfirmationError(OrchestratorError):
     """A decision or a grant is at fault."""
 
     def __init__(self, confirmation_id: str, reason: str) -> None:
-        """Name the confirmation and say what is wrong with the decision on it."""
         self.confirmation_id = confirmation_id
         self.reason = reason
         super().__init__(f"{confirmation_id}: {reason}")
@@ -341,7 +324,6 @@ class QuestionError(OrchestratorError):
     """An answer to a leg's question is at fault."""
 
     def __init__(self, question_id: str, reason: str) -> None:
-        """Name the question and say what is wrong with the answer."""
         self.question_id = question_id
         self.reason = reason
         super().__init__(f"{question_id}: {reason}")
@@ -359,7 +341,6 @@ class SecretMissing(OrchestratorError):
     """A credential that a document declares and nobody configured."""
 
     def __init__(self, name: str, looked_at: str) -> None:
-        """Name the secret and where it was looked for, never a value."""
         self.name = name
         super().__init__(f"no secret {name!r}; set {looked_at}")
 
@@ -368,7 +349,6 @@ class PiiMissing(OrchestratorError):
     """A personal field that a call needs and the vault does not hold."""
 
     def __init__(self, fields: Sequence[str]) -> None:
-        """Name the fields, never a value."""
         self.fields = tuple(fields)
         named = ", ".join(self.fields)
         super().__init__(f"the PII vault holds no {named}; store it with: orchestrator pii set")
@@ -384,7 +364,6 @@ class ServerUnreachable(ServiceUnavailable):
     """No Temporal server at the address."""
 
     def __init__(self, address: str) -> None:
-        """Name the address."""
         self.address = address
         super().__init__(
             f"no Temporal server answers at {address}; start one with: orchestrator dev, "
@@ -396,7 +375,6 @@ class NoWorker(ServiceUnavailable):
     """Nobody polls the task queue, so a mission would wait for ever."""
 
     def __init__(self, task_queue: str) -> None:
-        """Name the task queue."""
         self.task_queue = task_queue
         super().__init__(
             f"no worker polls the task queue {task_queue!r}; start one with: orchestrator worker"
@@ -407,7 +385,6 @@ class ModelUnavailable(ServiceUnavailable):
     """A model that does not answer now; another attempt may reach it."""
 
     def __init__(self, model: str, reason: str) -> None:
-        """Name the model and what asking it met."""
         self.model = model
         self.reason = reason
         super().__init__(f"the model {model} does not answer: {reason}")
@@ -417,7 +394,6 @@ class EmbedderUnavailable(ServiceUnavailable):
     """An embedder that has no vectors for the router now; `reason` holds nothing of a request."""
 
     def __init__(self, reason: str) -> None:
-        """Say what it did instead."""
         self.reason = reason
         super().__init__(f"the embedder gives no vectors: {reason}")
 
@@ -426,7 +402,6 @@ class LegsRunning(ServiceUnavailable):
     """A leg has not stopped yet, so what it leaves is not known; it was asked to stop."""
 
     def __init__(self, leg_id: str) -> None:
-        """Name the leg."""
         self.leg_id = leg_id
         super().__init__(f"the leg {leg_id} has not stopped yet")
 
@@ -435,7 +410,6 @@ class QueryFailed(ServiceUnavailable):
     """A workflow that cannot be read: its worker failed to replay it."""
 
     def __init__(self, workflow_id: str, reason: str) -> None:
-        """Name the workflow and keep the worker's words, on one line."""
         self.workflow_id = workflow_id
         super().__init__(
             f"{workflow_id} cannot be read ({' '.join(reason.split())}); it goes on or waits in "

@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue
 
 from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
+from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
@@ -67,6 +68,16 @@ class LegInput(Record):
     def call_id(self) -> str:
         """The id of the tool call of the step that it is at."""
         return call_id(self.mission_id, self.leg.leg_id, self.state.step)
+
+    def call_of(self, tool: str) -> CallRef:
+        """The call of a tool in that step."""
+        return CallRef(
+            call_id=self.call_id,
+            mission_id=self.mission_id,
+            leg_id=self.leg.leg_id,
+            tool=tool,
+            catalog_digest=self.catalog.digest,
+        )
 
 
 class LegResult(Record):

@@ -57,15 +57,15 @@ class MissionStatus(StrEnum):
     ROLLING_BACK = "rolling_back"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    """It failed with nothing to undo."""
+    """It failed, and had left nothing."""
     ROLLED_BACK = "rolled_back"
-    """It failed, and everything it had done was undone."""
+    """It failed, and everything it had done was taken back."""
     PARKED = "parked"
-    """It failed, and an operator must look at what could not be undone."""
+    """It failed, and an operator must look at what could not be taken back."""
     CANCELLED = "cancelled"
-    """A person cancelled it, and everything it had done was undone."""
+    """A person cancelled it, and everything it had done was taken back."""
     TERMINATED = "terminated"
-    """It was stopped from outside and could not conclude; the sweep has it undone."""
+    """It was stopped from outside and could not conclude; the sweep has it rolled back."""
 
 
 class Receipt(Record):

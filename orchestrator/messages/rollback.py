@@ -33,7 +33,7 @@ class CollectLegsOutput(Record):
 
 
 class CompensateInput(Record):
-    """One obligation to undo."""
+    """One obligation to take back."""
 
     obligation: Obligation
 
@@ -46,6 +46,11 @@ class RollbackInput(Record):
     take_over: str | None = Field(
         default=None, description="run id of an earlier rollback of the mission that was broken off"
     )
+
+    @property
+    def summary(self) -> str:
+        """What the Temporal UI shows of it, whoever starts it."""
+        return f"undo {self.mission_id}: {self.reason}"[:200]
 
 
 class RollbackReport(Record):

@@ -6,7 +6,9 @@ from pydantic import Field
 
 from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.core.budget import Money
+from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import (
     Observation,
@@ -14,32 +16,22 @@ from orchestrator.planning.models import (
 from orchestrator.saga.ledger import CancelCall, Obligation
 
 
-class ToolCall(Record):
+class ToolCall(CallRef):
     """One call, with its final arguments; personal fields are handles."""
 
-    call_id: str
-    mission_id: str
-    leg_id: str
-    tool: str
-    catalog_digest: str
     arguments: JsonObject
     card_type: str | None = None
     grant: Grant | None = None
-    timeout_s: float = 20.0
+    timeout_s: float = CALL_TIMEOUT.total_seconds()
     deadline: datetime | None = Field(
         default=None, description="nothing is sent after this: set just before a side effect"
     )
 
 
-class PrepareInput(Record):
+class PrepareInput(CallRef):
     """A call that a planner or a person wants, before anything is checked."""
 
-    call_id: str
-    mission_id: str
-    leg_id: str
-    tool: str
     arguments: JsonObject
-    catalog_digest: str
     observations: tuple[Observation, ...] = ()
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     now: datetime
@@ -70,5 +62,5 @@ class PreparedCall(Record):
     )
     obligation: Obligation | None = None
     cancel: CancelCall | None = Field(
-        default=None, description="set for a tool that undoes: what it may undo of this mission"
+        default=None, description="set for a cancel tool: what it may cancel of this mission"
     )

@@ -1,36 +1,31 @@
-"""The ledger entry of a call before it is sent."""
+"""What the ledger is told of a call before it is sent."""
 
 from datetime import datetime
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.cancel_arguments import cancel_arguments
-from orchestrator.saga.ledger import Obligation
+from orchestrator.saga.cancel_arguments import cancel_arguments, names_in
+from orchestrator.saga.ledger import CancelCall, Obligation
 
 
 def draft_obligation(
-    tool: Tool,
-    arguments: JsonObject,
-    *,
-    call_id: str,
-    mission_id: str,
-    leg_id: str,
-    catalog_digest: str,
-    now: datetime,
+    call: CallRef, tool: Tool, arguments: JsonObject, *, now: datetime
 ) -> Obligation:
     """The ledger entry of one side-effect call, with what its request tells of how to cancel it.
 
     Its leg sets the times when it writes it.
     """
     compensation = tool.compensation
-    key = call_id if tool.idempotency_header else None
+    key = call.call_id if tool.idempotency_header else None
     obligation = Obligation(
-        obligation_id=call_id,
-        mission_id=mission_id,
-        leg_id=leg_id,
-        tool=tool.name,
+        obligation_id=call.call_id,
+        mission_id=call.mission_id,
+        leg_id=call.leg_id,
+        tool=call.tool,
         cancel_tool=compensation.cancel.tool if compensation else None,
-        catalog_digest=catalog_digest,
+        catalog_digest=call.catalog_digest,
         arguments=arguments,
         idempotency_key=key,
         title=tool.title,
@@ -47,4 +42,19 @@ def draft_obligation(
             "cancel_max_attempts": compensation.max_attempts,
             "on_failure": compensation.on_failure,
         }
+    )
+
+
+def draft_cancel(
+    call: CallRef, catalog: Catalog, arguments: JsonObject, *, now: datetime
+) -> CancelCall:
+    """The ledger's note of a leg's own call of a cancel tool, maybe of an obligation it has."""
+    tool = catalog.tool(call.tool)
+    return CancelCall(
+        call_id=call.call_id,
+        tool=call.tool,
+        arguments=arguments,
+        names=names_in(catalog, tool, arguments),
+        idempotency_key=call.call_id if tool.idempotency_header else None,
+        written_at=now,
     )

@@ -1,4 +1,4 @@
-"""The ledger of a mission: what it may have left at providers, and the order that undoes it.
+"""The ledger of a mission: what it may have left at providers, and the order that takes it back.
 
 An obligation is written before its call is sent. From then on it moves only along `_NEXT`:
 
@@ -38,9 +38,9 @@ class ObligationState(StrEnum):
     VOID = "void"
     """It never came to be: the provider refused, or was found not to hold it."""
     CANCELLED = "cancelled"
-    """It was undone at the provider."""
+    """It was taken back at the provider."""
     PARKED = "parked"
-    """It could not be undone; an operator is looking at it."""
+    """It could not be taken back; an operator is looking at it."""
     ACCEPTED = "accepted"
     """An operator decided to live with it."""
 
@@ -83,7 +83,7 @@ class CancelCall(Record):
         return self.model_copy(update={"outcome": outcome.kind, "settled_at": at})
 
     def means(self, obligation: "Obligation") -> bool:
-        """Whether this call was made to undo that obligation, and not one before or after it."""
+        """Whether this call was made to cancel that obligation, and not one before or after it."""
         if self.tool != obligation.cancel_tool or obligation.written_at > self.written_at:
             return False
         if obligation.cancelled_by == self.call_id:
@@ -98,13 +98,13 @@ class CancelCall(Record):
 
 
 class Obligation(Record):
-    """A consequence that one side-effect call may have left, with all that is needed to undo it."""
+    """What a side-effect call may have left at a provider, and all that its compensation needs."""
 
     obligation_id: str = Field(description="the call's id: mission, leg and step")
     mission_id: str
     leg_id: str
     tool: str
-    cancel_tool: str | None = Field(description="None: nothing declared undoes it")
+    cancel_tool: str | None = Field(description="None: no tool is declared")
     catalog_digest: str
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
     idempotency_key: str | None
@@ -124,7 +124,7 @@ class Obligation(Record):
         description="inputs of its cancel tool, as far as the call and its answer fill them",
     )
     cancel_call: CancelCall | None = Field(
-        default=None, description="a leg's own call to undo it, whose outcome is unknown"
+        default=None, description="a leg's own call to cancel it, whose outcome is unknown"
     )
     cancelled_by: str | None = Field(default=None, description="the leg's own call that undid it")
     cancel_sent: bool = Field(
@@ -166,7 +166,7 @@ class Obligation(Record):
         )
 
     def given_up(self, *, at: datetime, note: str) -> "Obligation":
-        """This obligation after the last attempt to undo it: parked, or let go by its contract."""
+        """This obligation after the last attempt at it: parked, or let go by its contract."""
         parked = self.moved(ObligationState.PARKED, at=at, note=note)
         if self.on_failure == "park":
             return parked
@@ -175,7 +175,7 @@ class Obligation(Record):
         )
 
     def compensated(self, outcome: "CompensationOutcome", *, at: datetime) -> "Obligation":
-        """This obligation after an attempt to undo it that was answered clearly."""
+        """This obligation after a compensation that was answered clearly."""
         if outcome.state == "parked":
             return self.given_up(at=at, note=outcome.note)
         state = ObligationState(outcome.state)
@@ -184,7 +184,7 @@ class Obligation(Record):
         return self.moved(state, at=at, note=outcome.note)
 
     def compensation_failed(self, failure: CompensationFailure) -> "Obligation":
-        """This obligation after an attempt to undo it that settled nothing."""
+        """This obligation after an attempt that settled nothing."""
         sent = self.cancel_sent or failure.arrived
         return self.model_copy(update={"cancel_sent": sent, "note": failure.reason})
 
@@ -203,16 +203,18 @@ class Obligation(Record):
         return self.moved(state, at=at, note=note)
 
     def met(self, cancel: CancelCall) -> "Obligation":
-        """This obligation after a leg's own call to undo it, which means it."""
+        """This obligation after a leg's own call to cancel it, which means it."""
         if not self.is_live:
             return self
         if cancel.outcome == "succeeded":
-            undone = self.moved(
+            cancelled = self.moved(
                 ObligationState.CANCELLED,
                 at=cancel.settled_at or cancel.written_at,
                 note=f"cancelled by {cancel.call_id}",
             )
-            return undone.model_copy(update={"cancel_call": None, "cancelled_by": cancel.call_id})
+            return cancelled.model_copy(
+                update={"cancel_call": None, "cancelled_by": cancel.call_id}
+            )
         if cancel.outcome == "unknown":
             return self.model_copy(update={"cancel_call": cancel})
         if self.cancel_call is not None and self.cancel_call.call_id == cancel.call_id:
@@ -231,18 +233,13 @@ class Ledger(Record):
     obligations: tuple[Obligation, ...] = ()
     cancels: tuple[CancelCall, ...] = ()
 
-    def written(self, obligation: Obligation) -> "Ledger":
-        """With one more obligation, or with its newer state when the id is already there."""
-        if any(o.obligation_id == obligation.obligation_id for o in self.obligations):
-            kept = tuple(
-                obligation if o.obligation_id == obligation.obligation_id else o
-                for o in self.obligations
-            )
-            return self.model_copy(update={"obligations": kept})
-        return self.model_copy(update={"obligations": (*self.obligations, obligation)})
+    def written(self, *newer: Obligation) -> "Ledger":
+        """With more obligations, or with their newer states where their ids are already there."""
+        kept = {o.obligation_id: o for o in (*self.obligations, *newer)}
+        return self.model_copy(update={"obligations": tuple(kept.values())})
 
     def cancelling(self, cancel: CancelCall) -> "Ledger":
-        """With a call that undoes something, or what it came to, and with what follows from it.
+        """With a call that cancels something, or what it came to, and with what follows from it.
 
         An obligation follows it when it is the only one that the call can mean.
         """
@@ -257,21 +254,15 @@ class Ledger(Record):
         Raises:
             KeyError: there is none.
         """
-        for obligation in self.obligations:
-            if obligation.obligation_id == obligation_id:
-                return obligation
-        raise KeyError(obligation_id)
+        return {o.obligation_id: o for o in self.obligations}[obligation_id]
 
     def cancel(self, call_id: str) -> CancelCall:
-        """A leg's own call to undo something, by its id.
+        """A leg's own call to cancel something, by its id.
 
         Raises:
             KeyError: there is none.
         """
-        for cancel in self.cancels:
-            if cancel.call_id == call_id:
-                return cancel
-        raise KeyError(call_id)
+        return {c.call_id: c for c in self.cancels}[call_id]
 
     def live(self) -> tuple[Obligation, ...]:
         """Those the providers may still hold, in the order written."""
@@ -282,25 +273,13 @@ class Ledger(Record):
         return tuple(o for o in self.obligations if o.state is ObligationState.CANCELLED)
 
     def compensation_order(self) -> tuple[Obligation, ...]:
-        """The live ones in the order to undo them: last committed first, across all legs.
+        """The live ones in the order to take them back: last committed first, across all legs.
 
         One whose outcome is unknown counts from when it was written. Equal times are ordered by id,
         so that every replay gives the same order.
         """
-        return tuple(
-            sorted(
-                self.live(),
-                key=lambda o: (o.committed_at or o.written_at, o.obligation_id),
-                reverse=True,
-            )
-        )
-
-    def overlaid(self, newer: "Ledger") -> "Ledger":
-        """With what `newer` says of each obligation that it holds, one of its own included."""
-        ledger = self
-        for obligation in newer.obligations:
-            ledger = ledger.written(obligation)
-        return ledger
+        order = sorted(self.live(), key=lambda o: (o.committed_at or o.written_at, o.obligation_id))
+        return tuple(reversed(order))
 
     @staticmethod
     def merged(ledgers: Iterable["Ledger"]) -> "Ledger":
@@ -310,10 +289,10 @@ class Ledger(Record):
         """
         every = tuple(ledgers)
         obligations = [o for ledger in every for o in ledger.obligations]
-        merged = Ledger(
-            obligations=tuple(sorted(obligations, key=lambda o: (o.written_at, o.obligation_id)))
-        )
         cancels = [c for ledger in every for c in ledger.cancels]
+        merged = Ledger().written(
+            *sorted(obligations, key=lambda o: (o.written_at, o.obligation_id))
+        )
         for cancel in sorted(cancels, key=lambda c: (c.written_at, c.call_id)):
             merged = merged.cancelling(cancel)
         return merged

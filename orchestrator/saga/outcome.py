@@ -30,7 +30,7 @@ class ToolOutcome(Record):
     headers: dict[str, str] = Field(default_factory=dict)
     """The answer's headers that the tool's compensation expressions read, names in lower case."""
     undo_arguments: JsonObject = Field(default_factory=dict)
-    """What this call and its answer fill of the inputs of the tool that undoes it."""
+    """What this call and its answer fill of the inputs of its cancel tool."""
     answered_at: datetime | None = None
     """When the answer arrived, by the clock of the worker that received it."""
     retry_after_s: float | None = None
@@ -38,7 +38,7 @@ class ToolOutcome(Record):
 
 
 class CompensationOutcome(Record):
-    """What one attempt to undo an obligation came to; one that may be repeated raises instead."""
+    """What one attempt to take an obligation back came to; a `CompensationFailure` when unclear."""
 
     state: Literal["cancelled", "void", "parked"]
     note: str = ""
@@ -46,7 +46,7 @@ class CompensationOutcome(Record):
 
 
 class CompensationFailure(Record):
-    """An attempt to undo that came to nothing clear."""
+    """An attempt to take an obligation back that came to nothing clear."""
 
     reason: str
     counts: bool = Field(
@@ -145,7 +145,7 @@ def classify_status(
 def settles_earlier_attempts(status: int) -> bool:
     """Whether a refusal with this status speaks for the attempts before it, under the same key.
 
-    A provider that knows the key answers what it answered before; whoever is turned away at the
-    door learns nothing of what went through it earlier.
+    A provider that knows the key answers what it answered before; a refusal by what stands before
+    it says nothing of what passed earlier.
     """
     return status in _READ_UNDER_ITS_KEY

@@ -15,9 +15,10 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.boundary import heartbeats, translated_errors
+from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
-from activities.tool_activities import ToolActivities, check_grant, with_cancel_arguments
+from activities.tool_activities import check_grant, with_cancel_arguments
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.pii_vault import PiiVault
@@ -44,7 +45,7 @@ from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing.fakes import fake_selection
-from orchestrator.testing.memory import MemoryGrants, MemoryPii, MemorySecrets
+from orchestrator.testing.memory import MemoryPii, MemorySecrets
 
 DecideStep = StepDecision | Callable[[StepContext], StepDecision]
 """A decision, or what makes one from all that the planner of the step was told."""
@@ -154,7 +155,7 @@ class FakeWorld:
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
         wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
-        self._called = ToolActivities(catalogs, wire, MemoryGrants())
+        self._prepare = PrepareActivities(catalogs, wire)
         self._rollback = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
         self._stranded: tuple[tuple[str, ...], ...] = ((),)
@@ -281,7 +282,7 @@ class FakeWorld:
     @activity.defn(name=names.PREPARE_CALL)
     async def _prepare_call(self, wanted: PrepareInput) -> PreparedCall:
         await self._enter(names.PREPARE_CALL, wanted.tool, wanted)
-        return await self._called.prepare_call(wanted)
+        return await self._prepare.prepare_call(wanted)
 
     @activity.defn(name=names.INVOKE_TOOL)
     async def _invoke_tool(self, call: ToolCall) -> ToolOutcome:

@@ -47,7 +47,7 @@ MUTANTS = {
 """,
         """\
         self._show(RollbackStatus.ROLLING_BACK)
-        self._show(RollbackStatus("awaiting_confirmation"))
+        ui.show_status("awaiting_confirmation")
         await workflow.sleep(0.1)
 """,
     ),

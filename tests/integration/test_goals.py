@@ -146,7 +146,7 @@ async def test_the_offers_that_were_found_are_booked_and_expensed(
     assert amount_of(report) == amount_of(flight) + amount_of(hotel)
 
 
-async def test_spend_counts_what_left_the_purse_and_nothing_twice(
+async def test_spend_counts_what_was_paid_and_nothing_twice(
     runs: dict[str, Run], sandbox: Witness
 ) -> None:
     """A trip costs its flight and its hotel; the expense that repeats both costs nothing."""

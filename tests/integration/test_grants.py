@@ -12,6 +12,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -32,6 +33,9 @@ from orchestrator.testing import MemoryPii, MemorySecrets
 
 MISSION = "m-grants"
 Invoke = Callable[..., Awaitable[ToolOutcome]]
+
+
+Worker = Callable[[], tuple[PrepareActivities, ToolActivities]]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +59,7 @@ def catalog() -> Catalog:
 @pytest.fixture
 async def worker(
     sandbox: RunningSandbox, catalog: Catalog, tmp_path: Path
-) -> AsyncIterator[Callable[[], ToolActivities]]:
+) -> AsyncIterator[Worker]:
     """Makes the activities of one more worker on the same state directory."""
     store = CatalogStore(tmp_path / "catalogs")
     store.put(catalog)
@@ -65,27 +69,28 @@ async def worker(
         server_variables={"port": sandbox.base_url.rpartition(":")[2]},
         allowed_private_hosts=["127.0.0.1"],
     ) as tools:
-        yield lambda: ToolActivities(store, tools, FileGrantBook(tmp_path / "grants"))
+        grants = FileGrantBook(tmp_path / "grants")
+        yield lambda: (PrepareActivities(store, tools), ToolActivities(store, tools, grants))
 
 
 @pytest.fixture
-def invoke(worker: Callable[[], ToolActivities]) -> Invoke:
+def invoke(worker: Worker) -> Invoke:
     """Runs the activity on a worker of its own: `invoke(call, activity_id="2", attempt=1)`."""
 
     async def run(call: ToolCall, **info: Any) -> ToolOutcome:
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, **info)
-        outcome = await environment.run(worker().invoke_tool, call)
+        outcome = await environment.run(worker()[1].invoke_tool, call)
         assert isinstance(outcome, ToolOutcome)
         return outcome
 
     return run
 
 
-async def approved(worker: Callable[[], ToolActivities], catalog: Catalog, step: int) -> ToolCall:
+async def approved(worker: Worker, catalog: Catalog, step: int) -> ToolCall:
     """A subscription to the alerts of Oslo, as step `step` of a leg, with its grant."""
     prepared = await ActivityEnvironment().run(
-        worker().prepare_call,
+        worker()[0].prepare_call,
         PrepareInput(
             call_id=f"{MISSION}.1-weather.{step}",
             mission_id=MISSION,
@@ -128,7 +133,7 @@ def of_another_round(call: ToolCall) -> ToolCall:
 
 @pytest.mark.parametrize("tampered", [changed, without, of_another_step, of_another_round])
 async def test_a_call_without_its_own_grant_never_leaves(
-    worker: Callable[[], ToolActivities],
+    worker: Worker,
     catalog: Catalog,
     invoke: Invoke,
     witness: SandboxClient,
@@ -157,7 +162,7 @@ async def test_a_call_without_its_own_grant_never_leaves(
     ids=["another execution", "a leg that was reset", "another leg's retry", "the same input"],
 )
 async def test_a_used_grant_is_refused(
-    worker: Callable[[], ToolActivities],
+    worker: Worker,
     catalog: Catalog,
     invoke: Invoke,
     witness: SandboxClient,
@@ -178,7 +183,7 @@ async def test_a_used_grant_is_refused(
 
 
 async def test_a_later_attempt_of_the_same_call_may_use_its_grant(
-    worker: Callable[[], ToolActivities],
+    worker: Worker,
     catalog: Catalog,
     invoke: Invoke,
     witness: SandboxClient,

@@ -15,6 +15,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -49,11 +50,12 @@ STORIES = [
 
 @dataclass(frozen=True)
 class Event:
-    """One event of a calendar: the activities that make it and undo it, and the provider."""
+    """One event of a calendar: the activities that make it and take it back, and the provider."""
 
     sandbox: RunningSandbox
+    preparation: PrepareActivities
     called: ToolActivities
-    undone: RollbackActivities
+    rollback: RollbackActivities
     catalog: Catalog
 
     async def prepare(self, tool: str, arguments: JsonObject, *, step: int) -> PreparedCall:
@@ -67,7 +69,7 @@ class Event:
             catalog_digest=self.catalog.digest,
             now=NOW,
         )
-        prepared = await ActivityEnvironment().run(self.called.prepare_call, wanted)
+        prepared = await ActivityEnvironment().run(self.preparation.prepare_call, wanted)
         assert isinstance(prepared, PreparedCall)
         assert prepared.call is not None
         if prepared.card is None:
@@ -100,10 +102,10 @@ class Event:
         environment.info = dataclasses.replace(environment.info, attempt=attempt)
         return await _unless_unclear(environment.run(self.called.invoke_tool, call))
 
-    async def undo(self, obligation: Obligation) -> CompensationOutcome | None:
+    async def compensate(self, obligation: Obligation) -> CompensationOutcome | None:
         """One attempt; None when it came to nothing clear."""
         wanted = CompensateInput(obligation=obligation)
-        return await _unless_unclear(ActivityEnvironment().run(self.undone.compensate, wanted))
+        return await _unless_unclear(ActivityEnvironment().run(self.rollback.compensate, wanted))
 
     def effects(self) -> list[str]:
         """What happened at the provider, in order."""
@@ -138,44 +140,49 @@ async def event(tmp_path: Path) -> AsyncIterator[Event]:
             allowed_private_hosts=("127.0.0.1",),
         ) as tools,
     ):
-        undone = RollbackActivities(store, tools, cast(Client, None))
-        yield Event(sandbox, ToolActivities(store, tools, MemoryGrants()), undone, catalog)
+        yield Event(
+            sandbox,
+            PrepareActivities(store, tools),
+            ToolActivities(store, tools, MemoryGrants()),
+            RollbackActivities(store, tools, cast(Client, None)),
+            catalog,
+        )
 
 
 @pytest.mark.parametrize(("forward", "backward"), STORIES)
 async def test_lost_calls_and_lost_cancels_have_one_effect_each(
     event: Event, forward: tuple[FaultKind, ...], backward: tuple[FaultKind, ...]
 ) -> None:
-    """Twice lost and then answered; twice lost again on the way back, and then undone."""
+    """Twice lost and then answered; twice lost again on the way back, and then taken back."""
     call, obligation = await event.creation()
     event.lose(CREATE, *forward)
     made = [await event.send(call, attempt=attempt) for attempt in (1, 2, 3)]
     assert made[-1] is not None
     committed = obligation.answered(made[-1], at=NOW)
     event.lose(CANCEL, *backward)
-    undone = [await event.undo(committed) for _ in range(3)]
+    outcomes = [await event.compensate(committed) for _ in range(3)]
 
     assert [outcome is None for outcome in made] == [True, True, False]
-    assert [outcome and outcome.state for outcome in undone] == [None, None, "cancelled"]
+    assert [outcome and outcome.state for outcome in outcomes] == [None, None, "cancelled"]
     assert event.effects() == ["create", "cancel"]
     assert event.keys(CREATE) == {CALL_ID}
     assert event.keys(CANCEL) == {f"{CALL_ID}.cancel"}
 
 
 @pytest.mark.parametrize("kind", LOST)
-async def test_a_call_that_stays_unclear_is_undone_if_it_happened(
+async def test_a_call_that_stays_unclear_is_cancelled_if_it_happened(
     event: Event, kind: FaultKind
 ) -> None:
     """The provider is asked, and what it holds is cancelled; what it does not hold is void."""
     call, obligation = await event.creation()
     event.lose(CREATE, kind)
     made = await event.send(call)
-    undone = await event.undo(obligation)
+    taken_back = await event.compensate(obligation)
     happened = kind.endswith("after")
 
     assert made is None
-    assert undone is not None
-    assert undone.state == ("cancelled" if happened else "void")
+    assert taken_back is not None
+    assert taken_back.state == ("cancelled" if happened else "void")
     assert event.effects() == (["create", "cancel"] if happened else [])
 
 
@@ -195,10 +202,10 @@ async def test_a_legs_own_cancel_that_is_lost_is_carried_out_once(
     lost = await event.send(cancel.call)
     ledger = Ledger(obligations=(obligation.answered(made, at=NOW),))
     (unclear,) = ledger.cancelling(cancel.cancel).obligations
-    undone = await event.undo(unclear)
+    taken_back = await event.compensate(unclear)
 
     assert lost is None
-    assert undone is not None
-    assert undone.state == "cancelled"
+    assert taken_back is not None
+    assert taken_back.state == "cancelled"
     assert event.effects() == ["create", "cancel"]
     assert event.keys(CANCEL) == {"m.1-calendar.3"}

@@ -1,4 +1,4 @@
-"""Providers that fail: what is undone, what is only tried again, and what nobody is asked."""
+"""Providers that fail: what is taken back, what is only tried again, and what nobody is asked."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_a_refused_leg_takes_the_booked_one_back(
     }
 
 
-async def test_everything_is_undone_in_reverse_order(
+async def test_everything_is_cancelled_in_reverse_order(
     client: MissionClient, sandbox: Witness
 ) -> None:
     """When the last leg is lost, what was made last is cancelled first."""
@@ -71,11 +71,11 @@ async def test_everything_is_undone_in_reverse_order(
     result = await run_to_end(await client.start(MissionRequest(goal=TRIP)))
     effects = await sandbox.ledger(result.mission_id)
     made = [e["resource_id"] for e in effects if e["kind"] == "create"]
-    undone = [e["resource_id"] for e in effects if e["kind"] == "cancel"]
+    cancelled = [e["resource_id"] for e in effects if e["kind"] == "cancel"]
 
     assert result.status is MissionStatus.ROLLED_BACK
     assert len(made) == 2
-    assert undone == made[::-1]
+    assert cancelled == made[::-1]
     assert await sandbox.live(result.mission_id) == []
 
 
@@ -213,10 +213,10 @@ async def test_a_cancel_that_fails_for_a_while_is_tried_again(
     assert await sandbox.live(result.mission_id) == []
 
 
-async def test_a_cancel_waits_for_the_booking_that_is_on_its_way_and_undoes_it(
+async def test_a_cancel_waits_for_the_booking_that_is_on_its_way_and_takes_it_back(
     client: MissionClient, sandbox: Witness
 ) -> None:
-    """A request that has left cannot be called back: its answer is kept, and then undone."""
+    """A request that has left cannot be called back: its answer is kept, then cancelled."""
     await sandbox.set_faults(
         [FaultRule(operation_id="dining_reserve_table", kind="latency", delay_s=1.5)]
     )
@@ -240,7 +240,7 @@ async def test_a_cancel_waits_for_the_booking_that_is_on_its_way_and_undoes_it(
 async def test_a_terminated_mission_is_rolled_back_when_asked(
     client: MissionClient, sandbox: Witness, booked_trip: MissionHandle
 ) -> None:
-    """A mission that had no time to clean up after itself leaves a ledger that can be undone."""
+    """A mission that had no time to clean up after itself leaves a ledger to roll back."""
     mission = booked_trip
     booked = await sandbox.live(mission.mission_id)
     await client.temporal.get_workflow_handle(mission.mission_id).terminate("chaos")

@@ -67,7 +67,7 @@ class Recorder:
         await self._write("leg-fed-by-others", _leg(result, -1))
 
     async def rolled_back(self) -> None:
-        """A leg whose provider refuses for good, and what is undone because of it."""
+        """A leg whose provider refuses for good, and what is taken back because of it."""
         async with self._trouble("message_send", "status_before", status=409):
             result = await run_to_end(await self._start(DINNER))
         await self._write("mission-rolled-back", result.mission_id)

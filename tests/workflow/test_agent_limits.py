@@ -19,7 +19,7 @@ FIND = CallTool(tool="find_flights")
 async def test_a_leg_that_wants_more_calls_than_it_has_is_lost(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """The call over the limit is not sent, and what was done before is undone."""
+    """The call over the limit is not sent, and what was done before is taken back."""
     world.plan(fake_leg("flight", agent=SCOUT))
     world.decide("flight", FIND, CallTool(tool="book_flight"), FIND)
 

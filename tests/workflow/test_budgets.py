@@ -1,4 +1,4 @@
-"""The mission keeps the purse: legs ask it for money before they call what costs some."""
+"""Budget reservations: legs ask their mission for money before they call what costs some."""
 
 from __future__ import annotations
 

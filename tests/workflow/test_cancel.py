@@ -29,7 +29,7 @@ async def at_the_card(stage: Stage, world: FakeWorld) -> Mission:
     return mission
 
 
-async def test_a_cancelled_mission_ends_canceled_with_everything_undone(
+async def test_a_cancelled_mission_ends_canceled_with_everything_taken_back(
     stage: Stage, world: FakeWorld
 ) -> None:
     """Temporal shows Canceled, and the result document says what became of everything."""
@@ -48,10 +48,10 @@ async def test_a_cancelled_mission_ends_canceled_with_everything_undone(
     assert world.sent("buy_ticket") == []
 
 
-async def test_a_cancel_waits_for_the_call_that_is_on_its_way_and_undoes_it(
+async def test_a_cancel_waits_for_the_call_that_is_on_its_way_and_takes_it_back(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """The call's answer is in the ledger before its leg stops, so it is undone as committed."""
+    """The call's answer is in the ledger before its leg stops, so it is taken back as committed."""
     world.plan(fake_leg("flight"))
     world.decide("flight", CallTool(tool="book_flight"), CallTool(tool="book_hotel"))
     call = world.hold(names.INVOKE_TOOL, "book_flight")
@@ -79,10 +79,10 @@ async def test_cancelling_twice_does_not_disturb_the_rollback(
 ) -> None:
     """The second request finds the rollback under way and changes nothing."""
     mission = await at_the_card(stage, world)
-    undo = world.hold(names.COMPENSATE, "book_flight")
+    compensation = world.hold(names.COMPENSATE, "book_flight")
 
     await mission.handle.cancel()
-    async with undo:
+    async with compensation:
         await mission.handle.cancel()
     result = await mission.end()
 
@@ -97,10 +97,10 @@ async def test_a_cancel_during_the_rollback_of_a_lost_mission_leaves_it_failed(
     """It was lost before anybody cancelled: the first error stays, and so does the rollback."""
     world.plan(fake_leg("flight"))
     world.decide("flight", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
-    undo = world.hold(names.COMPENSATE, "book_flight")
+    compensation = world.hold(names.COMPENSATE, "book_flight")
 
     mission = await stage.start()
-    async with undo:
+    async with compensation:
         await mission.handle.cancel()
     result = await mission.end()
 
@@ -127,7 +127,7 @@ async def test_a_cancelled_mission_with_something_parked_says_so(
 async def test_a_leg_that_somebody_cancels_loses_the_mission(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """Only a cancel of the mission itself cancels it; this one failed, and is undone."""
+    """Only a cancel of the mission itself cancels it; this one failed, and is rolled back."""
     mission = await at_the_card(stage, world)
 
     await mission.leg_handle("ticket").cancel()
@@ -139,7 +139,7 @@ async def test_a_leg_that_somebody_cancels_loses_the_mission(
 
 
 async def test_a_terminated_leg_has_its_ledger_all_the_same(booked: Mission) -> None:
-    """What it had booked is undone, though it had no time to hand anything in."""
+    """What it had booked is taken back, though it had no time to hand anything in."""
     # The mission too: the time-skipping server does not tell it that its leg was terminated.
     await booked.leg_handle("trip").terminate()
     await booked.handle.terminate()
@@ -176,7 +176,7 @@ async def test_a_terminated_mission_can_be_rolled_back_by_itself(
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
 
 
-async def test_a_leg_that_outlived_its_mission_is_stopped_before_it_is_undone(
+async def test_a_leg_that_outlived_its_mission_is_stopped_before_it_is_cancelled(
     stage: Stage, world: FakeWorld
 ) -> None:
     """Its call is waited for and recorded; it books nothing behind the rollback."""
@@ -189,10 +189,10 @@ async def test_a_leg_that_outlived_its_mission_is_stopped_before_it_is_undone(
         await mission.handle.terminate()
         rollback = await mission.start_rollback()
         await mission.is_cancelling("trip")
-        undone_too_soon = list(world.compensated())
+        too_soon = list(world.compensated())
     report = await rollback.result()
 
-    assert undone_too_soon == []
+    assert too_soon == []
     assert [(o.tool, o.state) for o in world.compensated()] == [
         ("book_flight", ObligationState.COMMITTED)
     ]
@@ -206,10 +206,10 @@ async def test_a_mission_terminated_during_its_rollback_does_not_stop_it(
 ) -> None:
     """The rollback was abandoned to itself; that nobody reads its report is no error."""
     mission = await at_the_card(stage, world)
-    undo = world.hold(names.COMPENSATE, "book_flight")
+    compensation = world.hold(names.COMPENSATE, "book_flight")
 
     await mission.handle.cancel()
-    async with undo:
+    async with compensation:
         await mission.handle.terminate()
     report = await mission.rollback_handle.result()
 

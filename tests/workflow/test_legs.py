@@ -106,7 +106,7 @@ async def test_each_step_sees_what_the_earlier_ones_came_to(stage: Stage, world:
     ]
 
 
-async def test_a_call_that_was_rejected_undoes_nothing_by_itself(
+async def test_a_call_that_was_rejected_rolls_back_nothing_by_itself(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The planner reads the error and goes another way; what was booked before stays."""
@@ -181,7 +181,7 @@ async def test_a_leg_that_reaches_no_goal_in_its_steps_is_lost(
     assert len(world.sent("find_flights")) == 2
 
 
-async def test_a_mission_past_its_deadline_is_lost_and_undone(
+async def test_a_mission_past_its_deadline_is_lost_and_rolled_back(
     stage: Stage, world: FakeWorld
 ) -> None:
     """A leg that still waits for a person when the deadline comes is stopped."""
@@ -243,7 +243,7 @@ async def test_a_planner_that_fails_loses_its_leg(stage: Stage, world: FakeWorld
 async def test_a_goal_that_cannot_be_split_fails_the_mission(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """No leg was started, so nothing is collected and nothing is undone."""
+    """No leg was started, so nothing is collected and nothing is taken back."""
     split = world.hold(names.SPLIT_GOAL)
     world.plan(fake_leg("flight"))
 

@@ -1,4 +1,4 @@
-"""A planner that cancels what its mission booked: nobody is asked, and nothing is undone twice."""
+"""A planner that cancels what its mission booked: nobody is asked, nothing is cancelled twice."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def book_and_cancel(world: FakeWorld, *then: StepDecision) -> None:
 async def test_what_a_leg_cancelled_itself_is_cancelled_in_the_ledger(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """The mission succeeds without it, and a later rollback has nothing left to undo."""
+    """The mission succeeds without it, and a later rollback has nothing left to take back."""
     book_and_cancel(world)
 
     mission = await stage.start()
@@ -98,7 +98,7 @@ async def test_another_leg_may_cancel_it(stage: Stage, world: FakeWorld) -> None
 async def test_a_cancel_that_was_refused_leaves_it_to_the_rollback(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """The planner reads the refusal and gives up; the booking is undone like any other."""
+    """The planner reads the refusal and gives up; the booking is taken back like any other."""
     book_and_cancel(world, GiveUp(reason="stuck with it"))
     world.answer("cancel_flight", ToolOutcome(kind="rejected", status=409, reason="not now"))
 

@@ -91,7 +91,7 @@ async def test_an_answer_to_another_question_is_refused(stage: Stage, world: Fak
 
 
 async def test_a_question_that_nobody_answers_loses_its_leg(stage: Stage, world: FakeWorld) -> None:
-    """After its expiry the mission fails, and what it had booked is undone."""
+    """After its expiry the mission fails, and what it had booked is taken back."""
     policy = MissionPolicy(answer_expiry=timedelta(hours=2))
     mission, question = await at_the_question(stage, world, policy)
 

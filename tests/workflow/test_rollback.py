@@ -32,7 +32,7 @@ def never_answer(world: FakeWorld) -> None:
 
 
 async def park(stage: Stage, world: FakeWorld, *then: CompensationOutcome) -> tuple[Mission, str]:
-    """A mission with one parked obligation, and its id; undone once more, it comes to `then`."""
+    """A mission with one parked obligation, and its id; tried once more, it comes to `then`."""
     stage.lose_after("book_flight")
     world.compensate("book_flight", TOO_LATE, *then)
     mission = await stage.start()
@@ -60,7 +60,7 @@ async def test_a_lost_leg_stops_its_siblings(stage: Stage, world: FakeWorld) -> 
     assert world.sent("buy_ticket") == []
 
 
-async def test_everything_is_undone_in_reverse_order_of_commitment_across_legs(
+async def test_everything_is_cancelled_in_reverse_order_of_commitment_across_legs(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The order is that of the answers, not that in which parallel legs wrote or sent."""
@@ -144,10 +144,10 @@ async def test_a_call_without_a_key_is_never_sent_twice(stage: Stage, world: Fak
     assert result.legs[0].steps[0].outcome == "unknown"
 
 
-async def test_an_unknown_outcome_is_undone_only_when_the_call_can_no_longer_arrive(
+async def test_an_unknown_outcome_is_cancelled_only_when_the_call_can_no_longer_arrive(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """By the server's clock, the first attempt to undo it comes after its deadline."""
+    """By the server's clock, the first attempt to take it back comes after its deadline."""
     never_answer(world)
 
     result = await (await stage.start()).end()
@@ -164,7 +164,7 @@ async def test_an_unknown_outcome_is_undone_only_when_the_call_can_no_longer_arr
 async def test_a_call_that_is_found_never_to_have_happened_is_void(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """Nothing was undone, for there was nothing: the mission simply failed."""
+    """Nothing was taken back, for there was nothing: the mission simply failed."""
     never_answer(world)
     world.compensate(
         "book_flight", CompensationOutcome(state="void", note="the provider does not hold it")
@@ -176,7 +176,7 @@ async def test_a_call_that_is_found_never_to_have_happened_is_void(
     assert states_of(result.ledger) == {"book_flight": "void"}
 
 
-async def test_what_cannot_be_undone_is_parked_and_the_rest_is_undone(
+async def test_what_cannot_be_taken_back_is_parked_and_the_rest_is_cancelled(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The mission ends as parked; its rollback stays open, with the reason for the operator."""
@@ -193,7 +193,7 @@ async def test_what_cannot_be_undone_is_parked_and_the_rest_is_undone(
     assert await mission.rollback_status() is WorkflowExecutionStatus.RUNNING
 
 
-async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
+async def test_a_compensation_that_keeps_failing_is_parked_after_its_attempts(
     stage: Stage, world: FakeWorld
 ) -> None:
     """The contract says how often; the note says why it stopped."""
@@ -209,7 +209,9 @@ async def test_an_undo_that_keeps_failing_is_parked_after_its_attempts(
     assert "HTTP 503" in parked.note
 
 
-async def test_an_undo_that_fails_at_first_is_tried_again(stage: Stage, world: FakeWorld) -> None:
+async def test_a_compensation_that_fails_at_first_is_tried_again(
+    stage: Stage, world: FakeWorld
+) -> None:
     """A provider that is down for a moment parks nothing."""
     stage.lose_after("book_flight")
     world.compensate("book_flight", BUSY, CompensationOutcome(state="cancelled"))
@@ -237,7 +239,7 @@ async def test_an_operators_word_closes_the_rollback(
     assert len(world.compensated()) == 1
 
 
-async def test_an_operators_retry_undoes_it_after_all(stage: Stage, world: FakeWorld) -> None:
+async def test_an_operators_retry_takes_it_back_after_all(stage: Stage, world: FakeWorld) -> None:
     """It is tried once more as the committed obligation that it is, and the rollback closes."""
     mission, parked = await park(stage, world, CompensationOutcome(state="cancelled"))
 
@@ -276,9 +278,9 @@ async def test_resolving_what_is_not_parked_is_refused(stage: Stage, world: Fake
     await mission.parked()
 
     unknown = await mission.refusal(mission.resolve(f"{mission.mission_id}.trip.99", "accept"))
-    undone = await mission.refusal(mission.resolve(flight, "accept"))
+    settled = await mission.refusal(mission.resolve(flight, "accept"))
 
-    assert [unknown.type, undone.type] == ["ObligationNotParked"] * 2
+    assert [unknown.type, settled.type] == ["ObligationNotParked"] * 2
     assert [o.obligation_id for o in await mission.parked()] == [hotel]
 
 
@@ -301,7 +303,7 @@ async def test_a_contract_that_says_continue_does_not_park(stage: Stage, world: 
 async def test_the_first_error_is_never_hidden_by_a_later_one(
     stage: Stage, world: FakeWorld
 ) -> None:
-    """A sibling that fails while it is stopped, and an undo that is refused, change nothing."""
+    """A sibling that fails while it is stopped, and a refused compensation, change nothing."""
     world.plan(fake_leg("flight"), fake_leg("visa"))
     world.decide("flight", CallTool(tool="book_flight"))
     world.decide("visa", GiveUp(reason="no visa"))
@@ -321,7 +323,7 @@ async def test_the_first_error_is_never_hidden_by_a_later_one(
     assert result.status is MissionStatus.PARKED
 
 
-async def test_what_no_tool_undoes_is_tried_too(stage: Stage, world: FakeWorld) -> None:
+async def test_what_no_tool_takes_back_is_tried_too(stage: Stage, world: FakeWorld) -> None:
     """A write without a cancel tool is in the ledger: rollback has it parked, not forgotten."""
     stage.lose_after("post_note")
     world.compensate(
@@ -339,10 +341,10 @@ async def test_cancelling_a_rollback_does_not_stop_it(stage: Stage, world: FakeW
     """A stray click must not leave bookings behind: what is parked stays with its operator."""
     stage.lose_after("book_flight", "book_hotel")
     world.compensate("book_flight", TOO_LATE)
-    undo = world.hold(names.COMPENSATE, "book_hotel")
+    compensation = world.hold(names.COMPENSATE, "book_hotel")
 
     mission = await stage.start()
-    async with undo:
+    async with compensation:
         await mission.rollback_handle.cancel()
     result = await mission.over()
 
@@ -357,13 +359,13 @@ async def test_a_rollback_that_somebody_else_started_reports_to_the_mission(
     """The mission that meets it goes on to its end with the other's report."""
     stage.lose_after("book_flight")
     lost = world.hold(names.PLAN_STEP, "visa")
-    undo = world.hold(names.COMPENSATE, "book_flight")
+    compensation = world.hold(names.COMPENSATE, "book_flight")
 
     mission = await stage.start()
     async with lost:
         await mission.start_rollback()  # it stops the leg that still runs
-    await undo.reached()
-    undo.release()
+    await compensation.reached()
+    compensation.release()
     result = await mission.end()
 
     assert states_of(result.ledger) == {"book_flight": "cancelled"}

@@ -60,7 +60,7 @@ def lost(reached: asyncio.Event) -> Callable[[Obligation], Awaitable[Compensatio
 
 
 def tried_at(world: FakeWorld) -> list[datetime]:
-    """When each attempt to undo something began, by the server's clock."""
+    """When each attempt to take something back began, by the server's clock."""
     return [call.at for call in world.attempts(names.COMPENSATE)]
 
 
@@ -116,7 +116,7 @@ async def test_a_provider_that_asks_to_wait_is_waited_for(stage: Stage, world: F
 
 
 async def test_a_provider_that_puts_off_for_ever_is_parked(stage: Stage, world: FakeWorld) -> None:
-    """What waits behind it is undone then."""
+    """What waits behind it is taken back then."""
     stage.lose_after("book_flight", "book_hotel")
     world.compensate("book_hotel", asked_to_wait(120))
 
@@ -205,12 +205,12 @@ async def test_a_second_request_joins_the_rollback_that_runs(
     """And one that comes after its end repeats nothing."""
     world.plan(fake_leg("flight"))
     world.decide("flight", CallTool(tool="book_flight"))
-    undo = world.hold(names.COMPENSATE, "book_flight")
+    compensation = world.hold(names.COMPENSATE, "book_flight")
     mission = await stage.start()
     await mission.end()
 
     begun = [await start_again(stage, mission)]
-    async with undo:
+    async with compensation:
         begun.append(await start_again(stage, mission))
     await mission.rollback_handle.result()
     begun.append(await start_again(stage, mission))

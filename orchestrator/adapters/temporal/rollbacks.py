@@ -59,14 +59,12 @@ async def start_rollback(client: Client, mission_id: str, *, reason: str, task_q
     if before is not None and before.status not in BROKEN_OFF:
         running = before.status is WorkflowExecutionStatus.RUNNING
         return "running" if running else "completed"
+    take_over = before.run_id if before is not None else None
+    rollback = RollbackInput(mission_id=mission_id, reason=reason, take_over=take_over)
     try:
         await client.start_workflow(
             names.ROLLBACK_WORKFLOW,
-            RollbackInput(
-                mission_id=mission_id,
-                reason=reason,
-                take_over=before.run_id if before is not None else None,
-            ),
+            rollback,
             id=names.rollback_workflow_id(mission_id),
             task_queue=task_queue,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
@@ -77,7 +75,7 @@ async def start_rollback(client: Client, mission_id: str, *, reason: str, task_q
                     SearchAttributePair(_STATUS, RollbackStatus.COLLECTING.value),
                 ]
             ),
-            static_summary=f"undo {mission_id}: {reason}"[:200],
+            static_summary=rollback.summary,
         )
     except WorkflowAlreadyStartedError:
         return "completed"  # somebody else's, between our look and our start

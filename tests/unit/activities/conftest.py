@@ -46,7 +46,7 @@ def _keyed(operation: JsonObject) -> JsonObject:
 def document(
     *, by_reference: bool, by_book: bool, probe: bool, key: bool, cancel_method: str
 ) -> JsonObject:
-    """A bookshop whose orders can be undone in more or fewer ways.
+    """A bookshop whose orders can be cancelled in more or fewer ways.
 
     Args:
         by_reference: the cancel also takes the client reference that the order was sent with.

@@ -10,6 +10,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -34,7 +35,7 @@ async def _prepared(vault: MemoryPii, **arguments: Any) -> PreparedCall:
     catalog = Catalog({}, {PERSONAL.name: PERSONAL})
     async with ToolClient(secrets=MemorySecrets(), pii=vault) as tools:
         return await ActivityEnvironment().run(
-            ToolActivities(OneCatalog(catalog), tools, MemoryGrants()).prepare_call,
+            PrepareActivities(OneCatalog(catalog), tools).prepare_call,
             PrepareInput(
                 call_id="m.l.1",
                 mission_id="m",

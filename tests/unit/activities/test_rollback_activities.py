@@ -1,4 +1,4 @@
-"""What a contract leaves to undo with when most of it is missing, or does not answer."""
+"""What a contract leaves to cancel with when most of it is missing, or does not answer."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_without_a_reference_in_the_request_the_key_tells(
     assert client.called == ["order_book", "cancel_order"]
 
 
-async def test_a_call_that_no_tool_undoes_is_parked(
+async def test_a_call_that_no_tool_takes_back_is_parked(
     compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
     """The operator reads that nothing is declared; nothing is sent."""
@@ -120,7 +120,7 @@ async def test_a_call_that_no_tool_undoes_is_parked(
 async def test_a_cancel_is_filled_from_the_answer_before_it_was_cut(
     compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
-    """The ledger keeps a short answer, and all that undoing needs of the long one."""
+    """The ledger keeps a short answer, and all that its cancel needs of the long one."""
     client = scripted({"cancel_order": [CANCELLED]})
     committed = unclear(
         shop(),
@@ -164,7 +164,7 @@ async def test_a_catalog_that_is_not_here_is_asked_for_again(
 async def test_a_repeated_call_that_is_turned_away_tells_nothing(
     compensate: Compensate, shop: Shop, scripted: Any
 ) -> None:
-    """A credential that has expired since does not undo what was booked with it."""
+    """A credential that has expired since does not take back what was booked with it."""
     turned_away = ToolOutcome(kind="rejected", status=401, reason="token expired")
     client = scripted({"order_book": [turned_away]})
 

@@ -9,6 +9,7 @@ import pytest
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
@@ -39,7 +40,7 @@ async def prepare(
         **{"tool": "order_book", **more},
     )
     prepared = await ActivityEnvironment().run(
-        ToolActivities(store, client.as_client, MemoryGrants()).prepare_call, wanted
+        PrepareActivities(store, client.as_client).prepare_call, wanted
     )
     assert isinstance(prepared, PreparedCall)
     return prepared
@@ -242,7 +243,7 @@ async def test_a_repeated_call_that_is_refused_for_itself_never_happened(
     assert outcome.kind == "rejected"
 
 
-async def test_how_to_undo_it_is_kept_from_the_whole_answer(
+async def test_how_to_cancel_it_is_kept_from_the_whole_answer(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:
     """A long answer is cut; what the cancel needs was read before that."""
@@ -270,7 +271,7 @@ async def test_an_obligation_knows_what_the_request_alone_tells(
     assert prepared.cancel is None
 
 
-async def test_a_call_that_undoes_is_prepared_for_the_ledger(
+async def test_a_call_that_cancels_is_prepared_for_the_ledger(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:
     """It asks nobody, leaves nothing, and says what it means."""

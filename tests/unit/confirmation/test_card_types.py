@@ -12,6 +12,7 @@ from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTempla
 from orchestrator.confirmation.build import build_card, quoted_items
 from orchestrator.confirmation.markdown import as_markdown
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -36,12 +37,15 @@ def card(
         **more,
     }
     return build_card(
+        CallRef(
+            call_id="m.1-leg.2",
+            mission_id="m",
+            leg_id="1-leg",
+            tool="do_it",
+            catalog_digest="c0ffee",
+        ),
         Tool(**given),
         arguments,
-        call_id="m.1-leg.2",
-        mission_id="m",
-        leg_id="1-leg",
-        catalog_digest="c0ffee",
         quoted=list(quoted_items(arguments, answers)),
         expires_at=NOW,
     )

@@ -13,15 +13,17 @@ from orchestrator.confirmation.build import (
     quoted_price,
 )
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-CALL: dict[str, Any] = {
-    "call_id": "m.1-trip.2",
-    "mission_id": "m",
-    "leg_id": "1-trip",
-    "catalog_digest": "c0ffee",
-}
+CALL = CallRef(
+    call_id="m.1-trip.2",
+    mission_id="m",
+    leg_id="1-trip",
+    tool="room_book",
+    catalog_digest="c0ffee",
+)
 
 
 def tool(**more: Any) -> Tool:
@@ -40,9 +42,7 @@ def tool(**more: Any) -> Tool:
 
 
 def card(arguments: JsonObject, *, item: JsonObject | None = None, **more: Any) -> ConfirmationCard:
-    return build_card(
-        tool(**more), arguments, quoted=[item] if item else [], expires_at=NOW, **CALL
-    )
+    return build_card(CALL, tool(**more), arguments, quoted=[item] if item else [], expires_at=NOW)
 
 
 def shown(confirmation: ConfirmationCard) -> dict[str, str]:
@@ -106,11 +106,7 @@ def test_a_cards_digest_covers_the_call_exactly() -> None:
     made = card({"room_id": "r1"})
 
     assert made.digest == call_digest(
-        tool="room_book",
-        catalog_digest="c0ffee",
-        arguments={"room_id": "r1"},
-        card_type="structured-reservation",
-        call_id="m.1-trip.2",
+        CALL, arguments={"room_id": "r1"}, card_type="structured-reservation"
     )
     assert made.confirmation_id == "m.1-trip.2"
 

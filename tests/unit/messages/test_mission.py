@@ -67,7 +67,7 @@ def test_receipts_are_for_what_stands() -> None:
 
 
 def test_spend_is_what_still_stands() -> None:
-    """Committed, parked and accepted obligations cost money; what was undone does not."""
+    """Committed, parked and accepted obligations cost money; what was taken back does not."""
     everything = ledger(*ObligationState)
 
     assert spend_of(everything) == Spend(by_currency={"EUR": Decimal(300)})

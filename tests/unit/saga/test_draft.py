@@ -4,16 +4,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from orchestrator.catalog.tool import Compensation, Effect, InputBinding, Tool, ToolCallTemplate
+from orchestrator.core.call_ref import CallRef
 from orchestrator.saga.draft import draft_obligation
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-CALL: dict[str, Any] = {
-    "call_id": "m.1-trip.2",
-    "mission_id": "m",
-    "leg_id": "1-trip",
-    "catalog_digest": "c0ffee",
-    "now": NOW,
-}
+CALL = CallRef(
+    call_id="m.1-trip.2",
+    mission_id="m",
+    leg_id="1-trip",
+    tool="room_book",
+    catalog_digest="c0ffee",
+)
 
 
 def tool(**more: Any) -> Tool:
@@ -39,7 +40,7 @@ def test_the_ledger_entry_has_all_that_its_cancel_needs() -> None:
         idempotency_header="Idempotency-Key",
     )
 
-    entry = draft_obligation(booked, {"room_id": "r1"}, **CALL)
+    entry = draft_obligation(CALL, booked, {"room_id": "r1"}, now=NOW)
 
     assert (entry.obligation_id, entry.idempotency_key) == ("m.1-trip.2", "m.1-trip.2")
     assert (entry.cancel_tool, entry.catalog_digest) == ("room_cancel", "c0ffee")
@@ -52,7 +53,7 @@ def test_the_ledger_entry_has_all_that_its_cancel_needs() -> None:
 
 def test_a_call_without_key_or_cancel_says_so_in_the_ledger() -> None:
     """Rollback reads from it that nothing can be repeated and nothing is declared."""
-    entry = draft_obligation(tool(effect=Effect.WRITE), {}, **CALL)
+    entry = draft_obligation(CALL, tool(effect=Effect.WRITE), {}, now=NOW)
 
     assert entry.idempotency_key is None
     assert entry.cancel_tool is None

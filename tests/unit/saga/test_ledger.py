@@ -1,4 +1,4 @@
-"""The ledger: legal moves, what is live, and the order that undoes it."""
+"""The ledger: legal moves, what is live, and the order that takes it back."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ def test_a_final_state_is_never_left(moves: Sequence[ObligationState]) -> None:
 
 
 @given(st.lists(states))
-def test_what_is_live_can_still_be_undone(moves: Sequence[ObligationState]) -> None:
+def test_what_is_live_can_still_be_taken_back(moves: Sequence[ObligationState]) -> None:
     """Live is exactly what is not final: nothing leaves the list but by being settled."""
     current = obligation()
     for move in moves:
@@ -70,7 +70,7 @@ def test_an_outcome_settles_its_obligation(kind: str, state: ObligationState) ->
     assert obligation().answered(outcome, at=NOW).state is state
 
 
-def test_a_commitment_keeps_what_undoing_needs() -> None:
+def test_a_commitment_keeps_what_its_cancel_needs() -> None:
     """The answer's body and headers are kept with the obligation."""
     outcome = ToolOutcome(
         kind="succeeded", body={"booking_id": "b1"}, headers={"location": "/bookings/b1"}
@@ -83,7 +83,7 @@ def test_a_commitment_keeps_what_undoing_needs() -> None:
 
 
 @given(st.lists(st.tuples(states, st.integers(0, 1000)), max_size=12))
-def test_undoing_goes_backwards_over_all_that_is_live(
+def test_rollback_goes_backwards_over_all_that_is_live(
     made: Sequence[tuple[ObligationState, int]],
 ) -> None:
     """Exactly the live obligations, the last committed first, however long ago they were parked.

@@ -122,7 +122,7 @@ class Story(RuleBasedStateMachine):
     # -- the rollback -----------------------------------------------------------------------------
 
     @rule(refused=st.booleans(), kind=st.sampled_from(["park", "continue"]), answered=st.booleans())
-    def undo_next(self, refused: bool, kind: str, answered: bool) -> None:
+    def compensate_next(self, refused: bool, kind: str, answered: bool) -> None:
         """A rollback takes the next one in order, and the provider says yes, no or nothing."""
         self.rolled_back = True
         ledger = self._ledger()
@@ -183,7 +183,7 @@ class Story(RuleBasedStateMachine):
         assert Ledger.merged(ledgers) == Ledger.merged(ledgers[::-1])
 
     def _ledger(self) -> Ledger:
-        return Ledger.merged(self.legs.values()).overlaid(self.taken_over)
+        return Ledger.merged(self.legs.values()).written(*self.taken_over.obligations)
 
     def _take_over(self, one: Obligation) -> None:
         self.taken_over = self.taken_over.written(one)

@@ -1,4 +1,4 @@
-"""How long an undo is tried: outages of minutes, requests to wait, and an end to both."""
+"""How long a compensation is tried: outages of minutes, requests to wait, and an end to both."""
 
 from datetime import timedelta
 from itertools import pairwise

@@ -11,7 +11,8 @@ from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.testing import fake_leg, fake_obligation
-from workflows.leg_view import details, leg_result, step_context
+from workflows.leg_view import leg_result, step_context
+from workflows.ui import leg_details
 
 
 def leg(state: LegState, *, budget: Money | None = None) -> LegInput:
@@ -70,7 +71,7 @@ def test_the_temporal_ui_shows_what_a_leg_asks() -> None:
         fields={},
     )
 
-    shown = details(leg(LegState()), LegWaiting(question=asked))
+    shown = leg_details(leg(LegState()), LegWaiting(question=asked))
 
     assert shown.startswith("**running**: do 1-flight")
     assert shown.endswith("asks: Which seat?")

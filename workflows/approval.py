@@ -1,4 +1,4 @@
-"""Asking about a call: by a standing approval, or people, as often as the policy says."""
+"""The decision about a call: by a standing approval, or by people as often as the policy asks."""
 
 from temporalio import workflow
 
@@ -19,25 +19,25 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.leg import LegStatus
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
     from workflows import calls
-    from workflows.confirmation import Gate
-    from workflows.failures import refuse
+    from workflows.confirmation import ConfirmationGate
+    from workflows.failures import LegLost, refuse
     from workflows.progress import Progress
 
 
-class NotConfirmed(Exception):
+class NotConfirmed(LegLost):
     """Nobody decided in time; its text is a sentence."""
 
 
-class Asking:
-    """Asks about one call at a time, and takes the decisions on it."""
+class Approvals:
+    """Has one call at a time decided about, and takes the decisions on it."""
 
     def __init__(self, progress: Progress) -> None:
-        """Take the leg that asks; what was decided in the run before stays decided."""
+        """Take the leg that calls; what was decided in the run before stays decided."""
         self._progress = progress
         self._policy = progress.leg.policy.confirmation
         before = progress.state.decisions
         closed = {d.confirmation_id: d.kind for d in before if d.kind != "amended"}
-        self._gate = Gate(closed, on_reminder=self._remind)
+        self._gate = ConfirmationGate(closed, on_reminder=self._remind)
         self._call: PreparedCall | None = None
 
     @property
@@ -45,7 +45,7 @@ class Asking:
         """The card that waits for a decision."""
         return self._gate.card
 
-    async def about(self, call: PreparedCall) -> tuple[Approve | Reject, PreparedCall]:
+    async def decide_on(self, call: PreparedCall) -> tuple[Approve | Reject, PreparedCall]:
         """What was decided, and on which call: amendments change it.
 
         Raises:

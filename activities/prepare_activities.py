@@ -1,0 +1,108 @@
+"""Preparing calls: complete and check one, and draw up its card and its entry in the ledger."""
+
+from collections.abc import Sequence
+
+from temporalio import activity
+
+from activities.boundary import translated_errors
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.catalog.arguments import check_arguments, needed_fields
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.prices import amounts_in
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.confirmation.build import build_card, quoted_items, quoted_price
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.saga.draft import draft_cancel, draft_obligation
+
+
+class PrepareActivities:
+    """Catalogs with the contracts of calls, and the vault that their personal fields are in."""
+
+    def __init__(self, catalogs: CatalogStore, tools: ToolClient) -> None:
+        """Take where catalogs are kept, and what knows the vault."""
+        self._catalogs = catalogs
+        self._tools = tools
+
+    @activity.defn(name=names.PREPARE_CALL)
+    async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
+        """Fill what the orchestrator fills, check the arguments, draw up card and obligation.
+
+        A personal field that the vault lacks is found here, before a person approves a call that
+        could not be made.
+        """
+        with translated_errors():
+            catalog = self._catalogs.get(wanted.catalog_digest)
+            tool = catalog.tool(wanted.tool)
+        arguments = dict(wanted.arguments)
+        for name in tool.reference_inputs:
+            arguments.setdefault(name, wanted.call_id)
+        problems = check_arguments(catalog, tool, arguments)
+        if problems:
+            return PreparedCall(problems=problems)
+        missing = await self._missing_personal(needed_fields(catalog, tool, arguments))
+        if missing:
+            return PreparedCall(missing_personal=missing)
+        return _prepared(wanted.model_copy(update={"arguments": arguments}), catalog, tool)
+
+    async def _missing_personal(self, needed: Sequence[str]) -> tuple[str, ...]:
+        if not needed:
+            return ()
+        with translated_errors():
+            return await self._tools.missing_personal(needed)
+
+
+def _prepared(wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
+    """A call whose arguments are complete and valid."""
+    arguments, effect, now = wanted.arguments, tool.effect, wanted.now
+    quoted = tuple(quoted_items(arguments, [o.body for o in wanted.observations]))
+    item = quoted[0] if quoted else None
+    obliges = effect in (Effect.OBLIGATION, Effect.WRITE)
+    return PreparedCall(
+        call=ToolCall(
+            **wanted.ref,
+            arguments=arguments,
+            card_type=tool.card_type,
+            timeout_s=wanted.policy.call_timeout.total_seconds(),
+        ),
+        title=tool.title,
+        side_effect=tool.is_side_effect,
+        spends=tool.spends,
+        repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
+        price=quoted_price(arguments, item) if tool.spends else None,
+        card=_card(wanted, tool, quoted) if tool.needs_confirmation else None,
+        standing_approver=_standing_approver(wanted, tool, item),
+        obligation=draft_obligation(wanted, tool, arguments, now=now) if obliges else None,
+        cancel=draft_cancel(wanted, catalog, arguments, now=now)
+        if effect is Effect.CANCEL
+        else None,
+    )
+
+
+def _card(wanted: PrepareInput, tool: Tool, quoted: Sequence[JsonObject]) -> ConfirmationCard:
+    policy = wanted.policy
+    return build_card(
+        wanted,
+        tool,
+        wanted.arguments,
+        quoted=quoted,
+        expires_at=wanted.now + policy.confirmation_expiry,
+        approvers=policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name),
+        confirmation_id=names.confirmation_id(wanted.call_id, wanted.round),
+        asked=wanted.round,
+    )
+
+
+def _standing_approver(wanted: PrepareInput, tool: Tool, item: JsonObject | None) -> str | None:
+    """Evaluated here and not in the workflow, so that history holds what came of it."""
+    if tool.card_type is None:
+        return None
+    price = quoted_price(wanted.arguments, item)
+    return wanted.policy.confirmation.standing_approver(
+        card_type=tool.card_type,
+        tool=tool.name,
+        amounts=None if price is None else amounts_in([wanted.arguments, item]),
+    )

@@ -1,0 +1,109 @@
+"""One tool call of a leg: prepared, paid for, confirmed and sent; what came of it is recorded."""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.models import Reject
+    from orchestrator.messages.tool_call import PreparedCall
+    from orchestrator.planning.models import CallTool
+    from workflows import calls
+    from workflows.approval import Approvals, NotConfirmed
+    from workflows.confirmation import grant_of
+    from workflows.failures import LegLost
+    from workflows.progress import Progress
+    from workflows.questions import Questions
+    from workflows.reservations import Reservations
+    from workflows.sending import is_in_doubt, send
+
+
+class CallRefused(Exception):
+    """The budget or a person is against the call; its text is a sentence."""
+
+
+class Caller:
+    """Makes the tool calls of one leg, one at a time."""
+
+    def __init__(
+        self,
+        progress: Progress,
+        reservations: Reservations,
+        approvals: Approvals,
+        questions: Questions,
+    ) -> None:
+        """Take the leg that calls, and whom it has to ask before it does."""
+        self._progress = progress
+        self._reservations = reservations
+        self._approvals = approvals
+        self._questions = questions
+
+    async def call(self, wanted: CallTool) -> None:
+        """Make one call; one that cannot or may not be made is told to the planner.
+
+        Raises:
+            LegLost: the leg has no call left, nobody confirmed this one in time, or whether it took
+                effect is unknown.
+        """
+        self._check_calls_left()
+        prepared = await self._prepared(wanted)
+        if prepared.call is None:
+            self._not_sent(wanted, "invalid", "; ".join(prepared.problems))
+            return
+        try:
+            permitted = await self._permitted(prepared)
+        except CallRefused as refused:
+            self._not_sent(wanted, "refused", str(refused))
+            return
+        except NotConfirmed as expired:
+            self._progress.record(f"call {wanted.tool}", "expired", str(expired))
+            raise
+        outcome = await send(permitted, self._progress)
+        why = outcome.reason or outcome.contract_breach
+        self._progress.record(f"call {wanted.tool}", outcome.kind, why, at=outcome.answered_at)
+        if is_in_doubt(permitted, outcome):
+            raise LegLost(
+                f"whether {wanted.tool} took effect is unknown ({outcome.reason}); "
+                "rollback finds out"
+            )
+
+    def _check_calls_left(self) -> None:
+        """Only calls that were sent count: discovery, questions and refused calls are free."""
+        made = self._progress.state.tool_calls
+        if made >= self._progress.leg.leg.agent.max_tool_calls:
+            raise LegLost(f"the leg made {made} tool calls without reaching its goal")
+
+    async def _prepared(self, wanted: CallTool) -> PreparedCall:
+        """The call, once the PII vault holds all that it needs."""
+        while True:
+            prepared = await calls.prepare_call(self._progress.leg, wanted.tool, wanted.arguments)
+            if not prepared.missing_personal:
+                return prepared
+            await self._questions.ask_to_store(wanted.tool, prepared.missing_personal)
+
+    async def _permitted(self, prepared: PreparedCall) -> PreparedCall:
+        """The call as it may be made: as people have amended it, and with its grant.
+
+        Raises:
+            CallRefused: it may not be made.
+            NotConfirmed: nobody decided in time.
+        """
+        await self._reserve(prepared)
+        if prepared.card is None:
+            return prepared
+        verdict, decided = await self._approvals.decide_on(prepared)
+        if isinstance(verdict, Reject):
+            raise CallRefused(f"{verdict.approver} rejected it: {verdict.reason}")
+        if decided.price != prepared.price:
+            await self._reserve(decided)
+        assert decided.call is not None
+        call = decided.call.model_copy(update={"grant": grant_of(verdict, workflow.now())})
+        return decided.model_copy(update={"call": call})
+
+    async def _reserve(self, prepared: PreparedCall) -> None:
+        refusal = await self._reservations.reserve(prepared)
+        if refusal is not None:
+            raise CallRefused(refusal)
+
+    def _not_sent(self, wanted: CallTool, outcome: str, reason: str) -> None:
+        """Tell the planner, who may decide on something else."""
+        self._progress.observe(wanted, outcome=outcome, error=reason)
+        self._progress.record(f"call {wanted.tool}", outcome, reason)
