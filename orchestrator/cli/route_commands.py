@@ -160,12 +160,12 @@ def _similarity(
     if named is None:
         return None
     from orchestrator.adapters.embedding.similarity import similarity_by
-    from orchestrator.adapters.storage.vector_store import FILE_NAME
+    from orchestrator.adapters.storage.vector_store import FILE_NAME, SqliteVectors
     from orchestrator.runtime.extensions import load_embedder
 
     make = similarity_by(
         load_embedder(named, settings),
-        vectors=settings.state_dir / FILE_NAME,
+        SqliteVectors(settings.state_dir / FILE_NAME),
         timeout_s=_ANSWER_S,
     )
 

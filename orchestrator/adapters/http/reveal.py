@@ -1,13 +1,30 @@
 """Puts personal values in the place of their handles, just before a request is built."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Protocol
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import field_of, replace_handles
 from orchestrator.core.record import JsonObject
+
+
+class PersonalValues(Protocol):
+    """Where the values of personal fields are."""
+
+    def get(self, field: str) -> str:
+        """The value of a field.
+
+        Raises:
+            PiiMissing: it is not there.
+        """
+        ...
+
+    def fields(self) -> Collection[str]:
+        """The names of the fields that are there."""
+        ...
 
 
 def reveal_arguments(tool: Tool, arguments: JsonObject, values: Mapping[str, str]) -> JsonObject:
