@@ -56,8 +56,8 @@ _HOMES = {
     "confirmation.models": ("ConfirmationCard",),
     "core.budget": ("Money",),
     "core.errors": ("OrchestratorError",),
-    "messages.mission_policy": ("MissionPolicy",),
     "messages.mission": ("MissionRequest", "MissionResult", "MissionStatus"),
+    "messages.mission_policy": ("MissionPolicy",),
     "planning.models": (
         *("AgentProfile", "AskUser", "CallTool", "DiscoverTools", "Finish", "GiveUp", "GoalBrief"),
         *("LegPlan", "MissionPlan", "StepContext", "StepDecision"),
