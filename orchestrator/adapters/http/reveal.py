@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import field_of, replace_handles
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import definition_of, reference_of
 
 
 class PersonalValues(Protocol):
@@ -55,7 +56,8 @@ def personal_literals(tool: Tool, arguments: JsonObject) -> list[tuple[str, str]
 def _reveal(
     value: JsonValue, schema: JsonObject, root: JsonObject, values: Mapping[str, str]
 ) -> JsonValue:
-    schema = _followed(schema, root)
+    if (reference := reference_of(schema)) is not None:
+        schema = definition_of(reference, root)
     if isinstance(value, dict):
         properties = _object(schema.get("properties"))
         return {
@@ -84,15 +86,6 @@ def _typed(text: str, schema: JsonObject) -> JsonValue:
         # As it is: the check that follows says that the type is wrong, without quoting it.
         return text
     return value
-
-
-def _followed(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """The definition that a schema refers to; the catalog's schemas refer to $defs only."""
-    reference = schema.get("$ref")
-    if not isinstance(reference, str):
-        return schema
-    definitions = _object(root.get("$defs"))
-    return _object(definitions.get(reference.removeprefix("#/$defs/")))
 
 
 def _object(value: JsonValue) -> JsonObject:
