@@ -39,6 +39,12 @@ def _code(section: str, language: str = "python") -> str:
     return "\n".join(blocks)
 
 
+def _printed(*lines: str) -> str:
+    """What these lines print in a process of their own."""
+    command = [sys.executable, "-c", "\n".join(lines)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.fixture
 def module_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
     """Makes a module of a section's code."""
@@ -151,6 +157,24 @@ def test_a_document_declares_the_card_type(shop: dict[str, Any]) -> None:
     assert (tool.card_type, tool.card_layout.title) == ("gift-wrap", "Gift wrapping")
 
 
+def test_the_card_type_is_one_entry_of_a_table() -> None:
+    """In a process of its own: models of content are made of the table when they are imported."""
+    lines = (
+        "from orchestrator.catalog import card_types",
+        "card_types.CARD_TYPES['structured-gift'] = GIFT",
+        "from orchestrator.confirmation.card_content import CONTENT_TYPES",
+        "print(*CONTENT_TYPES['structured-gift'].model_fields)",
+    )
+
+    assert _printed(_code("A card type"), *lines).split() == [
+        "kind",
+        "items",
+        "recipient",
+        "times",
+        "amounts",
+    ]
+
+
 def test_the_lint_rule_finds_what_it_names(
     module_of: Callable[[str, str], Any], shop: dict[str, Any]
 ) -> None:
@@ -198,9 +222,7 @@ def test_the_metric_reaches_the_reader() -> None:
         "counted(GiveUp(reason='no'))",
         "print(reader.get_metrics_data().to_json())",
     )
-    code = "\n".join([_code("A metric"), *lines])
+    printed = _printed(_code("A metric"), *lines)
 
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert '"name": "house.refused"' in shown.stdout
-    assert '"service.name": "house-worker"' in shown.stdout
+    assert '"name": "house.refused"' in printed
+    assert '"service.name": "house-worker"' in printed
