@@ -10,8 +10,9 @@ from orchestrator.cli import render_missions
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_money, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress, whoami
-from orchestrator.client.connection import patiently
-from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.client.connection import until_answered
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.settings import load_policy
@@ -81,9 +82,9 @@ async def _follow(mission: MissionHandle) -> MissionResult:
     async for result in mission.watch():
         for line in render_missions.news(result, told):
             progress.print(line)
-        for card in await patiently(mission.confirmations):
+        for card in await until_answered(mission.confirmations):
             _tell_once(told, f"waits for you: orchestrator confirm show {card.confirmation_id}")
-        for question in await patiently(mission.questions):
+        for question in await until_answered(mission.questions):
             _tell_once(told, render_missions.asked(question))
     return await mission.result() if result.finished_at is None else result
 
