@@ -8,8 +8,8 @@ from temporalio.service import RPCError
 
 from orchestrator.chaos.plan import MissionScript
 from orchestrator.chaos.retries import is_passing
-from orchestrator.client.legs import waiting_of
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages import names

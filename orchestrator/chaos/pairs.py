@@ -21,8 +21,8 @@ from orchestrator.chaos.pairs_cases import Case, faults_of
 from orchestrator.chaos.pairs_report import Flaw, PairCheck, PairsReport
 from orchestrator.chaos.pairs_verdict import Trial, flaws_of_contract, flaws_of_trial, no_arguments
 from orchestrator.chaos.retries import steadily
-from orchestrator.client.legs import waiting_of
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.core.errors import ArgumentsInvalid, ConfirmationError
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names

@@ -13,9 +13,9 @@ from temporalio.common import SearchAttributeKey
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
 from orchestrator.client.connection import Connection, connect_temporal, until_answered
-from orchestrator.client.legs import leg_of, waiting_legs, waiting_of
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.start import Starter
+from orchestrator.client.waiting_legs import leg_of, waiting_legs, waiting_of
 from orchestrator.confirmation.models import (
     Amend,
     Approve,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from temporalio.client import WorkflowFailureError
 
 from orchestrator.client.connection import until_answered
-from orchestrator.client.legs import leg_of, waiting_of
 from orchestrator.client.snapshot import take_snapshot
+from orchestrator.client.waiting_legs import leg_of, waiting_of
 from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
