@@ -61,7 +61,7 @@ def card(console: Console, shown: ConfirmationCard) -> None:
 
 
 def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, str]]:
-    """What holds for any card: how it is undone, who decides, and until when."""
+    """What holds for any card: how it is cancelled, who decides, and until when."""
     yield "Undo", shown.undo
     if shown.approvers:
         yield "Who may decide", ", ".join(shown.approvers)

@@ -37,7 +37,7 @@ def report(console: Console, found: ChaosReport) -> None:
 
 
 def pairs(console: Console, report: PairsReport) -> None:
-    """A line for each pair, under it what is wrong and how to mend it, and the verdict."""
+    """A line for each pair, under it what is wrong and how to correct it, and the verdict."""
     for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
         checks = list(group)
         mark = "[green]ok[/]" if all(check.ok for check in checks) else "[bold red]NOT UNDONE[/]"

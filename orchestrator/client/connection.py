@@ -123,14 +123,14 @@ class Connection:
 
     @contextmanager
     def explaining(self, workflow_id: str = "") -> Iterator[None]:
-        """Raise our own error for what the server says in here, where there is one."""
+        """Raise our own error for what the server answers in here, where there is one."""
         try:
             yield
         except (RPCError, WorkflowQueryFailedError) as error:
             raise self.explained(error, workflow_id) from error
 
     def explained(self, error: RPCError | WorkflowQueryFailedError, workflow_id: str) -> Exception:
-        """Our own error for what the server said, where there is one."""
+        """Our own error for what the server answered, where there is one."""
         if isinstance(error, WorkflowQueryFailedError):
             again = names.RUN_REPLAYED in str(error)
             failed = errors.RunReplayed if again else errors.QueryFailed

@@ -174,13 +174,13 @@ class MissionClient:
         )
 
     async def rollback(self, mission_id: str, *, reason: str) -> RollbackReport:
-        """Undo a mission that is over, finished or terminated; waits until everything was tried.
+        """Roll back a mission that is over, however it ended; waits until everything was tried.
 
         A rollback that runs is joined; one that was broken off is taken up where it stopped, even
         when the mission still runs, for then it waits for it.
 
         Raises:
-            UsageError: the mission still runs: cancel it, and it undoes itself.
+            UsageError: the mission still runs: cancel it, and it rolls itself back.
         """
         with self.connection.explaining(mission_id):
             before = await describe_rollback(self.temporal, mission_id)
@@ -266,7 +266,7 @@ class MissionClient:
         """The report once everything was tried; polled, for a parked rollback stays open."""
         rollback_id = names.rollback_workflow_id(mission_id)
         while True:
-            # Asked first: what is over by now has said its last word when its report is read.
+            # Asked first: the report of what is over by now is final when it is read.
             running = await until_answered(lambda: self.connection.is_running(rollback_id))
             report = await until_answered(lambda: self.rollback_report(mission_id))
             if report.settled or not running:

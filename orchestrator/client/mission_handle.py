@@ -95,7 +95,7 @@ class MissionHandle:
         )
 
     async def cancel(self) -> None:
-        """Ask the mission to stop and undo what it did.
+        """Ask the mission to stop and to roll back what it did.
 
         Raises:
             UsageError: it is over.
@@ -109,7 +109,7 @@ class MissionHandle:
             await self._client.temporal.get_workflow_handle(self.mission_id).cancel()
 
     async def rollback(self, *, reason: str = "asked for") -> RollbackReport:
-        """Undo a mission that is over; waits until everything was tried."""
+        """Roll back a mission that is over; waits until everything was tried."""
         return await self._client.rollback(self.mission_id, reason=reason)
 
     async def watch(self, *, every_s: float = 0.5) -> AsyncIterator[MissionResult]:

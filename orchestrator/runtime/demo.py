@@ -42,7 +42,7 @@ class TimelineEntry(Record):
 
 
 class DemoMission(Record):
-    """One mission of the demo, with the sandbox's word beside its own."""
+    """One mission of the demo, with what the sandbox recorded of it."""
 
     name: str
     mission_id: str
@@ -192,7 +192,7 @@ async def _always(_card: ConfirmationCard) -> bool:
 async def _checked(
     name: str, result: MissionResult, sandbox: SandboxClient, began: float, wanted: MissionStatus
 ) -> DemoMission:
-    """The mission beside the sandbox's word, with everything that is not as it should be."""
+    """The mission beside what the sandbox recorded, with everything that is not as it should be."""
     live = await sandbox.live(result.mission_id)
     duplicates = await sandbox.duplicates(result.mission_id)
     effects = await sandbox.ledger(result.mission_id)

@@ -101,7 +101,7 @@ class TimedSimilarity:
         except TimeoutError as error:
             self._rest()
             raise EmbedderUnavailable(f"no answer in {self._timeout_s * 1000:g} ms") from error
-        except Exception:  # whatever it was, the router hears of it; here it only starts the rest
+        except Exception:  # whatever it was, the router is told; here it only starts the rest
             self._rest()
             raise
 

@@ -10,19 +10,14 @@ from urllib.parse import quote
 import httpx
 
 from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
-from orchestrator.adapters.http.answer import (
-    Answer,
-    is_in_progress,
-    read_answer,
-    reason_of,
-    retry_after_s,
-)
+from orchestrator.adapters.http.answer import Answer, read_answer
 from orchestrator.adapters.http.attempt import Attempt, Wire
 from orchestrator.adapters.http.credentials import Credential, basic_token, resolve_credentials
 from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
 from orchestrator.adapters.http.masking import Hidden, Mask, hide_personal, hide_secret
 from orchestrator.adapters.http.oauth import ClientKey, Tokens
 from orchestrator.adapters.http.placement import Placement, place_arguments
+from orchestrator.adapters.http.refusal import is_in_progress, reason_of, retry_after_s
 from orchestrator.adapters.http.request import build_request
 from orchestrator.adapters.http.reveal import PersonalValues, personal_literals, reveal_arguments
 from orchestrator.adapters.http.transport import CheckedTransport
