@@ -14,7 +14,7 @@ from activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
-from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces
+from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
@@ -46,7 +46,7 @@ def all_activities(
         traces: keeps a record of each selection.
         client: the Temporal server that the missions run on, for reading their legs.
     """
-    planning = PlanningActivities(catalogs, routers, planner, agents, traces, RouteMetrics())
+    planning = PlanningActivities(catalogs, routers, planner, agents, traces)
     rollback = RollbackActivities(catalogs, tools, client)
     sweep = SweepActivities(client)
     return [

@@ -7,7 +7,8 @@ from temporalio import activity
 
 from activities.boundary import heartbeats, translated_errors
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces
+from orchestrator.adapters.storage.route_traces import RouteTraces
+from orchestrator.adapters.telemetry import Telemetry, count_selection, default_telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.messages import names
@@ -38,11 +39,11 @@ class PlanningActivities:
         planner: Planner,
         agents: Sequence[AgentProfile],
         traces: RouteTraces,
-        metrics: RouteMetrics,
+        telemetry: Telemetry | None = None,
     ) -> None:
         """Take what the thinking is done with, and where selections are recorded and counted."""
         self._traces = traces
-        self._metrics = metrics
+        self._telemetry = telemetry or default_telemetry()
         self._catalogs = catalogs
         self._routers = routers
         self._planner = planner
@@ -70,7 +71,7 @@ class PlanningActivities:
             # use up each other's time.
             async with self._turn:
                 selection = await asyncio.to_thread(self._route, context, catalog)
-            self._metrics.count(selection)
+            count_selection(self._telemetry, selection)
             self._traces.record(
                 record_of(
                     selection,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.catalog.catalog import Catalog as Catalog
     from orchestrator.catalog.tool import Tool as Tool
     from orchestrator.client.mission_client import MissionClient as MissionClient
-    from orchestrator.client.mission_client import MissionHandle as MissionHandle
+    from orchestrator.client.mission_handle import MissionHandle as MissionHandle
     from orchestrator.confirmation.models import ConfirmationCard as ConfirmationCard
     from orchestrator.core.budget import Money as Money
     from orchestrator.core.errors import OrchestratorError as OrchestratorError
@@ -52,12 +52,13 @@ if TYPE_CHECKING:
 _HOMES = {
     "catalog.catalog": ("Catalog",),
     "catalog.tool": ("Tool",),
-    "client.mission_client": ("MissionClient", "MissionHandle"),
+    "client.mission_client": ("MissionClient",),
+    "client.mission_handle": ("MissionHandle",),
     "confirmation.models": ("ConfirmationCard",),
     "core.budget": ("Money",),
     "core.errors": ("OrchestratorError",),
-    "messages.mission_policy": ("MissionPolicy",),
     "messages.mission": ("MissionRequest", "MissionResult", "MissionStatus"),
+    "messages.mission_policy": ("MissionPolicy",),
     "planning.models": (
         *("AgentProfile", "AskUser", "CallTool", "DiscoverTools", "Finish", "GiveUp", "GoalBrief"),
         *("LegPlan", "MissionPlan", "StepContext", "StepDecision"),

@@ -1,15 +1,14 @@
-"""Traces and metrics of tool calls: names, hosts, statuses and times; never arguments or bodies."""
+"""Traces and metrics of tool calls and selections: names and figures; never arguments or bodies."""
 
-import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Self
 from urllib.parse import urlsplit
 
 from opentelemetry import metrics, trace
-from opentelemetry.metrics import Histogram, Meter
+from opentelemetry.metrics import Counter, Histogram, Meter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricReader
 from opentelemetry.sdk.resources import Resource
@@ -27,36 +26,35 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 from opentelemetry.util.types import AttributeValue
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.routing.selection import Selection
 
 _SCOPE = "orchestrator"
 # Still in development in the conventions, so not among the library's stable constants.
 _URL_TEMPLATE = "url.template"
 _TOOL_NAME = "gen_ai.tool.name"
 _CALL_ID = "gen_ai.tool.call.id"
-_WIRE_LOGGERS = (
-    "httpx",
-    "httpcore.connection",
-    "httpcore.http11",
-    "httpcore.http2",
-    "httpcore.proxy",
-    "httpcore.socks",
-)
 
 
 @dataclass(frozen=True)
 class Telemetry:
-    """Where spans and measurements go."""
+    """Where spans and measurements go: every instrument that activities measure with."""
 
     tracer: Tracer
-    meter: Meter
-    durations: Histogram = field(init=False)
+    durations: Histogram
+    selections: Counter
 
-    def __post_init__(self) -> None:
-        """Make the one instrument that every call records on."""
-        durations = self.meter.create_histogram(
-            HTTP_CLIENT_REQUEST_DURATION, unit="s", description="Duration of tool calls."
+    @classmethod
+    def on(cls, tracer: Tracer, meter: Meter) -> Self:
+        """Make the instruments on a meter."""
+        return cls(
+            tracer,
+            meter.create_histogram(
+                HTTP_CLIENT_REQUEST_DURATION, unit="s", description="Duration of tool calls."
+            ),
+            meter.create_counter(
+                "orchestrator.route.selections", description="Selections by band."
+            ),
         )
-        object.__setattr__(self, "durations", durations)
 
 
 @dataclass
@@ -91,7 +89,7 @@ def configure_telemetry(
 
 def default_telemetry() -> Telemetry:
     """What goes to the providers installed in this process; nowhere when there are none."""
-    return Telemetry(trace.get_tracer(_SCOPE), metrics.get_meter(_SCOPE))
+    return Telemetry.on(trace.get_tracer(_SCOPE), metrics.get_meter(_SCOPE))
 
 
 @contextmanager
@@ -126,6 +124,17 @@ def tool_call_span(
             telemetry.durations.record(time.perf_counter() - started, {**measured, **ended})
 
 
+def count_selection(telemetry: Telemetry, selection: Selection) -> None:
+    """Count one selection; its headers and its reason become attributes of the running span."""
+    labels: dict[str, str] = {"band": selection.band}
+    if selection.embedder:
+        labels["embedder"] = selection.headers["x-orqen-embedder"]
+    telemetry.selections.add(1, labels)
+    trace.get_current_span().set_attributes(
+        {**selection.headers, "orchestrator.route.reason": selection.reason}
+    )
+
+
 def _server_attributes(tool: Tool, base_url: str) -> dict[str, AttributeValue]:
     parts = urlsplit(base_url)
     port = parts.port if parts.port is not None else 443 if parts.scheme == "https" else 80
@@ -146,28 +155,3 @@ def _end_attributes(facts: CallFacts) -> dict[str, AttributeValue]:
     if facts.error_type is not None:
         ended[ERROR_TYPE] = facts.error_type
     return ended
-
-
-_in_tool_call: ContextVar[bool] = ContextVar("in_tool_call", default=False)
-
-
-class _DropInToolCall(logging.Filter):
-    """Drops what the HTTP library logs of a tool call: whole URLs and headers."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not _in_tool_call.get()
-
-
-_DROP_IN_TOOL_CALL = _DropInToolCall()
-
-
-@contextmanager
-def wire_logs_dropped() -> Iterator[None]:
-    """Keep the HTTP library from logging what is sent within this block, and only within it."""
-    for name in _WIRE_LOGGERS:
-        logging.getLogger(name).addFilter(_DROP_IN_TOOL_CALL)
-    token = _in_tool_call.set(True)
-    try:
-        yield
-    finally:
-        _in_tool_call.reset(token)

@@ -9,6 +9,7 @@ from temporalio.service import RPCError
 from orchestrator.chaos.plan import MissionScript
 from orchestrator.chaos.transient_errors import is_transient
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages import names
@@ -72,7 +73,7 @@ class Approver:
     async def _decide_on(self, leg_id: str) -> None:
         """What goes wrong here is seen again at the next look, as long as the card is open."""
         try:
-            waiting = await self._client.waiting(leg_id)
+            waiting = await waiting_of(self._client.connection, leg_id)
             if waiting is not None and waiting.card is not None:
                 await self._decide(waiting.card)
         except OrchestratorError:

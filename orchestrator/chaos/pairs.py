@@ -21,7 +21,8 @@ from orchestrator.chaos.pair_cases import PairCase, faults_of
 from orchestrator.chaos.pair_report import Flaw, PairCheck, PairsReport
 from orchestrator.chaos.pair_verdict import Trial, flaws_of_contract, flaws_of_trial, no_arguments
 from orchestrator.chaos.transient_errors import retry_transient
-from orchestrator.client.mission_client import MissionHandle
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.core.errors import ArgumentsInvalid, ConfirmationError
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
@@ -196,7 +197,7 @@ class _Trials:
         leg = names.leg_workflow_id(mission.mission_id, LEG)
         client = self._installation.mission_client
         for _ in range(_LOOKS):
-            waiting = await retry_transient(lambda: client.waiting(leg))
+            waiting = await retry_transient(lambda: waiting_of(client.connection, leg))
             card = waiting.card if waiting is not None else None
             if card is not None:
                 # A server that is slow to say so may have taken it the first time.

@@ -22,7 +22,7 @@ from orchestrator.chaos.report import ChaosReport
 from orchestrator.cli import chaos_pairs, render_chaos
 from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.options import Overlays, Specs
-from orchestrator.cli.output import AsJson, conclude, progress, run
+from orchestrator.cli.output import AsJson, present, progress, run
 from orchestrator.core.errors import UsageError
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
@@ -32,6 +32,24 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
 
 
+Seed = Annotated[int | None, typer.Option(help="Makes all that happens; random unless given.")]
+Missions = Annotated[int, typer.Option(min=1, help="How many.")]
+Faults = Annotated[str, typer.Option(help=f"all, none, or some of: {', '.join(ChaosFault)}.")]
+EachPoint = Annotated[
+    bool,
+    typer.Option(
+        "--every-point", help="One mission per request and fault, and per event and killed worker."
+    ),
+]
+Goals = Annotated[
+    list[str] | None, typer.Option(help="What missions are about, in place of our own goals.")
+]
+Only = Annotated[int | None, typer.Option(min=0, help="Run this one mission of the run, alone.")]
+AtOnce = Annotated[int, typer.Option(min=1, help="Missions that run side by side.")]
+Workers = Annotated[int, typer.Option(min=1, help="Worker processes.")]
+Keep = Annotated[Path | None, typer.Option(help="Keep server, ledgers and logs in this folder.")]
+
+
 @app.callback()
 def chaos() -> None:
     """Rollback tests: missions on a real server with real workers, under planned trouble."""
@@ -39,31 +57,15 @@ def chaos() -> None:
 
 @app.command("run")
 def run_chaos(
-    seed: Annotated[
-        int | None, typer.Option(help="Makes all that happens; random unless given.")
-    ] = None,
-    missions: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
-    faults: Annotated[
-        str, typer.Option(help=f"all, none, or some of: {', '.join(ChaosFault)}.")
-    ] = "all",
-    every_point: Annotated[
-        bool,
-        typer.Option(
-            "--every-point",
-            help="One mission per request and fault, and per event and killed worker.",
-        ),
-    ] = False,
-    goal: Annotated[
-        list[str] | None, typer.Option(help="What missions are about, in place of our own goals.")
-    ] = None,
-    only: Annotated[
-        int | None, typer.Option(min=0, help="Run this one mission of the run, alone.")
-    ] = None,
-    at_once: Annotated[int, typer.Option(min=1, help="Missions that run side by side.")] = 32,
-    workers: Annotated[int, typer.Option(min=1, help="Worker processes.")] = 3,
-    keep: Annotated[
-        Path | None, typer.Option(help="Keep server, ledgers and logs in this folder.")
-    ] = None,
+    seed: Seed = None,
+    missions: Missions = 50,
+    faults: Faults = "all",
+    every_point: EachPoint = False,
+    goal: Goals = None,
+    only: Only = None,
+    at_once: AtOnce = 32,
+    workers: Workers = 3,
+    keep: Keep = None,
     specs: Specs = None,
     overlays: Overlays = None,
     as_json: AsJson = False,
@@ -82,27 +84,21 @@ def run_chaos(
     chosen = parse_faults(faults)
     seed = secrets.randbelow(10**6) if seed is None else seed
     if specs:
-        _check_pairs(specs, overlays or (), seed, keep, as_json=as_json)
-        return
+        pairs = run(chaos_pairs.try_pairs(specs, overlays or (), seed=seed, keep=keep))
+        return present(pairs, render_chaos.pairs, as_json=as_json, ok=pairs.ok)
     if overlays:
         raise UsageError("--overlay goes with --specs, the documents that it changes")
     options = RunOptions(seed=seed, faults=chosen, at_once=at_once, workers=workers)
     goals = tuple(goal or GOALS)
     about = "".join(f" --goal {shlex.quote(text)}" for text in goal or ())
     if every_point:
-        report = run(_on_a_stack(options, keep, _every_point(options, goals[0], about, only)))
+        play = _every_point(options, goals[0], about, only)
     else:
-        chosen_missions = range(missions) if only is None else [only]
-        scripts = [write_script(seed, index, chosen, goals) for index in chosen_missions]
-        report = run(_on_a_stack(options, keep, _seeded(options, scripts, about)))
-    conclude(report, render_chaos.report, ok=report.ok, as_json=as_json)
-
-
-def _check_pairs(
-    specs: Sequence[Path], overlays: Sequence[Path], seed: int, keep: Path | None, *, as_json: bool
-) -> None:
-    report = run(chaos_pairs.try_pairs(specs, overlays, seed=seed, keep=keep))
-    conclude(report, chaos_pairs.show_pairs, ok=report.ok, as_json=as_json)
+        indexes = range(missions) if only is None else [only]
+        scripts = [write_script(seed, index, chosen, goals) for index in indexes]
+        play = _seeded(options, scripts, about)
+    report = run(_on_a_stack(options, keep, play))
+    present(report, render_chaos.report, as_json=as_json, ok=report.ok)
 
 
 def _seeded(options: RunOptions, scripts: Sequence[MissionScript], about: str) -> Play:

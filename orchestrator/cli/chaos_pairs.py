@@ -1,17 +1,13 @@
-"""`orchestrator chaos run --specs`: the rollback pairs of any documents, tried and reported."""
+"""`orchestrator chaos run --specs`: the rollback pairs of any documents, tried."""
 
 import logging
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
-
 from orchestrator.catalog.catalog import load_documents
-from orchestrator.chaos.pair_report import Flaw, PairCheck, PairsReport
+from orchestrator.chaos.pair_report import PairsReport
 from orchestrator.chaos.pairs import check_pairs
 from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.output import progress
@@ -60,33 +56,6 @@ async def try_pairs(
             "mark operations with x-orchet-tool and x-orchet-cancels, or add an --overlay that does"
         )
     return found
-
-
-def show_pairs(console: Console, report: PairsReport) -> None:
-    """A line for each pair, under it what is wrong and how to mend it, and the verdict."""
-    for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
-        checks = list(group)
-        mark = "[green]ok[/]" if all(check.ok for check in checks) else "[bold red]NOT UNDONE[/]"
-        undone_by = checks[0].cancel or "nothing"
-        console.print(f"{mark} {document}: {tool} is undone by {undone_by}", soft_wrap=True)
-        for flaw, cases in _by_flaw(checks):
-            console.print(f"   [red]{escape(flaw.why)}[/]", soft_wrap=True)
-            console.print(f"   when: {', '.join(cases)}", soft_wrap=True)
-            console.print(f"   mend: {escape(flaw.mend)}", soft_wrap=True)
-    verdict = "[bold green]every pair held[/]" if report.ok else "[bold red]NOT ALL HELD[/]"
-    console.print(
-        f"{verdict}: {report.pairs} tools, {len(report.checks)} trials in {report.seconds:.1f} s, "
-        f"seed {report.seed}"
-    )
-
-
-def _by_flaw(checks: Iterable[PairCheck]) -> list[tuple[Flaw, list[str]]]:
-    """Each flaw once, with the cases that showed it."""
-    found: dict[tuple[str, str], tuple[Flaw, list[str]]] = {}
-    for check in checks:
-        for flaw in check.flaws:
-            found.setdefault((flaw.why, flaw.mend), (flaw, []))[1].append(check.case)
-    return list(found.values())
 
 
 @contextmanager

@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import render
+from orchestrator.cli import render_cards
+from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_pairs
-from orchestrator.cli.output import AsJson, console, print_json, run, whoami
+from orchestrator.cli.output import AsJson, present, whoami
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
+from orchestrator.confirmation.models import DecisionReceipt
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -24,15 +25,7 @@ def list_cards(as_json: AsJson = False) -> None:
 
     Example: orchestrator confirm list
     """
-
-    async def load() -> list[ConfirmationCard]:
-        return await (await MissionClient.connect()).confirmations()
-
-    cards = run(load())
-    if as_json:
-        print_json(cards)
-    else:
-        render.cards(console, cards)
+    present(ask(MissionClient.confirmations), render_cards.cards, as_json=as_json)
 
 
 @app.command()
@@ -41,15 +34,8 @@ def show(confirmation_id: ConfirmationId, as_json: AsJson = False) -> None:
 
     Example: orchestrator confirm show trip-1a2b3c.1-flights.2
     """
-
-    async def load() -> ConfirmationCard:
-        return await (await MissionClient.connect()).confirmation(confirmation_id)
-
-    card = run(load())
-    if as_json:
-        print_json(card)
-    else:
-        render.card(console, card)
+    card = ask(lambda client: client.confirmation(confirmation_id))
+    present(card, render_cards.card, as_json=as_json)
 
 
 @app.command()
@@ -67,12 +53,11 @@ def approve(
     Example: orchestrator confirm approve trip-1a2b3c.1-flights.2
     """
 
-    async def send() -> DecisionReceipt:
-        client = await MissionClient.connect()
+    async def send(client: MissionClient) -> DecisionReceipt:
         read = digest or (await client.confirmation(confirmation_id)).digest
         return await client.approve(confirmation_id, read, approver=approver or whoami())
 
-    _print_receipt(run(send()), as_json=as_json)
+    present(ask(send), render_cards.receipt, as_json=as_json)
 
 
 @app.command()
@@ -86,14 +71,9 @@ def amend(
 
     Example: orchestrator confirm amend dinner-1a2b3c.1-dining.2 party_size=5
     """
-
-    async def send() -> DecisionReceipt:
-        client = await MissionClient.connect()
-        return await client.amend(
-            confirmation_id, read_pairs(changes), approver=approver or whoami()
-        )
-
-    _print_receipt(run(send()), as_json=as_json)
+    who, changed = approver or whoami(), read_pairs(changes)
+    receipt = ask(lambda client: client.amend(confirmation_id, changed, approver=who))
+    present(receipt, render_cards.receipt, as_json=as_json)
 
 
 @app.command()
@@ -107,18 +87,6 @@ def reject(
 
     Example: orchestrator confirm reject trip-1a2b3c.1-flights.2 --reason "too early"
     """
-
-    async def send() -> DecisionReceipt:
-        client = await MissionClient.connect()
-        return await client.reject(confirmation_id, reason=reason, approver=approver or whoami())
-
-    _print_receipt(run(send()), as_json=as_json)
-
-
-def _print_receipt(receipt: DecisionReceipt, *, as_json: bool) -> None:
-    if as_json:
-        print_json(receipt)
-        return
-    console.print(f"{receipt.accepted}: {receipt.confirmation_id}")
-    if receipt.card is not None:
-        render.card(console, receipt.card)
+    who = approver or whoami()
+    receipt = ask(lambda client: client.reject(confirmation_id, reason=reason, approver=who))
+    present(receipt, render_cards.receipt, as_json=as_json)

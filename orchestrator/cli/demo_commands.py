@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import render
-from orchestrator.cli.output import AsJson, conclude, progress, run
+from orchestrator.cli import render_demo
+from orchestrator.cli.output import AsJson, present, progress, run
 from orchestrator.runtime.demo import Demo, DemoReport
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
@@ -27,7 +27,7 @@ def demo(
     Example: orchestrator demo --json | jq .ok
     """
     report = run(_demo(keep))
-    conclude(report, render.demo, ok=report.ok, as_json=as_json)
+    present(report, render_demo.demo, as_json=as_json, ok=report.ok)
 
 
 async def _demo(keep: Path | None) -> DemoReport:

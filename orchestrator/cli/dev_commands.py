@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import render
+from orchestrator.cli import render_demo
 from orchestrator.cli.options import Specs
 from orchestrator.cli.output import console, progress, run
 from orchestrator.runtime.devserver import Ports, Stack
@@ -47,7 +47,7 @@ async def _dev(ports: Ports, folder: Path | None, specs: list[Path] | None) -> N
     with progress.status("starting Temporal, the sandbox and a worker"):
         await stack.__aenter__()
     try:
-        render.addresses(console, stack)
+        render_demo.addresses(console, stack)
         await stop.wait()
     finally:
         await stack.stop()

@@ -6,11 +6,13 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from orchestrator.cli import render
+from orchestrator.cli import render_missions
+from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_money, read_pairs
-from orchestrator.cli.output import AsJson, console, print_json, progress, run, whoami
-from orchestrator.client.connection import patiently
-from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.cli.output import AsJson, console, present, print_json, progress, whoami
+from orchestrator.client.connection import until_answered
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.settings import load_policy
@@ -57,21 +59,20 @@ def start(
     given = load_policy(policy)
     if given is not None:
         request = request.model_copy(update={"policy": given})
-    run(_start(request, wait=wait, as_json=as_json))
-
-
-async def _start(request: MissionRequest, *, wait: bool, as_json: bool) -> None:
-    client = await MissionClient.connect()
-    mission = await client.start(request)
-    if not wait:
-        if as_json:
-            print_json({"mission_id": mission.mission_id})
-        else:
-            render.started(console, mission.mission_id)
+    if wait:
+        _finish(ask(lambda client: _start_and_follow(client, request)), as_json=as_json)
         return
+    mission_id = ask(lambda client: client.start(request)).mission_id
+    if as_json:
+        print_json({"mission_id": mission_id})
+    else:
+        render_missions.started(console, mission_id)
+
+
+async def _start_and_follow(client: MissionClient, request: MissionRequest) -> MissionResult:
+    mission = await client.start(request)
     progress.print(f"mission {mission.mission_id} started")
-    result = await _follow(mission)
-    _finish(result, as_json=as_json)
+    return await _follow(mission)
 
 
 async def _follow(mission: MissionHandle) -> MissionResult:
@@ -79,12 +80,12 @@ async def _follow(mission: MissionHandle) -> MissionResult:
     told: set[str] = set()
     result = await mission.snapshot()
     async for result in mission.watch():
-        for line in render.news(result, told):
+        for line in render_missions.news(result, told):
             progress.print(line)
-        for card in await patiently(mission.confirmations):
+        for card in await until_answered(mission.confirmations):
             _tell_once(told, f"waits for you: orchestrator confirm show {card.confirmation_id}")
-        for question in await patiently(mission.questions):
-            _tell_once(told, render.asked(question))
+        for question in await until_answered(mission.questions):
+            _tell_once(told, render_missions.asked(question))
     return await mission.result() if result.finished_at is None else result
 
 
@@ -95,12 +96,8 @@ def _tell_once(told: set[str], line: str) -> None:
 
 
 def _finish(result: MissionResult, *, as_json: bool) -> None:
-    if as_json:
-        print_json(result)
-    else:
-        render.mission(console, result)
-    if result.status is not MissionStatus.SUCCEEDED:
-        raise typer.Exit(1)
+    ok = result.status is MissionStatus.SUCCEEDED
+    present(result, render_missions.mission, as_json=as_json, ok=ok)
 
 
 @app.command("list")
@@ -112,16 +109,8 @@ def list_missions(
 
     Example: orchestrator mission list --limit 5
     """
-
-    async def show() -> None:
-        client = await MissionClient.connect()
-        found = await client.missions(limit=limit)
-        if as_json:
-            print_json(found)
-        else:
-            render.missions(console, found)
-
-    run(show())
+    found = ask(lambda client: client.missions(limit=limit))
+    present(found, render_missions.missions, as_json=as_json)
 
 
 @app.command()
@@ -130,16 +119,8 @@ def show(mission_id: MissionId, as_json: AsJson = False) -> None:
 
     Example: orchestrator mission show book-a-flight-from-1a2b3c
     """
-
-    async def load() -> MissionResult:
-        client = await MissionClient.connect()
-        return await client.get(mission_id).snapshot()
-
-    result = run(load())
-    if as_json:
-        print_json(result)
-    else:
-        render.mission(console, result)
+    result = ask(lambda client: client.get(mission_id).snapshot())
+    present(result, render_missions.mission, as_json=as_json)
 
 
 @app.command()
@@ -148,12 +129,7 @@ def watch(mission_id: MissionId, as_json: AsJson = False) -> None:
 
     Example: orchestrator mission watch book-a-flight-from-1a2b3c
     """
-
-    async def follow() -> MissionResult:
-        client = await MissionClient.connect()
-        return await _follow(client.get(mission_id))
-
-    _finish(run(follow()), as_json=as_json)
+    _finish(ask(lambda client: _follow(client.get(mission_id))), as_json=as_json)
 
 
 @app.command()
@@ -170,13 +146,8 @@ def answer(
 
     Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=2026-12-03
     """
-
-    async def send() -> None:
-        client = await MissionClient.connect()
-        mission = client.get(question_id.partition(".")[0])
-        await mission.answer(question_id, read_pairs(values or []), answered_by=whoami())
-
-    run(send())
+    mission_id, who, given = question_id.partition(".")[0], whoami(), read_pairs(values or [])
+    ask(lambda client: client.get(mission_id).answer(question_id, given, answered_by=who))
     console.print("answered")
 
 
@@ -186,12 +157,7 @@ def cancel(mission_id: MissionId) -> None:
 
     Example: orchestrator mission cancel book-a-flight-from-1a2b3c
     """
-
-    async def send() -> None:
-        client = await MissionClient.connect()
-        await client.get(mission_id).cancel()
-
-    run(send())
+    ask(lambda client: client.get(mission_id).cancel())
     console.print(f"asked to stop; see: orchestrator mission watch {mission_id}")
 
 
@@ -205,16 +171,6 @@ def rollback(
 
     Example: orchestrator mission rollback book-a-flight-from-1a2b3c --reason "wrong week"
     """
-
-    async def send() -> None:
-        client = await MissionClient.connect()
-        with progress.status(f"undoing {mission_id}"):
-            report = await client.rollback(mission_id, reason=reason)
-        if as_json:
-            print_json(report)
-        else:
-            render.rollback(console, report)
-        if report.parked:
-            raise typer.Exit(1)
-
-    run(send())
+    with progress.status(f"undoing {mission_id}"):
+        report = ask(lambda client: client.rollback(mission_id, reason=reason))
+    present(report, render_missions.rollback, as_json=as_json, ok=not report.parked)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from rich.console import Console
 
 T = TypeVar("T")
-Report = TypeVar("Report", bound=BaseModel)
+Shown = TypeVar("Shown", bound=BaseModel | Sequence[BaseModel])
 
 _SDK_SETTLES_S = 0.1
 
@@ -33,14 +33,14 @@ def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
-def conclude(
-    report: Report, show: Callable[[Console, Report], None], *, ok: bool, as_json: bool
+def present(
+    shown: Shown, draw: Callable[[Console, Shown], None], *, as_json: bool, ok: bool = True
 ) -> None:
-    """Print a report, for people or for scripts; exit 1 when all is not as it should be."""
+    """Print what a command came to, for people or for scripts; exit 1 when it is not ok."""
     if as_json:
-        print_json(report)
+        print_json(shown)
     else:
-        show(console, report)
+        draw(console, shown)
     if not ok:
         raise typer.Exit(1)
 

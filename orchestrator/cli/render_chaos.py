@@ -1,11 +1,15 @@
-"""The verdict of a chaos run, drawn with rich."""
+"""The verdicts of chaos runs, on missions and on pairs, drawn with rich."""
+
+from collections.abc import Iterable
+from itertools import groupby
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from orchestrator.chaos.pair_report import Flaw, PairCheck, PairsReport
 from orchestrator.chaos.report import ChaosReport, Percentiles
-from orchestrator.cli.render import colored
+from orchestrator.cli.drawing import colored
 
 _BREACHES_SHOWN = 20
 
@@ -29,6 +33,24 @@ def report(console: Console, found: ChaosReport) -> None:
     verdict = "[bold green]every invariant held[/]" if found.ok else "[bold red]BROKEN[/]"
     console.print(
         f"{verdict}: {found.missions} missions in {found.seconds:.1f} s, seed {found.seed}"
+    )
+
+
+def pairs(console: Console, report: PairsReport) -> None:
+    """A line for each pair, under it what is wrong and how to correct it, and the verdict."""
+    for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
+        checks = list(group)
+        mark = "[green]ok[/]" if all(check.ok for check in checks) else "[bold red]NOT UNDONE[/]"
+        undone_by = checks[0].cancel or "nothing"
+        console.print(f"{mark} {document}: {tool} is undone by {undone_by}", soft_wrap=True)
+        for flaw, cases in _by_flaw(checks):
+            console.print(f"   [red]{escape(flaw.why)}[/]", soft_wrap=True)
+            console.print(f"   when: {', '.join(cases)}", soft_wrap=True)
+            console.print(f"   mend: {escape(flaw.mend)}", soft_wrap=True)
+    verdict = "[bold green]every pair held[/]" if report.ok else "[bold red]NOT ALL HELD[/]"
+    console.print(
+        f"{verdict}: {report.pairs} tools, {len(report.checks)} trials in {report.seconds:.1f} s, "
+        f"seed {report.seed}"
     )
 
 
@@ -61,3 +83,12 @@ def _must_be_zero(count: int) -> str:
 
 def _seconds(took: Percentiles) -> str:
     return f"{took.count}: p50 {took.p50:.1f} s, p95 {took.p95:.1f} s, max {took.max:.1f} s"
+
+
+def _by_flaw(checks: Iterable[PairCheck]) -> list[tuple[Flaw, list[str]]]:
+    """Each flaw once, with the cases that showed it."""
+    found: dict[tuple[str, str], tuple[Flaw, list[str]]] = {}
+    for check in checks:
+        for flaw in check.flaws:
+            found.setdefault((flaw.why, flaw.mend), (flaw, []))[1].append(check.case)
+    return list(found.values())

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import render
-from orchestrator.cli.output import AsJson, console, print_json, run, whoami
+from orchestrator.cli import render_missions
+from orchestrator.cli.connected import ask
+from orchestrator.cli.output import AsJson, present, whoami
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
-from orchestrator.messages.rollback import RollbackReport, SweepReport
 from orchestrator.saga.ledger import Resolution
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -22,18 +22,7 @@ def list_parked(as_json: AsJson = False) -> None:
 
     Example: orchestrator rollback list
     """
-
-    async def load() -> list[RollbackReport]:
-        return await (await MissionClient.connect()).parked()
-
-    reports = run(load())
-    if as_json:
-        print_json(reports)
-        return
-    for report in reports:
-        render.rollback(console, report)
-    if not reports:
-        console.print("nothing is parked")
+    present(ask(MissionClient.parked), render_missions.rollbacks, as_json=as_json)
 
 
 @app.command()
@@ -44,15 +33,8 @@ def show(
 
     Example: orchestrator rollback show trip-1a2b3c
     """
-
-    async def load() -> RollbackReport:
-        return await (await MissionClient.connect()).rollback_report(mission_id)
-
-    report = run(load())
-    if as_json:
-        print_json(report)
-    else:
-        render.rollback(console, report)
+    report = ask(lambda client: client.rollback_report(mission_id))
+    present(report, render_missions.rollback, as_json=as_json)
 
 
 @app.command()
@@ -68,14 +50,11 @@ def resolve(
     """
     if decision not in _WORDS:
         raise UsageError(f"{decision!r} is not a decision; use retry, cancelled or accept")
-
-    async def send() -> RollbackReport:
-        client = await MissionClient.connect()
-        return await client.resolve(
-            obligation_id, _WORDS[decision], operator=operator or whoami(), note=note
-        )
-
-    render.rollback(console, run(send()))
+    who = operator or whoami()
+    report = ask(
+        lambda client: client.resolve(obligation_id, _WORDS[decision], operator=who, note=note)
+    )
+    present(report, render_missions.rollback, as_json=False)
 
 
 @app.command()
@@ -86,12 +65,4 @@ def sweep(as_json: AsJson = False) -> None:
 
     Example: orchestrator rollback sweep
     """
-
-    async def ask() -> SweepReport:
-        return await (await MissionClient.connect()).sweep()
-
-    report = run(ask())
-    if as_json:
-        print_json(report)
-    else:
-        render.sweep(console, report)
+    present(ask(MissionClient.sweep), render_missions.sweep, as_json=as_json)

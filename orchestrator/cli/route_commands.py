@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +13,10 @@ from typer.core import TyperGroup
 from orchestrator.adapters.storage.files import replace_file
 from orchestrator.adapters.storage.route_traces import read_records
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.cli import render
+from orchestrator.cli import render_routes
 from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.options import Overlays, Specs
-from orchestrator.cli.output import AsJson, console, print_json
+from orchestrator.cli.output import AsJson, console, present, print_json
 from orchestrator.cli.tools_commands import open_catalog
 from orchestrator.core.errors import UsageError
 from orchestrator.routing.learning.evaluation import evaluate
@@ -79,9 +80,9 @@ def route_text(
         told = {"fits": fits, "headers": selection.headers}
         print_json({**selection.model_dump(mode="json"), **told})
         return
-    render.selection(console, explanation.selection, fits=fits)
+    render_routes.selection(console, explanation.selection, fits=fits)
     if explain:
-        render.explanation(console, explanation)
+        render_routes.explanation(console, explanation)
 
 
 @app.command("eval")
@@ -118,10 +119,7 @@ def evaluate_folder(
         )
     if traces is not None:
         traces.write_text("".join(f"{r.model_dump_json()}\n" for r in records), encoding="utf-8")
-    if as_json:
-        print_json(report)
-    else:
-        render.evaluation(console, report)
+    present(report, render_routes.evaluation, as_json=as_json)
 
 
 @app.command("calibrate")
@@ -147,10 +145,7 @@ def calibrate_profile(
     if not report.records:
         raise UsageError(f"{traces} holds no selection of which the called tool is known")
     replace_file(out, f"{report.profile.model_dump_json(indent=2)}\n".encode(), mode=0o644)
-    if as_json:
-        print_json(report)
-    else:
-        render.calibration(console, report, out)
+    present(report, partial(render_routes.calibration, out=out), as_json=as_json)
 
 
 def _similarity(
@@ -160,12 +155,12 @@ def _similarity(
     if named is None:
         return None
     from orchestrator.adapters.embedding.similarity import similarity_by
-    from orchestrator.adapters.storage.vector_store import FILE_NAME
+    from orchestrator.adapters.storage.vector_store import FILE_NAME, SqliteVectors
     from orchestrator.runtime.extensions import load_embedder
 
     make = similarity_by(
         load_embedder(named, settings),
-        vectors=settings.state_dir / FILE_NAME,
+        SqliteVectors(settings.state_dir / FILE_NAME),
         timeout_s=_ANSWER_S,
     )
 

@@ -12,9 +12,9 @@ from orchestrator.catalog.lint import has_errors, lint_report
 from orchestrator.catalog.lint import lint as lint_documents
 from orchestrator.catalog.source import read_places, read_sources
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.cli import render
+from orchestrator.cli import render_tools
 from orchestrator.cli.options import Overlays, Specs
-from orchestrator.cli.output import AsJson, console, print_json, progress, run
+from orchestrator.cli.output import AsJson, console, present, print_json, progress, run
 from orchestrator.cli.typed import read_inputs
 from orchestrator.core.errors import TransportFailed, UsageError
 from orchestrator.core.record import JsonObject
@@ -85,7 +85,7 @@ def list_tools(specs: Specs = None, overlays: Overlays = None, as_json: AsJson =
     if as_json:
         print_json(list(catalog.tools.values()))
     else:
-        render.tools(console, catalog)
+        render_tools.tools(console, catalog)
 
 
 @app.command()
@@ -100,10 +100,7 @@ def show(
     Example: orchestrator tools show flight_book_offer
     """
     tool = open_catalog(specs, overlays).tool(name)
-    if as_json:
-        print_json(tool)
-    else:
-        render.tool(console, tool)
+    present(tool, render_tools.tool, as_json=as_json)
 
 
 @app.command()
@@ -124,7 +121,7 @@ def discover(
         found = [{"name": m.name, "score": m.score, "tier": m.tier} for m in matches]
         print_json({"query": query, "matches": found})
     else:
-        render.matches(console, catalog, matches)
+        render_tools.matches(console, catalog, matches)
 
 
 @app.command()
@@ -156,7 +153,7 @@ def call(
     if as_json:
         print_json({"tool": tool.name, **outcome.model_dump(mode="json", include=_SHOWN)})
     else:
-        render.answer(console, progress, outcome)
+        render_tools.answer(console, progress, outcome)
     if outcome.kind != "succeeded":
         raise typer.Exit(1)
 

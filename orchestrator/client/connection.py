@@ -33,7 +33,7 @@ from orchestrator.messages import names
 T = TypeVar("T")
 _POLLER_GONE = timedelta(seconds=75)
 """A poll lasts a minute, so a poller not seen for longer than this is dead."""
-_POLLER_PATIENCE_S = 3.0
+_POLLER_WAIT_S = 3.0
 PICK_UP = timedelta(seconds=6)
 """How long a worker may take to begin with a workflow before we say that there is none."""
 _ABSENCE_S = 120.0
@@ -64,14 +64,14 @@ class Connection:
         What came to nothing because the SDK's core dropped it, while it let go of a run, is asked
         once more; what a worker sent back, as often as several workers may.
         """
-        patience = [_ANSWER * 2 / 3, _ANSWER / 3]
+        timeouts = [_ANSWER * 2 / 3, _ANSWER / 3]
         replays = 0
         while True:
             try:
-                return await self._query_once(workflow_id, name, kind, patience=patience[-1])
+                return await self._query_once(workflow_id, name, kind, rpc_timeout=timeouts[-1])
             except errors.NoWorker:
-                patience.pop()
-                if not patience:
+                timeouts.pop()
+                if not timeouts:
                     raise
             except errors.RunReplayed:
                 replays += 1
@@ -79,11 +79,11 @@ class Connection:
                     raise
 
     async def _query_once(
-        self, workflow_id: str, name: str, kind: type[T], *, patience: timedelta
+        self, workflow_id: str, name: str, kind: type[T], *, rpc_timeout: timedelta
     ) -> T:
         handle = self.temporal.get_workflow_handle(workflow_id)
         with self.explaining(workflow_id):
-            answer: T = await handle.query(name, result_type=kind, rpc_timeout=patience)
+            answer: T = await handle.query(name, result_type=kind, rpc_timeout=rpc_timeout)
             return answer
 
     async def update(
@@ -123,14 +123,14 @@ class Connection:
 
     @contextmanager
     def explaining(self, workflow_id: str = "") -> Iterator[None]:
-        """Raise our own error for what the server says in here, where there is one."""
+        """Raise our own error for what the server answers in here, where there is one."""
         try:
             yield
         except (RPCError, WorkflowQueryFailedError) as error:
             raise self.explained(error, workflow_id) from error
 
     def explained(self, error: RPCError | WorkflowQueryFailedError, workflow_id: str) -> Exception:
-        """Our own error for what the server said, where there is one."""
+        """Our own error for what the server answered, where there is one."""
         if isinstance(error, WorkflowQueryFailedError):
             again = names.RUN_REPLAYED in str(error)
             failed = errors.RunReplayed if again else errors.QueryFailed
@@ -145,7 +145,7 @@ class Connection:
 
     async def await_poller(self) -> None:
         """Wait a few seconds for a worker: one that has just started is not known at once."""
-        deadline = asyncio.get_running_loop().time() + _POLLER_PATIENCE_S
+        deadline = asyncio.get_running_loop().time() + _POLLER_WAIT_S
         while not await self._has_poller():
             if asyncio.get_running_loop().time() > deadline:
                 raise errors.NoWorker(self._task_queue)
@@ -183,7 +183,7 @@ class Connection:
             WorkflowAlreadyStartedError: it ran, and is over.
             NoWorker: no answer came in time; the workflow stays queued.
         """
-        heard = asyncio.create_task(start.workflow_handle())
+        started = asyncio.create_task(start.workflow_handle())
         try:
             update = await self.temporal.start_update_with_start_workflow(
                 name,
@@ -203,7 +203,7 @@ class Connection:
         except RPCError as error:
             raise self.explained(error, "") from error
         finally:
-            await _look_at(heard)
+            await _look_at(started)
 
 
 async def _look_at(task: "asyncio.Task[Any]") -> None:
@@ -221,7 +221,7 @@ def _is_cut_off(error: RPCError) -> bool:
     return broken and error.message.startswith(_CUT_OFF)
 
 
-async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
     """The answer, waited for while no worker or no server gives it: they are soon replaced.
 
     Raises:

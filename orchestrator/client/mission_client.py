@@ -2,21 +2,20 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
 from datetime import datetime
 
 from temporalio.client import (
     Client,
     WorkflowExecution,
     WorkflowExecutionStatus,
-    WorkflowFailureError,
 )
 from temporalio.common import SearchAttributeKey
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
-from orchestrator.client.connection import Connection, connect_temporal, patiently
-from orchestrator.client.snapshot import take_snapshot
+from orchestrator.client.connection import Connection, connect_temporal, until_answered
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.start import Starter
+from orchestrator.client.waiting_legs import leg_of, waiting_legs, waiting_of
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -29,11 +28,10 @@ from orchestrator.confirmation.models import (
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
-from orchestrator.messages.leg import AnswerInput, LegStatus, LegWaiting, Question
+from orchestrator.messages.leg import LegStatus, Question
 from orchestrator.messages.mission import (
     AcceptedMission,
     MissionRequest,
-    MissionResult,
     MissionStatus,
 )
 from orchestrator.messages.rollback import (
@@ -58,112 +56,8 @@ class MissionSummary(Record):
     started_at: datetime
 
 
-class MissionHandle:
-    """One mission, known by its id alone: any process can take it up."""
-
-    def __init__(self, client: "MissionClient", mission_id: str) -> None:
-        """Take the client to speak through; nothing is asked of the server yet."""
-        self._client = client
-        self.mission_id = mission_id
-
-    async def result(self) -> MissionResult:
-        """Wait for the end and give the result document, whether it succeeded or not."""
-        workflow = self._client.temporal.get_workflow_handle(
-            self.mission_id, result_type=MissionResult
-        )
-        try:
-            with self._client.connection.explaining(self.mission_id):
-                result: MissionResult = await workflow.result()
-                return result
-        except WorkflowFailureError:
-            return await self.snapshot()
-
-    async def snapshot(self) -> MissionResult:
-        """The result document as it stands now, without waiting.
-
-        Running legs are asked themselves, what a rollback did shows in the ledger, and a mission
-        that was stopped from outside is told as terminated, which it could not say itself.
-        """
-        return await take_snapshot(self._client.connection, self.mission_id)
-
-    async def confirmations(self) -> list[ConfirmationCard]:
-        """The cards of this mission that wait for a decision."""
-        return [w.card for w in await self._waiting() if w.card is not None]
-
-    async def questions(self) -> list[Question]:
-        """The questions of this mission that wait for an answer."""
-        return [w.question for w in await self._waiting() if w.question is not None]
-
-    async def _waiting(self) -> list[LegWaiting]:
-        legs = await self._client.connection.query(self.mission_id, names.LEGS_QUERY, list[str])
-        ids = [names.leg_workflow_id(self.mission_id, leg) for leg in legs]
-        found = await asyncio.gather(*(self._client.waiting(leg) for leg in ids))
-        return [waiting for waiting in found if waiting is not None]
-
-    async def _is_running(self) -> bool:
-        return await self._client.connection.is_running(self.mission_id)
-
-    async def approve(self, card: ConfirmationCard, *, approver: str) -> DecisionReceipt:
-        """Yes, to exactly what the card shows."""
-        return await self._client.approve(card.confirmation_id, card.digest, approver=approver)
-
-    async def amend(
-        self, card: ConfirmationCard, changes: JsonObject, *, approver: str
-    ) -> DecisionReceipt:
-        """Change arguments; the receipt holds the new card, to be approved in its turn."""
-        return await self._client.amend(card.confirmation_id, changes, approver=approver)
-
-    async def reject(
-        self, card: ConfirmationCard, *, reason: str, approver: str
-    ) -> DecisionReceipt:
-        """No."""
-        return await self._client.reject(card.confirmation_id, reason=reason, approver=approver)
-
-    async def answer(
-        self, question_id: str, values: JsonObject | None = None, *, answered_by: str = ""
-    ) -> None:
-        """Answer a leg's question; without values one that asks to store personal fields."""
-        await self._client.connection.update(
-            leg_of(question_id),
-            names.ANSWER_UPDATE,
-            AnswerInput(question_id=question_id, values=values or {}, answered_by=answered_by),
-            str,
-            about=question_id,
-        )
-
-    async def cancel(self) -> None:
-        """Ask the mission to stop and undo what it did.
-
-        Raises:
-            UsageError: it is over.
-        """
-        if not await self._is_running():
-            raise errors.UsageError(
-                f"mission {self.mission_id} is over; undo what it did with: "
-                f"orchestrator mission rollback {self.mission_id}"
-            )
-        with self._client.connection.explaining(self.mission_id):
-            await self._client.temporal.get_workflow_handle(self.mission_id).cancel()
-
-    async def rollback(self, *, reason: str = "asked for") -> RollbackReport:
-        """Undo a mission that is over; waits until everything was tried."""
-        return await self._client.rollback(self.mission_id, reason=reason)
-
-    async def watch(self, *, every_s: float = 0.5) -> AsyncIterator[MissionResult]:
-        """The result document each time it changed, until the mission is over."""
-        before: MissionResult | None = None
-        while True:
-            now = await patiently(self.snapshot)
-            if now != before:
-                yield now
-                before = now
-            if now.finished_at is not None or not await patiently(self._is_running):
-                return
-            await asyncio.sleep(every_s)
-
-
 class MissionClient:
-    """The door for users: thin over a Temporal client, stateless, safe to make anywhere."""
+    """Missions of one task queue: thin over a Temporal client, stateless, safe to make anywhere."""
 
     def __init__(self, client: Client, settings: Settings) -> None:
         """Take a connected Temporal client that uses the pydantic data converter."""
@@ -220,12 +114,12 @@ class MissionClient:
 
     async def confirmations(self) -> list[ConfirmationCard]:
         """Every card of every mission that waits for a decision."""
-        waiting = [w async for w in self._waiting(LegStatus.AWAITING_CONFIRMATION)]
+        waiting = [w async for w in waiting_legs(self.connection, LegStatus.AWAITING_CONFIRMATION)]
         return [w.card for w in waiting if w.card is not None]
 
     async def questions(self) -> list[Question]:
         """Every question of every mission that waits for an answer."""
-        waiting = [w async for w in self._waiting(LegStatus.AWAITING_ANSWER)]
+        waiting = [w async for w in waiting_legs(self.connection, LegStatus.AWAITING_ANSWER)]
         return [w.question for w in waiting if w.question is not None]
 
     async def confirmation(self, confirmation_id: str) -> ConfirmationCard:
@@ -234,7 +128,7 @@ class MissionClient:
         Raises:
             CardUnknown: it is not open, or never was.
         """
-        waiting = await self.waiting(leg_of(confirmation_id))
+        waiting = await waiting_of(self.connection, leg_of(confirmation_id))
         if waiting is None or waiting.card is None:
             raise errors.CardUnknown(confirmation_id, "no such confirmation is open")
         if waiting.card.confirmation_id != confirmation_id:
@@ -280,13 +174,13 @@ class MissionClient:
         )
 
     async def rollback(self, mission_id: str, *, reason: str) -> RollbackReport:
-        """Undo a mission that is over, finished or terminated; waits until everything was tried.
+        """Roll back a mission that is over, however it ended; waits until everything was tried.
 
         A rollback that runs is joined; one that was broken off is taken up where it stopped, even
         when the mission still runs, for then it waits for it.
 
         Raises:
-            UsageError: the mission still runs: cancel it, and it undoes itself.
+            UsageError: the mission still runs: cancel it, and it rolls itself back.
         """
         with self.connection.explaining(mission_id):
             before = await describe_rollback(self.temporal, mission_id)
@@ -368,32 +262,13 @@ class MissionClient:
             )
             return report
 
-    # -- what the parts above are made of ---------------------------------------------------------
-
-    async def waiting(self, leg_workflow: str) -> LegWaiting | None:
-        """What a leg waits for; None when there is no such leg, or it is over."""
-        if not await self.connection.is_running(leg_workflow, missing=False):
-            return None
-        return await self.connection.query(leg_workflow, names.WAITING_QUERY, LegWaiting)
-
-    async def _waiting(self, status: LegStatus) -> AsyncIterator[LegWaiting]:
-        query = (
-            f"WorkflowType = '{names.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' "
-            f"AND {names.STATUS_ATTRIBUTE} = '{status.value}'"
-        )
-        with self.connection.explaining():
-            async for execution in self.temporal.list_workflows(query):
-                waiting = await self.waiting(execution.id)
-                if waiting is not None:
-                    yield waiting
-
     async def _settled(self, mission_id: str) -> RollbackReport:
         """The report once everything was tried; polled, for a parked rollback stays open."""
         rollback_id = names.rollback_workflow_id(mission_id)
         while True:
-            # Asked first: what is over by now has said its last word when its report is read.
-            running = await patiently(lambda: self.connection.is_running(rollback_id))
-            report = await patiently(lambda: self.rollback_report(mission_id))
+            # Asked first: the report of what is over by now is final when it is read.
+            running = await until_answered(lambda: self.connection.is_running(rollback_id))
+            report = await until_answered(lambda: self.rollback_report(mission_id))
             if report.settled or not running:
                 return report
             await asyncio.sleep(0.3)
@@ -409,15 +284,3 @@ async def _summary(execution: WorkflowExecution) -> MissionSummary:
         goal=str(memo.get("goal", "")),
         started_at=execution.start_time,
     )
-
-
-def leg_of(confirmation_id: str) -> str:
-    """The workflow id of the leg that a confirmation or a question belongs to.
-
-    Raises:
-        CardUnknown: the id is not made like one.
-    """
-    leg = names.leg_of_confirmation(confirmation_id)
-    if not leg:
-        raise errors.CardUnknown(confirmation_id, "this is no id of a confirmation or a question")
-    return leg

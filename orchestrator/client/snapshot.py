@@ -1,4 +1,4 @@
-"""How a mission stands: its own word, put together with its running legs' and its rollback's."""
+"""How a mission stands: its own result, with those of its running legs and of its rollback."""
 
 import asyncio
 
@@ -17,21 +17,23 @@ async def take_snapshot(connection: Connection, mission_id: str) -> MissionResul
     Raises:
         MissionNotFound: there is no such mission.
     """
-    # Asked first: one that is over by now has said its last word when that is read.
+    # Asked first: the result of one that is over by now is final when it is read.
     running = await connection.is_running(mission_id)
     result = await connection.query(mission_id, names.RESULT_QUERY, MissionResult)
     if result.finished_at is not None:
-        return _with_ledger(result, await _undone_since(connection, mission_id, result.ledger))
+        return _with_ledger(result, await _after_rollback(connection, mission_id, result.ledger))
     legs = await asyncio.gather(
         *(_as_it_stands(connection, mission_id, leg) for leg in result.legs)
     )
     asked = result.model_copy(update={"legs": tuple(legs)})
-    ledger = await _undone_since(connection, mission_id, Ledger.merged(leg.ledger for leg in legs))
+    ledger = await _after_rollback(
+        connection, mission_id, Ledger.merged(leg.ledger for leg in legs)
+    )
     return _with_ledger(asked if running else _terminated(asked), ledger)
 
 
 async def _as_it_stands(connection: Connection, mission_id: str, leg: LegResult) -> LegResult:
-    """A leg as it says itself while it runs; its mission hears of it only at its end."""
+    """A leg that runs, as it answers itself; its mission is told only at its end."""
     if leg.status is not LegStatus.RUNNING:
         return leg
     workflow_id = names.leg_workflow_id(mission_id, leg.leg_id)
@@ -41,7 +43,7 @@ async def _as_it_stands(connection: Connection, mission_id: str, leg: LegResult)
         return leg  # it is just being started
 
 
-async def _undone_since(connection: Connection, mission_id: str, ledger: Ledger) -> Ledger:
+async def _after_rollback(connection: Connection, mission_id: str, ledger: Ledger) -> Ledger:
     """The ledger with what a rollback has made of it."""
     rollback = names.rollback_workflow_id(mission_id)
     try:

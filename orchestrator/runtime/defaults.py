@@ -11,6 +11,7 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.adapters.storage.vector_store import FILE_NAME as VECTORS_FILE
+from orchestrator.adapters.storage.vector_store import SqliteVectors
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import AgentProfile
@@ -91,8 +92,8 @@ def default_routers(
     waits_s = settings.embedder_timeout_ms / 1000
     if embedder is None and settings.embedder:
         embedder = load_embedder(settings.embedder, settings)
-    vectors = settings.state_dir / VECTORS_FILE
-    similarity = embedder and similarity_by(embedder, vectors=vectors, timeout_s=waits_s)
+    store = SqliteVectors(settings.state_dir / VECTORS_FILE)
+    similarity = embedder and similarity_by(embedder, store, timeout_s=waits_s)
     timeout_s = settings.routing_timeout_ms / 1000
     if similarity:
         # What is waited for vectors beyond the default comes on top.

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from pydantic import Field
 
-from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import LegResult
@@ -24,7 +25,7 @@ DINNER = (
     "and message my team about it"
 )
 APPROVER = "demo@example.com"
-_PATIENCE_S = 90.0
+_MISSION_TIMEOUT_S = 90.0
 
 Tell = Callable[[str], None]
 MayApprove = Callable[[ConfirmationCard], Awaitable[bool]]
@@ -41,7 +42,7 @@ class TimelineEntry(Record):
 
 
 class DemoMission(Record):
-    """One mission of the demo, with the sandbox's word beside its own."""
+    """One mission of the demo, with what the sandbox recorded of it."""
 
     name: str
     mission_id: str
@@ -139,7 +140,7 @@ class Demo:
         async def approved() -> bool:
             return await self._approve_open(mission, _always) > 0
 
-        await _poll(approved, patience_s=_PATIENCE_S)
+        await _poll(approved, timeout_s=_MISSION_TIMEOUT_S)
 
     async def _on_the_wire(self, mission: MissionHandle) -> None:
         """Return when a side effect was written to the ledger and its answer is still out."""
@@ -148,18 +149,18 @@ class Demo:
             ledger = (await mission.snapshot()).ledger
             return any(o.state is ObligationState.INTENDED for o in ledger.obligations)
 
-        await _poll(sent, patience_s=5.0)
+        await _poll(sent, timeout_s=5.0)
 
     async def _confirmed(self, mission: MissionHandle, may: MayApprove) -> MissionResult:
         """The mission's result, its cards approved as they come up."""
         finish = asyncio.create_task(mission.result())
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_MISSION_TIMEOUT_S):
                 while not finish.done():
                     await self._approve_open(mission, may)
                     await asyncio.wait([finish], timeout=0.15)
         except TimeoutError:
-            self._tell(f"   {mission.mission_id} did not end within {_PATIENCE_S:.0f} s")
+            self._tell(f"   {mission.mission_id} did not end within {_MISSION_TIMEOUT_S:.0f} s")
             return await mission.snapshot()
         finally:
             finish.cancel()
@@ -175,9 +176,9 @@ class Demo:
         return len(cards)
 
 
-async def _poll(happened: Callable[[], Awaitable[bool]], *, patience_s: float) -> None:
-    """Ask until it happened or patience ran out; the checks at the end tell which."""
-    deadline = asyncio.get_running_loop().time() + patience_s
+async def _poll(happened: Callable[[], Awaitable[bool]], *, timeout_s: float) -> None:
+    """Ask until it happened or time is up; the checks at the end tell which."""
+    deadline = asyncio.get_running_loop().time() + timeout_s
     while asyncio.get_running_loop().time() < deadline:
         if await happened():
             return
@@ -191,7 +192,7 @@ async def _always(_card: ConfirmationCard) -> bool:
 async def _checked(
     name: str, result: MissionResult, sandbox: SandboxClient, began: float, wanted: MissionStatus
 ) -> DemoMission:
-    """The mission beside the sandbox's word, with everything that is not as it should be."""
+    """The mission beside what the sandbox recorded, with everything that is not as it should be."""
     live = await sandbox.live(result.mission_id)
     duplicates = await sandbox.duplicates(result.mission_id)
     effects = await sandbox.ledger(result.mission_id)

@@ -104,6 +104,7 @@ async def run_worker(
     planner: Planner | None = None,
     embedder: Embedder | None = None,
     catalog: Catalog | None = None,
+    tools: ToolClient | None = None,
     plugins: Sequence[Plugin] = (),
     ready: Callable[[], None] | None = None,
 ) -> None:
@@ -116,6 +117,8 @@ async def run_worker(
         planner: splits goals and decides steps, in place of the settings' own.
         embedder: gives the router vectors, in place of the settings' own.
         catalog: what new missions are pinned to, in place of the settings' documents.
+        tools: calls providers, with credentials and personal values of its own stores; closed when
+            this ends. None: as `default_tools` makes it.
         plugins: of Temporal's worker.
         ready: called once, when polling has begun.
     """
@@ -140,7 +143,7 @@ async def run_worker(
             catalogs=catalogs,
             routers=routers,
             planner=planner,
-            tools=await stack.enter_async_context(default_tools(settings)),
+            tools=await stack.enter_async_context(tools or default_tools(settings)),
             plugins=plugins,
         ):
             await stack.enter_async_context(worker)

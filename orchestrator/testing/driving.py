@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from orchestrator.client.mission_client import MissionHandle
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.errors import ConfirmationError, NoWorker, ServerUnreachable
 from orchestrator.messages.mission import MissionResult, MissionStatus

@@ -26,7 +26,8 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.http.transport import CheckedTransport
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.start import new_mission_id
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy

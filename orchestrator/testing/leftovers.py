@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Literal, NamedTuple
 
-from orchestrator.client.mission_client import MissionHandle
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.core.record import JsonObject
 from orchestrator.sandbox import SandboxClient
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from orchestrator.client.mission_client import MissionClient, MissionHandle
+    from orchestrator.client.mission_client import MissionClient
+    from orchestrator.client.mission_handle import MissionHandle
     from orchestrator.sandbox import SandboxClient
     from orchestrator.testing.installation import Installation
 

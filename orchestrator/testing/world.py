@@ -19,9 +19,9 @@ from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import check_grant, with_cancel_arguments
+from orchestrator.adapters.http.reveal import PersonalValues
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.pii_vault import PiiVault
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import price_of
 from orchestrator.catalog.tool import Tool
@@ -135,7 +135,7 @@ class FakeWorld:
     """
 
     def __init__(
-        self, client: Client, tools: Iterable[Tool] | Catalog, *, pii: PiiVault | None = None
+        self, client: Client, tools: Iterable[Tool] | Catalog, *, pii: PersonalValues | None = None
     ) -> None:
         """Take the server that missions run on, the tools they have, and the vault: empty if None.
 

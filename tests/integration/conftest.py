@@ -12,7 +12,8 @@ import pytest
 
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.cli import main
-from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission import MissionRequest

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client.mission_client import MissionHandle
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import TRIP
 from orchestrator.runtime.devserver import Ports, Stack

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import DINNER, TRIP

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.runtime.demo import DINNER, TRIP

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from temporalio.client import ScheduleActionExecutionStartWorkflow, ScheduleActionResult
 
-from orchestrator.client.mission_client import MissionClient, MissionHandle
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.rollback import FindStrandedInput, RollbackReport, SweepReport

@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 
 from orchestrator.adapters.secrets import SecretRef, SecretStore
-from orchestrator.adapters.telemetry import wire_logs_dropped
+from orchestrator.adapters.wire_logs import wire_logs_dropped
 from orchestrator.core.errors import EmbedderUnavailable, SecretMissing, UsageError
 from orchestrator.routing.scoring.embedding import Embedder, Vectors
 

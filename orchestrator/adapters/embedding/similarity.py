@@ -4,14 +4,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
-from pathlib import Path
 from typing import Final, TypeVar
 
-from orchestrator.adapters.storage.vector_store import SqliteVectors
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.routing.indexes.terms import Floats
-from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards, Embedder
+from orchestrator.routing.scoring.embedding import (
+    CardSimilarity,
+    EmbeddedCards,
+    Embedder,
+    VectorStore,
+)
 
 _T = TypeVar("_T")
 
@@ -22,16 +25,15 @@ REST_S: Final = 10.0
 
 
 def similarity_by(
-    embedder: Embedder, *, vectors: Path, timeout_s: float = ANSWER_S
+    embedder: Embedder, store: VectorStore, *, timeout_s: float = ANSWER_S
 ) -> Callable[[Catalog], "TimedSimilarity"]:
     """What sees the cards of a catalog as an embedder does, within a time limit.
 
     Args:
         embedder: turns texts into vectors.
-        vectors: the file that keeps those of cards.
+        store: keeps the vectors of cards.
         timeout_s: how long a request waits.
     """
-    store = SqliteVectors(vectors)
     return lambda catalog: TimedSimilarity(
         lambda: EmbeddedCards(catalog, embedder, store), timeout_s=timeout_s
     )
@@ -99,7 +101,7 @@ class TimedSimilarity:
         except TimeoutError as error:
             self._rest()
             raise EmbedderUnavailable(f"no answer in {self._timeout_s * 1000:g} ms") from error
-        except Exception:  # whatever it was, the router hears of it; here it only starts the rest
+        except Exception:  # whatever it was, the router is told; here it only starts the rest
             self._rest()
             raise
 

@@ -1,4 +1,4 @@
-"""Reads a provider's answer: body, reason, waiting time; within limits, whatever it sends."""
+"""Reads a provider's answer within limits, whatever it sends."""
 
 import codecs
 import contextlib
@@ -6,12 +6,8 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
-from urllib.parse import urlsplit
 
 import httpx
 from pydantic import JsonValue
@@ -20,8 +16,6 @@ from orchestrator.catalog.inputs import is_json
 
 _MAX_DEPTH = 100
 _MAX_TEXT = 2_000
-_MAX_REASON = 1_000
-_MAX_FIELD_ERRORS = 20
 _GZIP_MAGIC = b"\x1f\x8b"
 _WINDOW_BITS = {
     "gzip": (zlib.MAX_WBITS | 16,),
@@ -36,11 +30,6 @@ _ENCODING_OF_TEXT = re.compile(
 """Python has others by which no server means text, such as idna and unicode_escape."""
 _TEXT_TYPE = re.compile(r"[/+](xml|yaml|json|x-ndjson|javascript|x-www-form-urlencoded|graphql)\b")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_IN_PROGRESS = re.compile(
-    r"(?:request|operation|key|idempoten\w*).*"
-    r"(?:in[ _-]progress|outstanding|(?:being|still) (?:processed|processing|running))",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 @dataclass(frozen=True)
@@ -248,125 +237,3 @@ def _scrubbed(value: JsonValue) -> JsonValue:
 
 def _whole(text: str) -> str:
     return text.encode(errors="replace").decode()
-
-
-def reason_of(answer: Answer) -> str:
-    """Why a provider did not do it, in words that a planner can act on.
-
-    Read from problem+json (RFC 9457) and from the shapes that other providers use for the same.
-    """
-    phrase = _phrase(answer.status)
-    if 300 <= answer.status < 400:
-        return f"{phrase}: redirects are not followed{_redirect_target(answer.header('location'))}"
-    body = answer.body
-    if isinstance(body, dict):
-        said = [_said(body, besides=phrase), *_field_errors(body)]
-    else:
-        said = [" ".join(body.split()) if _is_plain(answer) and isinstance(body, str) else ""]
-    text = "; ".join(part for part in said if part)
-    return (f"{phrase}: {text}" if text else phrase)[:_MAX_REASON]
-
-
-def _phrase(status: int) -> str:
-    try:
-        return f"HTTP {status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return f"HTTP {status}"
-
-
-def _redirect_target(location: str) -> str:
-    try:
-        host = urlsplit(location).hostname
-    except ValueError:
-        host = None
-    return f" (it pointed to {host})" if host else ""
-
-
-def _is_plain(answer: Answer) -> bool:
-    return answer.content_type in ("", "text/plain") or is_json(answer.content_type)
-
-
-def _said(body: Mapping[str, JsonValue], *, besides: str = "") -> str:
-    """Title and detail, whatever they are called here, without what `besides` ends in."""
-    error = body.get("error")
-    if isinstance(error, dict):
-        return _said(error, besides=besides)
-    candidates = [body.get(key) for key in ("title", "detail", "message", "error_description")]
-    texts = [text.strip() for text in (error, *candidates) if isinstance(text, str)]
-    return ": ".join(dict.fromkeys(t for t in texts if t and not besides.endswith(f" {t}")))
-
-
-def _field_errors(body: Mapping[str, JsonValue]) -> list[str]:
-    for key in ("errors", "invalid-params", "invalid_params", "violations", "detail"):
-        found = body.get(key)
-        if isinstance(found, list | dict) and found:
-            return list(_each_field_error(found))[:_MAX_FIELD_ERRORS]
-    return []
-
-
-def _each_field_error(found: list[JsonValue] | dict[str, JsonValue]) -> Iterator[str]:
-    if isinstance(found, dict):
-        for field, problem in found.items():
-            problems = problem if isinstance(problem, list) else [problem]
-            yield f"{field}: {', '.join(str(text) for text in problems)}"
-        return
-    for entry in found:
-        if isinstance(entry, dict):
-            field = _first(entry, "field", "pointer", "name", "path", "loc", "parameter")
-            problem = _first(entry, "reason", "detail", "message", "msg", "title")
-            yield f"{field}: {problem}" if field else problem
-        else:
-            yield str(entry)
-
-
-def _first(entry: Mapping[str, JsonValue], *keys: str) -> str:
-    for key in keys:
-        value = entry.get(key)
-        if isinstance(value, list):
-            return ".".join(str(step) for step in value)
-        if value not in (None, ""):
-            return str(value)
-    return ""
-
-
-def is_in_progress(answer: Answer, *, has_key: bool) -> bool:
-    """Whether a 409 says that an earlier request with the same key is still running.
-
-    Providers have no common code for it: the words of the idempotency-key draft, and a
-    Retry-After on a conflict, are what there is.
-    """
-    if answer.status != 409 or not has_key:
-        return False
-    if answer.header("retry-after"):
-        return True
-    return isinstance(answer.body, dict) and bool(_IN_PROGRESS.search(_progress_text(answer.body)))
-
-
-def _progress_text(body: Mapping[str, JsonValue]) -> str:
-    return " ".join(str(body.get(key, "")) for key in ("type", "code")) + " " + _said(body)
-
-
-def retry_after_s(answer: Answer, *, now: datetime) -> float | None:
-    """How long the provider asks to wait; None when it does not say.
-
-    Args:
-        answer: a date in it is compared with its own Date header when it has one, so that a
-            difference between the two clocks does not matter.
-        now: aware; used when the answer has no Date.
-    """
-    asked = answer.header("retry-after").strip()
-    if asked.isascii() and asked.isdigit():
-        return float(asked[:9])
-    until = _http_date(asked)
-    if until is None:
-        return None
-    answered = _http_date(answer.header("date")) or now
-    return max(0.0, (until - answered).total_seconds())
-
-
-def _http_date(text: str) -> datetime | None:
-    try:
-        parsed = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)

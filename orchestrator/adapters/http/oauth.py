@@ -10,8 +10,9 @@ from urllib.parse import quote_plus, urlencode
 
 import httpx
 
-from orchestrator.adapters.http.answer import Answer, read_answer, reason_of
+from orchestrator.adapters.http.answer import Answer, read_answer
 from orchestrator.adapters.http.masking import Mask, hide_secret
+from orchestrator.adapters.http.refusal import reason_of
 from orchestrator.adapters.secrets import SecretRef
 from orchestrator.core.errors import TokenRefused, TransportFailed
 from orchestrator.saga.outcome import classify_status

@@ -33,21 +33,23 @@ from pydantic import JsonValue
 
 from orchestrator.adapters.http.answer import Answer
 from orchestrator.adapters.http.parameter_styles import json_text
+from orchestrator.adapters.http.pinned_document import (
+    BODY,
+    JSON,
+    answer_types,
+    declared_responses,
+    part_name,
+    pinned_document,
+)
 from orchestrator.adapters.http.placement import Placement
 from orchestrator.catalog.arguments import unreadable_schema
-from orchestrator.catalog.inputs import is_json
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.validator import with_patterns
 from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
 
-_IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
-"""OpenAPI: parameters of these names are ignored."""
-_JSON = "application/json"
-_WITHOUT_BODY = frozenset({204, 205, 304})
-_BODY = "body"
-"""The name of the request's body among the parts of a request; a parameter's has a dot in it."""
+_WITHOUTBODY = frozenset({204, 205, 304})
 _RESOLVED = 512
 """References whose targets are remembered, per operation."""
 _SHOWN = 8
@@ -63,7 +65,7 @@ class _AskedRequest:
     host_url: str = ""
     path: str = ""
     method: str = ""
-    content_type: str = _JSON
+    content_type: str = JSON
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,8 @@ class OperationContract:
     """
 
     def __init__(self, operation: Operation, tool: Tool) -> None:
-        pinned_responses = _responses(operation)
-        pinned = _pinned_document(operation, tool, pinned_responses)
+        pinned_responses = declared_responses(operation)
+        pinned = pinned_document(operation, tool, pinned_responses)
         # No handlers: the default ones fetch references over the network and from the disk.
         spec = SchemaPath.from_dict(
             cast("Any", pinned), handlers={}, resolved_cache_maxsize=_RESOLVED
@@ -105,7 +107,7 @@ class OperationContract:
         request_class = V30RequestValidator if is_30 else V31RequestValidator
         response_class = V30ResponseValidator if is_30 else V31ResponseValidator
         self._tool = tool
-        self._answer_types = frozenset(_answer_types(pinned_responses))
+        self._answer_types = frozenset(answer_types(pinned_responses))
         self._requests = request_class(
             spec,
             path_finder_cls=finder,
@@ -153,7 +155,7 @@ class OperationContract:
             answer.content_type,
             None if answer.is_empty else _Read(answer.value),
         )
-        bodyless = self._tool.method == "HEAD" or answer.status in _WITHOUT_BODY
+        bodyless = self._tool.method == "HEAD" or answer.status in _WITHOUTBODY
         try:
             errors = [
                 error
@@ -223,98 +225,6 @@ def _limited(texts: list[str]) -> str:
     return "; ".join(texts[:_SHOWN]) + rest
 
 
-def _pinned_document(operation: Operation, tool: Tool, responses: JsonObject) -> JsonObject:
-    """The document with this one operation, reduced to what openapi-core is to check."""
-    written: JsonObject = {
-        **operation.node.mapping(),
-        "responses": responses,
-        "parameters": [],
-        "requestBody": {"content": {_JSON: {"schema": _request_schema(operation, tool)}}},
-        "security": [],
-    }
-    root = operation.root.mapping()
-    paths = root["paths"] if isinstance(root["paths"], dict) else {}
-    pinned: JsonObject = {**paths, tool.path: {tool.method.lower(): written}}
-    return {**root, "paths": pinned}
-
-
-def _counts(parameter: JsonObject) -> bool:
-    return parameter["in"] != "header" or str(parameter["name"]).lower() not in _IGNORED_HEADERS
-
-
-def _responses(operation: Operation) -> JsonObject:
-    """The declared responses, their media types as answers are looked up in them."""
-    declared = operation.node.at("responses")
-    if declared is None:
-        # OpenAPI 3.1 does not ask for responses: an operation without them promises nothing.
-        return {"default": {"description": ""}}
-    pinned: JsonObject = {}
-    for status, response in declared.items():
-        mapping = dict(response.mapping())
-        content = response.at("content")
-        if content is not None:
-            mapping["content"] = _content({key: node.mapping() for key, node in content.items()})
-        pinned[status] = mapping
-    return pinned
-
-
-def _content(declared: Mapping[str, JsonObject]) -> JsonObject:
-    """By media types without parameters; two that differ only in these hold either's schema."""
-    schemas: dict[str, list[JsonValue]] = {}
-    for key, media_type in declared.items():
-        essence = key.partition(";")[0].strip().lower()
-        # What is no JSON and no text, such as XML, is not turned into what a schema speaks of.
-        speaks = is_json(essence) or essence.startswith("text/") or "*" in essence
-        schema = media_type.get("schema", {}) if speaks else {}
-        schemas.setdefault(essence, []).append(schema)
-    return {
-        essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
-        for essence, found in schemas.items()
-    }
-
-
-def _answer_types(responses: JsonObject) -> Iterator[str]:
-    for response in responses.values():
-        content = response.get("content") if isinstance(response, dict) else None
-        yield from content if isinstance(content, dict) else ()
-
-
-def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
-    """One object schema of all parts of a request."""
-    properties: JsonObject = {}
-    required: list[JsonValue] = []
-    for node in operation.parameters():
-        parameter = node.mapping()
-        if _counts(parameter):
-            part = _part(str(parameter["in"]), str(parameter["name"]))
-            properties[part] = _schema_of_parameter(parameter)
-            if parameter.get("required") is True:
-                required.append(part)
-    body = operation.node.at("requestBody")
-    if body is not None:
-        properties[_BODY] = _schema_of_body(body.mapping(), tool.body_content_type)
-        if body.mapping().get("required") is True:
-            required.append(_BODY)
-    return {"type": "object", "properties": properties, "required": required}
-
-
-def _part(location: str, name: str) -> str:
-    return f"{location}.{name}"
-
-
-def _schema_of_parameter(parameter: JsonObject) -> JsonValue:
-    content = parameter.get("content")
-    media_types = list(content.values()) if isinstance(content, dict) else []
-    described = media_types[0] if media_types else parameter
-    return described.get("schema", {}) if isinstance(described, dict) else {}
-
-
-def _schema_of_body(body: JsonObject, content_type: str | None) -> JsonValue:
-    content = body.get("content")
-    media_type = content.get(content_type or "") if isinstance(content, dict) else None
-    return media_type.get("schema", {}) if isinstance(media_type, dict) else {}
-
-
 def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
     """Finds the one operation without looking at a URL: which one it is was never in question."""
     path = spec / "paths" / tool.path
@@ -330,11 +240,11 @@ def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:
 
 
 def _asked(placement: Placement, headers: Mapping[str, str]) -> _AskedRequest:
-    parts: JsonObject = {_part("header", name): value for name, value in headers.items()}
+    parts: JsonObject = {part_name("header", name): value for name, value in headers.items()}
     for binding, value in placement.parameters:
-        parts[_part(binding.location, binding.field)] = value
+        parts[part_name(binding.location, binding.field)] = value
     if placement.has_body:
-        parts[_BODY] = placement.body
+        parts[BODY] = placement.body
     return _AskedRequest(json_text(parts).encode())
 
 

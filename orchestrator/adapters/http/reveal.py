@@ -1,13 +1,31 @@
 """Puts personal values in the place of their handles, just before a request is built."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Protocol
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import field_of, replace_handles
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import definition_of, reference_of
+
+
+class PersonalValues(Protocol):
+    """Where the values of personal fields are."""
+
+    def get(self, field: str) -> str:
+        """The value of a field.
+
+        Raises:
+            PiiMissing: it is not there.
+        """
+        ...
+
+    def fields(self) -> Collection[str]:
+        """The names of the fields that are there."""
+        ...
 
 
 def reveal_arguments(tool: Tool, arguments: JsonObject, values: Mapping[str, str]) -> JsonObject:
@@ -38,7 +56,8 @@ def personal_literals(tool: Tool, arguments: JsonObject) -> list[tuple[str, str]
 def _reveal(
     value: JsonValue, schema: JsonObject, root: JsonObject, values: Mapping[str, str]
 ) -> JsonValue:
-    schema = _followed(schema, root)
+    if (reference := reference_of(schema)) is not None:
+        schema = definition_of(reference, root)
     if isinstance(value, dict):
         properties = _object(schema.get("properties"))
         return {
@@ -67,15 +86,6 @@ def _typed(text: str, schema: JsonObject) -> JsonValue:
         # As it is: the check that follows says that the type is wrong, without quoting it.
         return text
     return value
-
-
-def _followed(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """The definition that a schema refers to; the catalog's schemas refer to $defs only."""
-    reference = schema.get("$ref")
-    if not isinstance(reference, str):
-        return schema
-    definitions = _object(root.get("$defs"))
-    return _object(definitions.get(reference.removeprefix("#/$defs/")))
 
 
 def _object(value: JsonValue) -> JsonObject:

@@ -10,32 +10,26 @@ from urllib.parse import quote
 import httpx
 
 from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
-from orchestrator.adapters.http.answer import (
-    Answer,
-    is_in_progress,
-    read_answer,
-    reason_of,
-    retry_after_s,
-)
+from orchestrator.adapters.http.answer import Answer, read_answer
 from orchestrator.adapters.http.attempt import Attempt, Wire
 from orchestrator.adapters.http.credentials import Credential, basic_token, resolve_credentials
 from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
 from orchestrator.adapters.http.masking import Hidden, Mask, hide_personal, hide_secret
 from orchestrator.adapters.http.oauth import ClientKey, Tokens
 from orchestrator.adapters.http.placement import Placement, place_arguments
+from orchestrator.adapters.http.refusal import is_in_progress, reason_of, retry_after_s
 from orchestrator.adapters.http.request import build_request
-from orchestrator.adapters.http.reveal import personal_literals, reveal_arguments
+from orchestrator.adapters.http.reveal import PersonalValues, personal_literals, reveal_arguments
 from orchestrator.adapters.http.transport import CheckedTransport
 from orchestrator.adapters.http.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
 from orchestrator.adapters.secrets import SecretStore
-from orchestrator.adapters.storage.pii_vault import PiiVault
 from orchestrator.adapters.telemetry import (
     CallFacts,
     Telemetry,
     default_telemetry,
     tool_call_span,
-    wire_logs_dropped,
 )
+from orchestrator.adapters.wire_logs import wire_logs_dropped
 from orchestrator.catalog.arguments import check_arguments, check_names, needed_fields
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import price_of
@@ -61,7 +55,7 @@ class ToolClient:
         self,
         *,
         secrets: SecretStore,
-        pii: PiiVault,
+        pii: PersonalValues,
         server_variables: Mapping[str, str] = {},
         allowed_private_hosts: Iterable[str] = (),
         proxy: str | None = None,
@@ -305,7 +299,7 @@ def _checked_http(allowed_private_hosts: Iterable[str], proxy: str | None) -> ht
     return httpx.AsyncClient(transport=transport, trust_env=False)
 
 
-def _read_all(pii: PiiVault, fields: Sequence[str]) -> dict[str, str]:
+def _read_all(pii: PersonalValues, fields: Sequence[str]) -> dict[str, str]:
     """The values of these fields.
 
     Raises:

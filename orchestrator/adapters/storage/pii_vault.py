@@ -5,41 +5,12 @@ import fcntl
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 from cryptography.fernet import Fernet, InvalidToken
 
 from orchestrator.adapters.storage.files import create_file, replace_file
 from orchestrator.core.errors import PiiMissing, UsageError
 from orchestrator.core.pii import check_entry
-
-
-class PiiVault(Protocol):
-    """Where the values of personal fields are."""
-
-    def get(self, field: str) -> str:
-        """The value of a field.
-
-        Raises:
-            PiiMissing: the vault does not hold it.
-        """
-        ...
-
-    def put(self, field: str, value: str) -> None:
-        """Store a value, in place of the one before.
-
-        Raises:
-            UsageError: the name cannot be a field's, or the value is empty.
-        """
-        ...
-
-    def fields(self) -> tuple[str, ...]:
-        """The names of the fields it holds, sorted."""
-        ...
-
-    def forget(self, field: str) -> None:
-        """Remove a value; nothing happens when there is none."""
-        ...
 
 
 class FilePiiVault:

@@ -6,17 +6,14 @@ import threading
 from contextlib import closing
 from pathlib import Path
 
-from opentelemetry import metrics, trace
 from pydantic import ValidationError
 
 from orchestrator.core.errors import DocumentUnreadable
 from orchestrator.routing.learning.trace import RouteRecord
-from orchestrator.routing.selection import Selection
 
 FILE_NAME = "route-traces.db"
 MOST_RECORDS = 50_000
 _TRIMMED_EVERY = 256
-_SCOPE = "orchestrator"
 _SCHEMA = """
     CREATE TABLE IF NOT EXISTS selections (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -126,24 +123,3 @@ def _from_database(path: Path) -> list[RouteRecord]:
 def _with_call(text: str, called: str | None) -> RouteRecord:
     record = RouteRecord.model_validate_json(text)
     return record.model_copy(update={"called": ((called,),)}) if called else record
-
-
-class RouteMetrics:
-    """Selections counted by band, and marked on the span they are made in."""
-
-    def __init__(self, meter: metrics.Meter | None = None) -> None:
-        """Count on a meter; on that of this process when None."""
-        meter = meter or metrics.get_meter(_SCOPE)
-        self._selections = meter.create_counter(
-            "orchestrator.route.selections", description="Selections by band."
-        )
-
-    def count(self, selection: Selection) -> None:
-        """Count one selection; its headers and its reason become attributes of the running span."""
-        labels: dict[str, str] = {"band": selection.band}
-        if selection.embedder:
-            labels["embedder"] = selection.headers["x-orqen-embedder"]
-        self._selections.add(1, labels)
-        trace.get_current_span().set_attributes(
-            {**selection.headers, "orchestrator.route.reason": selection.reason}
-        )

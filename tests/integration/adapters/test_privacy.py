@@ -145,7 +145,7 @@ async def test_nothing_private_is_logged_or_traced(
     tracers = TracerProvider()
     tracers.add_span_processor(SimpleSpanProcessor(spans))
     meters = MeterProvider([reader])
-    telemetry = Telemetry(tracers.get_tracer("t"), meters.get_meter("t"))
+    telemetry = Telemetry.on(tracers.get_tracer("t"), meters.get_meter("t"))
     call = call_at(provider.port, telemetry=telemetry)
     provider.answer = Response(b"", 500, headers={"X-Echo": "k query&secret"})
 

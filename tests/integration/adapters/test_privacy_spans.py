@@ -97,7 +97,7 @@ class Traced:
         tracers = TracerProvider()
         tracers.add_span_processor(SimpleSpanProcessor(self.spans))
         meters = MeterProvider([self._metrics])
-        self.telemetry = Telemetry(tracers.get_tracer("t"), meters.get_meter("t"))
+        self.telemetry = Telemetry.on(tracers.get_tracer("t"), meters.get_meter("t"))
 
     def text(self) -> str:
         spans = [span.to_json() for span in self.spans.get_finished_spans()]

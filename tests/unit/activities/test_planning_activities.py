@@ -8,7 +8,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.planning_activities import PlanningActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces
+from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.messages.step import DiscoverInput, PlanStepInput
@@ -57,7 +57,7 @@ def _step(catalog: Catalog) -> PlanStepInput:
 
 def _thought(store: CatalogStore, planner: Planner, folder: Path) -> PlanningActivities:
     traces = RouteTraces(folder / "traces.db")
-    return PlanningActivities(store, Router, planner, (), traces, RouteMetrics())
+    return PlanningActivities(store, Router, planner, (), traces)
 
 
 @pytest.mark.parametrize(

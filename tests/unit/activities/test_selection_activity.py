@@ -16,7 +16,8 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.planning_activities import PlanningActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces, read_records
+from orchestrator.adapters.storage.route_traces import RouteTraces, read_records
+from orchestrator.adapters.telemetry import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.messages.step import PlanStepInput
 from orchestrator.planning.models import AgentProfile, CallTool, StepContext
@@ -53,7 +54,7 @@ def activities(
             raise RecursionError("flibbertigibbet")
         return Router(catalog)
 
-    return PlanningActivities(store, routers, ChainingPlanner(Router), (), traces, RouteMetrics())
+    return PlanningActivities(store, routers, ChainingPlanner(Router), (), traces)
 
 
 async def test_a_step_is_recorded_with_what_it_calls(shipped: Catalog, tmp_path: Path) -> None:
@@ -134,7 +135,8 @@ async def test_a_router_that_fails_open_says_so_everywhere(
     provider.add_span_processor(SimpleSpanProcessor(spans))
     traces = RouteTraces(tmp_path / "traces.db")
     thought = activities(shipped, tmp_path, traces)
-    thought._metrics = RouteMetrics(MeterProvider([reader]).get_meter("test"))
+    meter = MeterProvider([reader]).get_meter("test")
+    thought._telemetry = Telemetry.on(provider.get_tracer("test"), meter)
 
     with provider.get_tracer("test").start_as_current_span("step"):
         selection = await ActivityEnvironment().run(thought.select_tools, context(shipped))

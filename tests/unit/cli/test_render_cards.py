@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from orchestrator.cli import render
+from orchestrator.cli import render_cards
 from orchestrator.confirmation.card_content import CONTENT_TYPES, CardLine
 from orchestrator.confirmation.models import ConfirmationCard
 
@@ -40,7 +40,7 @@ def test_a_card_shows_all_there_is_to_decide_on() -> None:
     """Under its headings; what looks like markup is text; the command holds the whole digest."""
     console = drawn()
     with console.capture() as captured:
-        render.card(console, CARD)
+        render_cards.card(console, CARD)
     text = captured.get()
 
     for part in (
@@ -63,7 +63,7 @@ def test_a_list_tells_what_waits_for_long() -> None:
     """Until when it can be decided, and how often people were asked."""
     console = drawn(width=160)
     with console.capture() as captured:
-        render.cards(console, [CARD])
+        render_cards.cards(console, [CARD])
 
     assert "asked 2x, reminded 1x" in captured.get()
     assert "2026-12-03 18:00 UTC" in captured.get()

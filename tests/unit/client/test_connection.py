@@ -7,7 +7,7 @@ import pytest
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.client.connection import Connection, patiently
+from orchestrator.client.connection import Connection, until_answered
 from orchestrator.core.errors import (
     MissionNotFound,
     NoWorker,
@@ -109,14 +109,14 @@ async def test_an_answer_is_waited_for_while_worker_or_server_is_replaced(
             raise left.pop(0)
         return "well"
 
-    assert await patiently(ask) == "well"
+    assert await until_answered(ask) == "well"
     left.append(MissionNotFound("trip"))
     with pytest.raises(MissionNotFound):
-        await patiently(ask)
+        await until_answered(ask)
     monkeypatch.setattr("orchestrator.client.connection._ABSENCE_S", -1)
     left.append(ServerUnreachable("there:7233"))
     with pytest.raises(ServerUnreachable):
-        await patiently(ask)
+        await until_answered(ask)
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault, PiiVault
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.core.errors import PiiMissing, UsageError
 from orchestrator.testing import MemoryPii
 
 
 @pytest.fixture(params=["file", "memory"])
-def vault(request: pytest.FixtureRequest, tmp_path: Path) -> PiiVault:
+def vault(request: pytest.FixtureRequest, tmp_path: Path) -> FilePiiVault | MemoryPii:
     return FilePiiVault(tmp_path) if request.param == "file" else MemoryPii()
 
 
-def test_what_is_put_can_be_got_until_it_is_forgotten(vault: PiiVault) -> None:
+def test_what_is_put_can_be_got_until_it_is_forgotten(vault: FilePiiVault | MemoryPii) -> None:
     """The whole life of a value; the double behaves like the real one."""
     vault.put("name", "Ada")
     vault.put("email", "ada@example.com")
@@ -34,7 +34,7 @@ def test_what_is_put_can_be_got_until_it_is_forgotten(vault: PiiVault) -> None:
 
 
 @pytest.mark.parametrize(("field", "value"), [("a b", "x"), ("name", "")])
-def test_bad_entries_are_refused(vault: PiiVault, field: str, value: str) -> None:
+def test_bad_entries_are_refused(vault: FilePiiVault | MemoryPii, field: str, value: str) -> None:
     """By every vault alike."""
     with pytest.raises(UsageError):
         vault.put(field, value)

@@ -5,10 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from orchestrator.adapters.storage.route_traces import RouteMetrics, RouteTraces, read_records
+from orchestrator.adapters.storage.route_traces import RouteTraces, read_records
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DocumentUnreadable
 from orchestrator.routing.learning.trace import RouteRecord, record_of
@@ -142,20 +140,3 @@ def test_another_database_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(DocumentUnreadable):
         read_records(tmp_path / "other.db")
-
-
-def test_selections_are_counted_by_band(shipped: Catalog) -> None:
-    """So that a dashboard sees the router fail open."""
-    reader = InMemoryMetricReader()
-    counted = RouteMetrics(MeterProvider([reader]).get_meter("test"))
-    counted.count(fail_open(shipped, "ValueError in the router"))
-    counted.count(fail_open(shipped, "took over 50 ms, up to scoring"))
-    counted.count(Router(shipped).route("weather in London"))
-
-    data = reader.get_metrics_data()
-    assert data is not None
-    metric = data.resource_metrics[0].scope_metrics[0].metrics[0]
-    points = {str(p.attributes["band"]): p.value for p in metric.data.data_points}  # type: ignore[union-attr, index]
-    assert metric.name == "orchestrator.route.selections"
-    assert points["fail_open"] == 2
-    assert sum(points.values()) == 3

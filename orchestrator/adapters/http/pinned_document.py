@@ -1,0 +1,110 @@
+"""A document reduced to one operation, in the form in which openapi-core checks its values."""
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.inputs import is_json
+from orchestrator.catalog.operations import Operation
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+
+_IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
+"""OpenAPI: parameters of these names are ignored."""
+JSON = "application/json"
+BODY = "body"
+"""The name of the request's body among the parts of a request; a parameter's has a dot in it."""
+
+
+def pinned_document(operation: Operation, tool: Tool, responses: JsonObject) -> JsonObject:
+    """The document with this one operation, reduced to what openapi-core is to check."""
+    written: JsonObject = {
+        **operation.node.mapping(),
+        "responses": responses,
+        "parameters": [],
+        "requestBody": {"content": {JSON: {"schema": _request_schema(operation, tool)}}},
+        "security": [],
+    }
+    root = operation.root.mapping()
+    paths = root["paths"] if isinstance(root["paths"], dict) else {}
+    pinned: JsonObject = {**paths, tool.path: {tool.method.lower(): written}}
+    return {**root, "paths": pinned}
+
+
+def _counts(parameter: JsonObject) -> bool:
+    return parameter["in"] != "header" or str(parameter["name"]).lower() not in _IGNORED_HEADERS
+
+
+def declared_responses(operation: Operation) -> JsonObject:
+    """The declared responses, their media types as answers are looked up in them."""
+    declared = operation.node.at("responses")
+    if declared is None:
+        # OpenAPI 3.1 does not ask for responses: an operation without them promises nothing.
+        return {"default": {"description": ""}}
+    pinned: JsonObject = {}
+    for status, response in declared.items():
+        mapping = dict(response.mapping())
+        content = response.at("content")
+        if content is not None:
+            mapping["content"] = _content({key: node.mapping() for key, node in content.items()})
+        pinned[status] = mapping
+    return pinned
+
+
+def _content(declared: Mapping[str, JsonObject]) -> JsonObject:
+    """By media types without parameters; two that differ only in these hold either's schema."""
+    schemas: dict[str, list[JsonValue]] = {}
+    for key, media_type in declared.items():
+        essence = key.partition(";")[0].strip().lower()
+        # What is no JSON and no text, such as XML, is not turned into what a schema speaks of.
+        speaks = is_json(essence) or essence.startswith("text/") or "*" in essence
+        schema = media_type.get("schema", {}) if speaks else {}
+        schemas.setdefault(essence, []).append(schema)
+    return {
+        essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
+        for essence, found in schemas.items()
+    }
+
+
+def answer_types(responses: JsonObject) -> Iterator[str]:
+    """The media types of these responses, as `declared_responses` gives them."""
+    for response in responses.values():
+        content = response.get("content") if isinstance(response, dict) else None
+        yield from content if isinstance(content, dict) else ()
+
+
+def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
+    """One object schema of all parts of a request."""
+    properties: JsonObject = {}
+    required: list[JsonValue] = []
+    for node in operation.parameters():
+        parameter = node.mapping()
+        if _counts(parameter):
+            part = part_name(str(parameter["in"]), str(parameter["name"]))
+            properties[part] = _schema_of_parameter(parameter)
+            if parameter.get("required") is True:
+                required.append(part)
+    body = operation.node.at("requestBody")
+    if body is not None:
+        properties[BODY] = _schema_of_body(body.mapping(), tool.body_content_type)
+        if body.mapping().get("required") is True:
+            required.append(BODY)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def part_name(location: str, name: str) -> str:
+    """What a parameter is called among the parts of a request."""
+    return f"{location}.{name}"
+
+
+def _schema_of_parameter(parameter: JsonObject) -> JsonValue:
+    content = parameter.get("content")
+    media_types = list(content.values()) if isinstance(content, dict) else []
+    described = media_types[0] if media_types else parameter
+    return described.get("schema", {}) if isinstance(described, dict) else {}
+
+
+def _schema_of_body(body: JsonObject, content_type: str | None) -> JsonValue:
+    content = body.get("content")
+    media_type = content.get(content_type or "") if isinstance(content, dict) else None
+    return media_type.get("schema", {}) if isinstance(media_type, dict) else {}

@@ -1,0 +1,77 @@
+"""The demo's missions, and the addresses of an installation, drawn with rich."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+from orchestrator.cli.drawing import colored, table_of
+from orchestrator.core.record import JsonObject
+
+if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+    from orchestrator.runtime.demo import DemoMission, DemoReport
+    from orchestrator.runtime.devserver import Stack
+    from orchestrator.saga.ledger import Obligation
+
+
+def demo(console: Console, report: DemoReport) -> None:
+    """The three missions with their timelines, and the verdict."""
+    for mission in report.missions:
+        _demo_mission(console, mission)
+    verdict = "[bold green]all as promised[/]" if report.ok else "[bold red]NOT as promised[/]"
+    console.print(f"{verdict} in {report.seconds:.1f} s; the Temporal UI was at {report.ui_url}")
+
+
+def _demo_mission(console: Console, mission: DemoMission) -> None:
+    console.rule(f"[bold]{mission.name}[/]  {mission.mission_id}  {colored(mission.status)}")
+    table = table_of("s", "leg", "what", "tools seen", "outcome")
+    start = mission.timeline[0].at if mission.timeline else None
+    for entry in mission.timeline:
+        after = 0.0 if start is None else (entry.at - start).total_seconds()
+        table.add_row(
+            f"{after:5.1f}", entry.leg, escape(entry.what), entry.tools, escape(entry.outcome)
+        )
+    console.print(table)
+    console.print()
+    ledgers = table_of("the mission's ledger", "the sandbox's ledger")
+    ours = [_obligation(o) for o in mission.ledger]
+    theirs = [_effect(e) for e in mission.sandbox_ledger]
+    for row in range(max(len(ours), len(theirs))):
+        ledgers.add_row(
+            ours[row] if row < len(ours) else "", theirs[row] if row < len(theirs) else ""
+        )
+    console.print(ledgers)
+    spend = ", ".join(f"{amount} {currency}" for currency, amount in mission.spend.items())
+    console.print(
+        f"live at the providers: {mission.sandbox_live_obligations}   "
+        f"done twice: {mission.duplicate_effects}   spend: {spend or 'nothing'}   "
+        f"took {mission.seconds:.1f} s"
+    )
+    for problem in mission.problems:
+        console.print(f"[bold red]not as promised:[/] {escape(problem)}")
+    console.print()
+
+
+def _obligation(obligation: Obligation) -> str:
+    price = f" {obligation.price}" if obligation.price is not None else ""
+    return f"{colored(obligation.state.value)} {obligation.tool}{price}"
+
+
+def _effect(effect: JsonObject) -> str:
+    amount = f" {effect.get('amount')} {effect.get('currency')}" if effect.get("amount") else ""
+    return f"{effect.get('kind')} {effect.get('operation')} → {effect.get('status')}{amount}"
+
+
+def addresses(console: Console, stack: Stack) -> None:
+    """Where everything is, and what to type next."""
+    console.print(f"Temporal UI   {stack.ui_url}")
+    console.print(f"Temporal      {stack.address}")
+    console.print(f"sandbox       {stack.sandbox_url}")
+    console.print(f"state, logs   {stack.folder}")
+    console.print("\nIn another terminal:")
+    console.print(f"  source {shlex.quote(str(stack.exports))}", soft_wrap=True)
+    console.print('  orchestrator mission start "What is the weather in Oslo tomorrow?" --wait')
+    console.print("\nCtrl-C stops it all; the state is kept.")

@@ -1,0 +1,75 @@
+"""Tools, what finds them, and what one answered, drawn with rich."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+
+from orchestrator.cli.drawing import colored, table_of
+
+if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+    from orchestrator.catalog.catalog import Catalog
+    from orchestrator.catalog.tool import Tool
+    from orchestrator.routing.discovery import Match
+    from orchestrator.saga.outcome import ToolOutcome
+
+
+def tools(console: Console, catalog: Catalog) -> None:
+    """A line per tool."""
+    table = table_of("tool", "domain", "effect", "confirmation", "undone by")
+    for one in catalog.tools.values():
+        undo = one.compensation.cancel.tool if one.compensation else ""
+        table.add_row(one.name, one.domain, one.effect.value, one.card_type or "", undo)
+    console.print(table)
+    console.print(f"\n{len(catalog)} tools, catalog {catalog.digest[:12]}")
+
+
+def tool(console: Console, shown: Tool) -> None:
+    """One tool, whole."""
+    console.rule(f"{shown.name}  {shown.effect.value}")
+    console.print(escape(shown.summary))
+    console.print(escape(shown.description))
+    console.print(f"\n{shown.method} {shown.server}{shown.path}", markup=False)
+    table = table_of("input", "in", "required", "what")
+    places = {binding.name: binding.location for binding in shown.bindings}
+    for name, schema in shown.properties.items():
+        table.add_row(
+            name,
+            places.get(name, ""),
+            "yes" if name in shown.required_inputs else "",
+            escape(str(schema.get("description", schema.get("type", "")))),
+        )
+    console.print(table)
+    console.print(f"confirmation: {shown.card_type or 'none'}")
+    if shown.pii_fields:
+        console.print(f"from the PII vault: {', '.join(shown.pii_fields)}")
+    if shown.compensation is not None:
+        console.print(f"undone by: {shown.compensation.cancel.tool}")
+
+
+def answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:
+    """The body of an answer; why there is none, and what of it breaks the contract, on errors."""
+    if outcome.body is not None:
+        if isinstance(outcome.body, str):
+            console.print(escape(outcome.body), soft_wrap=True)
+        else:
+            console.print_json(data=outcome.body)
+    if outcome.kind != "succeeded":
+        errors.print(f"{colored(outcome.kind)}: {escape(outcome.reason or '')}", soft_wrap=True)
+    elif outcome.body is None:
+        errors.print(f"HTTP {outcome.status}, without a body that could be read")
+    if outcome.contract_breach is not None:
+        breach = escape(outcome.contract_breach)
+        errors.print(f"the answer breaks its contract: {breach}", soft_wrap=True)
+
+
+def matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
+    """What discovery found."""
+    if not found:
+        console.print("nothing found; see: orchestrator tools list")
+    for match in found:
+        summary = catalog.tool(match.name).summary
+        console.print(f"{match.score:.2f}  {match.tier:13}  {match.name}  {escape(summary)}")

@@ -1,0 +1,228 @@
+"""The code of docs/extending.md runs, and does what the page says."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+import pytest
+import yaml
+
+from orchestrator import AgentProfile, Catalog, GoalBrief, PlannerParts, Router, Settings
+from orchestrator.catalog.lint.keyword_values import document_breaches
+from orchestrator.catalog.lint.linter import CODES
+from orchestrator.catalog.lint.subject import subjects
+from orchestrator.catalog.operations import operations
+from orchestrator.cli.main import COMMANDS, main
+from orchestrator.json_schema.document import DocumentNode
+from orchestrator.planning.models import Observation, StepContext
+from orchestrator.planning.planner import check_decision, check_plan
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.scoring.embedding import EmbeddedCards
+from orchestrator.runtime.extensions import load_embedder, load_planner
+from orchestrator.settings import bundled_specs
+from orchestrator.testing import fake_selection
+
+_TEXT: Final = (Path(__file__).parents[2] / "docs/extending.md").read_text(encoding="utf-8")
+_SECTIONS: Final = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", _TEXT, re.MULTILINE | re.DOTALL))
+
+
+def _code(section: str, language: str = "python") -> str:
+    """The blocks of a section, one after the other."""
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", _SECTIONS[section], re.MULTILINE | re.DOTALL)
+    return "\n".join(blocks)
+
+
+def _printed(*lines: str) -> str:
+    """What these lines print in a process of their own."""
+    command = [sys.executable, "-c", "\n".join(lines)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def module_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
+    """Makes a module of a section's code."""
+
+    def make(section: str, name: str) -> Any:
+        module = ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, module)
+        exec(_code(section), vars(module))
+        return module
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog.load(bundled_specs())
+
+
+def _context(goal: str, now: datetime, *seen: Observation) -> StepContext:
+    return StepContext(
+        mission_id="m",
+        leg_id="1-forecast",
+        step=len(seen) + 1,
+        mission_goal=goal,
+        leg_goal=goal,
+        agent=AgentProfile(name="forecaster"),
+        observations=seen,
+        now=now,
+        catalog_digest="",
+    )
+
+
+async def test_the_planner_plans(
+    module_of: Callable[[str, str], Any], catalog: Catalog, now: datetime
+) -> None:
+    """A leg, a call that the checks let through, and an end that tells the answer."""
+    planner = module_of("A planner", "house_rules").Forecasts()
+    goal = "Oslo on 2026-12-03"
+    brief = GoalBrief(mission_id="m", goal=goal, now=now, catalog_digest="")
+    selection = fake_selection("weather_get_forecast", catalog_size=len(catalog))
+
+    check_plan(await planner.split_goal(brief, catalog, ()))
+    context = _context(goal, now)
+    call = await planner.plan_step(context, selection, catalog)
+    seen = Observation(step=1, tool=call.tool, outcome="succeeded", body="snow")
+    end = await planner.plan_step(_context(goal, now, seen), selection, catalog)
+
+    check_decision(call, selection, context, catalog)
+    assert call.arguments == {"city": "Oslo", "date": "2026-12-03"}
+    assert end.summary == "The forecast: snow"
+
+
+async def test_the_planner_with_rules_leaves_the_rest_to_the_default(
+    module_of: Callable[[str, str], Any], catalog: Catalog, now: datetime
+) -> None:
+    """It is found by its place, and is given the planner that there would be without it."""
+    module_of("A planner", "house_rules")
+    (named,) = re.findall(r"ORCHESTRATOR_PLANNER=(\S+:\S+)", _code("A planner", "bash"))
+    parts = PlannerParts(Settings(), (), Router, ChainingPlanner(Router))
+    planner = load_planner(named, parts)
+    brief = GoalBrief(
+        mission_id="m", goal="weather in Oslo tomorrow", now=now, catalog_digest=catalog.digest
+    )
+    selection = fake_selection("weather_get_forecast", catalog_size=len(catalog))
+
+    plan = await planner.split_goal(brief, catalog, ())
+    refused = await planner.plan_step(_context("To the casino", now), selection, catalog)
+
+    assert plan == await parts.default.split_goal(brief, catalog, ())
+    assert refused.kind == "give_up"
+
+
+def test_a_program_gives_its_planner_to_the_worker(
+    module_of: Callable[[str, str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an argument; nothing else is needed."""
+    given: dict[str, Any] = {}
+
+    async def serve(**arguments: Any) -> None:
+        given.update(arguments)
+
+    monkeypatch.setattr("orchestrator.runtime.worker.run_worker", serve)
+    module = module_of("A planner", "house_rules")
+    module.main()
+
+    assert isinstance(given["planner"], module.Forecasts)
+
+
+def test_the_embedder_embeds(module_of: Callable[[str, str], Any], catalog: Catalog) -> None:
+    """The cards of a catalog, and texts that are near to them."""
+    module_of("An embedder", "letters")
+    (named,) = re.findall(r"--embedder (\S+)", _code("An embedder", "bash"))
+
+    nearness = EmbeddedCards(catalog, load_embedder(named, Settings())).of(["weather in London"])
+
+    assert nearness.shape == (1, len(catalog))
+    assert np.all(nearness <= 1 + 1e-6)
+
+
+def test_a_document_declares_the_card_type(shop: dict[str, Any]) -> None:
+    """A tool that names it is confirmed on a card with its layout."""
+    shop |= yaml.safe_load(_code("A card type", "yaml"))
+    order = shop["paths"]["/orders"]["post"]
+    order["x-orchet-requires-confirmation"] = "gift-wrap"
+
+    tool = Catalog.from_documents({"shop": shop}).tool("shop_place_order")
+
+    assert document_breaches(DocumentNode.of("shop", shop)) == []
+    assert tool.card_layout is not None
+    assert (tool.card_type, tool.card_layout.title) == ("gift-wrap", "Gift wrapping")
+
+
+def test_the_card_type_is_one_entry_of_a_table() -> None:
+    """In a process of its own: models of content are made of the table when they are imported."""
+    lines = (
+        "from orchestrator.catalog import card_types",
+        "card_types.CARD_TYPES['structured-gift'] = GIFT",
+        "from orchestrator.confirmation.card_content import CONTENT_TYPES",
+        "print(*CONTENT_TYPES['structured-gift'].model_fields)",
+    )
+
+    assert _printed(_code("A card type"), *lines).split() == [
+        "kind",
+        "items",
+        "recipient",
+        "times",
+        "amounts",
+    ]
+
+
+def test_the_lint_rule_finds_what_it_names(
+    module_of: Callable[[str, str], Any], shop: dict[str, Any]
+) -> None:
+    """One long summary, by a code that is free."""
+    rule = module_of("A lint rule", "a_rule").RULE
+    shop["paths"]["/orders"]["get"]["summary"] = "Find an order " * 9
+
+    found = [
+        f for s in subjects(operations(DocumentNode.of("shop", shop))) for f in rule.findings(s)
+    ]
+
+    assert [(f.code, f.pointer) for f in found] == [("ORC016", "/paths/~1orders/get/summary")]
+    assert rule.code not in [code.code for code in CODES]
+
+
+def test_the_command_is_one_module_and_one_line(
+    module_of: Callable[[str, str], Any],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """It stands in the help, and answers in text and in JSON."""
+    (tmp_path / "agents.yaml").write_text("- name: traveller\n")
+    monkeypatch.setenv("ORCHESTRATOR_AGENTS", str(tmp_path / "agents.yaml"))
+    module_of("A command", "orchestrator.cli.agents_commands")
+    monkeypatch.setitem(COMMANDS, "agents", "The agent profiles of ORCHESTRATOR_AGENTS.")
+
+    def printed(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["orchestrator", *arguments])
+        with pytest.raises(SystemExit):
+            main()
+        return capsys.readouterr().out
+
+    assert "The agent profiles" in printed("--help")
+    assert printed("agents") == "traveller\n"
+    assert json.loads(printed("agents", "--json"))[0]["name"] == "traveller"
+
+
+def test_the_metric_reaches_the_reader() -> None:
+    """In a process of its own: providers can be installed once only."""
+    lines = (
+        "from opentelemetry.sdk.metrics.export import InMemoryMetricReader",
+        "reader = InMemoryMetricReader()",
+        "measure(reader)",
+        "counted(GiveUp(reason='no'))",
+        "print(reader.get_metrics_data().to_json())",
+    )
+    printed = _printed(_code("A metric"), *lines)
+
+    assert '"name": "house.refused"' in printed
+    assert '"service.name": "house-worker"' in printed
