@@ -9,6 +9,7 @@ from pydantic import Field, SkipValidation
 from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.catalog.card_types import spends
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.walker import properties_of, required_of
 
 Schema = Annotated[JsonObject, SkipValidation]
 """A compiled JSON Schema, taken as it is: the tools of a document share most of theirs, and a copy,
@@ -149,13 +150,9 @@ class Tool(Record):
     @property
     def required_inputs(self) -> tuple[str, ...]:
         """Inputs that a caller must give, in the schema's order."""
-        required = self.input_schema.get("required")
-        return tuple(str(name) for name in required) if isinstance(required, list) else ()
+        return required_of(self.input_schema)
 
     @property
     def properties(self) -> dict[str, JsonObject]:
         """Input name to its schema; schemas given as `true` appear as {}."""
-        found = self.input_schema.get("properties")
-        if not isinstance(found, dict):
-            return {}
-        return {name: s if isinstance(s, dict) else {} for name, s in found.items()}
+        return properties_of(self.input_schema)

@@ -1,7 +1,7 @@
 """K=V pairs of a command line as inputs of a tool, read by what its schema takes."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -10,6 +10,8 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.cli.options import read_json, split_pair
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import definition_of, reference_of
+from orchestrator.json_schema.walker import COMPOSITIONS, subschemas
 
 _ALL = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _TEXT = frozenset({"string", "null"})
@@ -62,19 +64,17 @@ def _read_file(name: str, file: Path, kinds: frozenset[str]) -> JsonValue:
     return value
 
 
-def _kinds(schema: Mapping[str, JsonValue], root: JsonObject, depth: int = 0) -> frozenset[str]:
+def _kinds(schema: JsonValue, root: JsonObject, depth: int = 0) -> frozenset[str]:
     """The JSON types that a schema may take, as far as it says; `integer` goes with `number`."""
     kinds = _ALL
-    if depth > _MAX_DEPTH:
+    if depth > _MAX_DEPTH or not isinstance(schema, dict):
         return kinds
     for narrowed in _narrowed(schema, root, depth):
         kinds &= narrowed
     return kinds
 
 
-def _narrowed(
-    schema: Mapping[str, JsonValue], root: JsonObject, depth: int
-) -> Iterator[frozenset[str]]:
+def _narrowed(schema: JsonObject, root: JsonObject, depth: int) -> Iterator[frozenset[str]]:
     """The types that each keyword of a schema leaves open."""
     if "type" in schema:
         declared = schema["type"]
@@ -85,24 +85,14 @@ def _narrowed(
         yield frozenset({_kind(schema["const"])})
     if isinstance(values := schema.get("enum"), list):
         yield frozenset(_kind(value) for value in values)
-    if isinstance(reference := schema.get("$ref"), str):
-        yield _kinds(_definition(reference, root), root, depth + 1)
-    for keyword in ("anyOf", "oneOf"):
-        if isinstance(branches := schema.get(keyword), list):
-            yield frozenset().union(*(_kinds(_as_schema(b), root, depth + 1) for b in branches))
-    if isinstance(parts := schema.get("allOf"), list):
-        yield from (_kinds(_as_schema(part), root, depth + 1) for part in parts)
-
-
-def _definition(reference: str, root: JsonObject) -> JsonObject:
-    """What a local reference leads to; a compiled schema has no other."""
-    definitions = root.get("$defs")
-    name = reference.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
-    return _as_schema(definitions.get(name)) if isinstance(definitions, dict) else {}
-
-
-def _as_schema(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    if (reference := reference_of(schema)) is not None:
+        yield _kinds(definition_of(reference, root), root, depth + 1)
+    for keyword in COMPOSITIONS:
+        inner = [_kinds(s.schema, root, depth + 1) for s in subschemas(schema, (keyword,))]
+        if keyword == "allOf":
+            yield from inner
+        elif inner:
+            yield frozenset().union(*inner)
 
 
 def _kind(value: JsonValue) -> str:

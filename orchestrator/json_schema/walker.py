@@ -143,6 +143,14 @@ def required_of(schema: JsonValue) -> tuple[str, ...]:
     return tuple(n for n in found if isinstance(n, str)) if isinstance(found, list) else ()
 
 
+def alternatives_of(schema: JsonObject) -> list[tuple[str, ...]]:
+    """The names that each branch of its anyOf requires, or else of its oneOf; often none."""
+    for keyword in ("anyOf", "oneOf"):
+        if branches := [required_of(s.schema) for s in subschemas(schema, (keyword,))]:
+            return branches
+    return []
+
+
 def with_subschemas(
     schema: JsonObject, change: Callable[[JsonObject], JsonValue], keywords: Container[str]
 ) -> JsonObject:

@@ -8,6 +8,8 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import field_of, replace_handles
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import properties_of
 
 
 def reveal_arguments(tool: Tool, arguments: JsonObject, values: Mapping[str, str]) -> JsonObject:
@@ -38,16 +40,14 @@ def personal_literals(tool: Tool, arguments: JsonObject) -> list[tuple[str, str]
 def _reveal(
     value: JsonValue, schema: JsonObject, root: JsonObject, values: Mapping[str, str]
 ) -> JsonValue:
-    schema = _followed(schema, root)
+    schema = resolve(schema, root)
     if isinstance(value, dict):
-        properties = _object(schema.get("properties"))
-        return {
-            key: _reveal(held, _object(properties.get(key)), root, values)
-            for key, held in value.items()
-        }
+        properties = properties_of(schema)
+        return {k: _reveal(v, properties.get(k, {}), root, values) for k, v in value.items()}
     if isinstance(value, list):
-        items = _object(schema.get("items"))
-        return [_reveal(held, items, root, values) for held in value]
+        items = schema.get("items")
+        element = items if isinstance(items, dict) else {}
+        return [_reveal(held, element, root, values) for held in value]
     if not isinstance(value, str):
         return value
     field = field_of(value)
@@ -67,16 +67,3 @@ def _typed(text: str, schema: JsonObject) -> JsonValue:
         # As it is: the check that follows says that the type is wrong, without quoting it.
         return text
     return value
-
-
-def _followed(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """The definition that a schema refers to; the catalog's schemas refer to $defs only."""
-    reference = schema.get("$ref")
-    if not isinstance(reference, str):
-        return schema
-    definitions = _object(root.get("$defs"))
-    return _object(definitions.get(reference.removeprefix("#/$defs/")))
-
-
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}

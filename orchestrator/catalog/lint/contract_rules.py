@@ -19,6 +19,7 @@ from orchestrator.catalog.lint.keyword_values import (
 )
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.walker import properties_of, walk
 
 
 def known_keywords(subject: Subject) -> Iterator[Problem]:
@@ -126,17 +127,9 @@ def layout_has_facts(subject: Subject) -> Iterator[Problem]:
 
 def _answered(subject: Subject) -> Iterator[str]:
     """Names of all properties in the answers of the tools of a document."""
-    left: list[object] = [
-        peer.tool.output_schema for peer in subject.peers.values() if peer.tool is not None
-    ]
-    while left:
-        schema = left.pop()
-        if isinstance(schema, dict):
-            properties = schema.get("properties")
-            yield from properties if isinstance(properties, dict) else ()
-            left += schema.values()
-        elif isinstance(schema, list):
-            left += schema
+    for peer in subject.peers.values():
+        for schema in walk(peer.tool.output_schema if peer.tool is not None else None):
+            yield from properties_of(schema)
 
 
 def pii_fields_exist(subject: Subject) -> Iterator[Problem]:

@@ -19,6 +19,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
+from orchestrator.json_schema.walker import properties_of, required_of, subschemas
 
 _ARGS = "x-orchet-compensation-args"
 _PROBE = "x-orchet-compensation-probe"
@@ -233,19 +234,10 @@ def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
 def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
     """Whether the filled inputs are all that one of the alternatives requires."""
     for keyword in ("anyOf", "oneOf"):
-        branches = schema.get(keyword)
-        if isinstance(branches, list) and not any(
-            _requires_at_most(branch, template) for branch in branches
-        ):
+        needed = [required_of(inner.schema) for inner in subschemas(schema, (keyword,))]
+        if needed and not any(template.arguments.keys() >= set(names) for names in needed):
             return False
     return True
-
-
-def _requires_at_most(branch: object, template: ToolCallTemplate) -> bool:
-    required = branch.get("required") if isinstance(branch, dict) else None
-    return not isinstance(required, list) or all(
-        isinstance(name, str) and name in template.arguments for name in required
-    )
 
 
 def _can_find(expression: Expression, tool: Tool) -> bool:
@@ -273,10 +265,11 @@ def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
     if schema is None:
         return False
     for step in path:
-        properties = schema.get("properties")
-        inner = properties.get(step) if isinstance(properties, dict) else None
-        if not isinstance(inner, dict):
-            return not isinstance(properties, dict)
+        if "properties" not in schema:
+            return True
+        inner = properties_of(schema).get(step)
+        if inner is None:
+            return False
         schema = inner
     return True
 
