@@ -9,7 +9,7 @@ from orchestrator.catalog.bundle import FILES_KEY
 from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD
 from orchestrator.catalog.contract import NEIGHBOURS, input_name, read_server
-from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.keyword_values import (
     PREFIXES,
     Breach,
@@ -22,8 +22,9 @@ from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.walker import properties_of, walk
 
 
+@rule("ORC030", "warning", "Keywords are known")
 def known_keywords(subject: Subject) -> Iterator[Problem]:
-    """ORC030: every x-orchet-* and x-orqen-* keyword is one that is read where it stands."""
+    """Every x-orchet-* and x-orqen-* keyword is one that is read where it stands."""
     yield from _unknown(subject.operation.node, keywords(), f"on {subject.name}")
 
 
@@ -56,8 +57,9 @@ def _better_place(keyword: str) -> str:
     return f"did you mean {near}?"
 
 
+@rule("ORC036", "error", "Values are what their keywords take")
 def valid_values(subject: Subject) -> Iterator[Problem]:
-    """ORC036: each keyword has a value that its published schema allows."""
+    """Each keyword has a value that its published schema allows."""
     for breach in subject.breaches:
         yield breached(breach, f"on {subject.name}")
 
@@ -78,8 +80,9 @@ def breached(breach: Breach, where: str) -> Problem:
     )
 
 
+@rule("ORC031", "error", "Confirmation is declared")
 def declared_confirmation(subject: Subject) -> Iterator[Problem]:
-    """ORC031: a method that is not GET or HEAD says whether it needs confirmation."""
+    """A method that is not GET or HEAD says whether it needs confirmation."""
     # Of a cancel tool more is asked: see ORC043.
     if subject.operation.is_safe or subject.said("x-orchet-cancel-for") is not None:
         return
@@ -94,8 +97,9 @@ def declared_confirmation(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC032", "error", "The card type is known")
 def known_card_type(subject: Subject) -> Iterator[Problem]:
-    """ORC032: the card type is one of the standard ones, or declared by the document."""
+    """The card type is one of the standard ones, or declared by the document."""
     said = subject.said("x-orchet-requires-confirmation")
     if said is None or not isinstance(said.value, str):
         return
@@ -108,8 +112,9 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC053", "warning", "A card's layout shows what is there")
 def layout_has_facts(subject: Subject) -> Iterator[Problem]:
-    """ORC053: a declared card's layout names inputs, or properties of answers."""
+    """A declared card's layout names inputs, or properties of answers."""
     if subject.tool is None or subject.tool.card_layout is None:
         return
     known = {*subject.tool.properties, *_answered(subject)}
@@ -132,8 +137,9 @@ def _answered(subject: Subject) -> Iterator[str]:
             yield from properties_of(schema)
 
 
+@rule("ORC033", "error", "Personal fields are inputs")
 def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
-    """ORC033: every personal field is an input."""
+    """Every personal field is an input."""
     listed = subject.said("x-orchet-pii-required")
     if listed is None or subject.tool is None:
         return
@@ -147,8 +153,9 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC034", "error", "Credentials resolve")
 def credentials_resolve(subject: Subject) -> Iterator[Problem]:
-    """ORC034: every security scheme that is asked for is declared, and one that we can send."""
+    """Every security scheme that is asked for is declared, and one that we can send."""
     root = subject.operation.root
     security = subject.said("security") or root.at("security")
     components = root.at("components")
@@ -179,8 +186,9 @@ def _can_be_sent(scheme: DocumentNode) -> bool:
     return kind in ("oauth2", "openIdConnect")
 
 
+@rule("ORC035", "error", "There is a server to call")
 def absolute_server(subject: Subject) -> Iterator[Problem]:
-    """ORC035: there is a server with a host, for only declared hosts are ever called."""
+    """There is a server with a host, for only declared hosts are ever called."""
     url, _ = read_server(subject.operation)
     if not _has_host(url):
         servers = subject.operation.inherited("servers")

@@ -20,7 +20,7 @@ _NOWHERE: Places = {}
 
 
 def as_text(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
-    """A line for each finding and one for its mending, and the count of each severity."""
+    """A line for each finding and one for its remedy, and the count of each severity."""
     lines: list[str] = []
     for finding in findings:
         place = places.get((finding.document, finding.pointer))

@@ -12,7 +12,7 @@ from orchestrator.catalog.expressions import (
     parse_filling,
     reads_only_response,
 )
-from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
@@ -25,8 +25,9 @@ _ARGS = "x-orchet-compensation-args"
 _PROBE = "x-orchet-compensation-probe"
 
 
+@rule("ORC040", "error", "A side effect can be undone")
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
-    """ORC040: a tool with a side effect names the tool that undoes it."""
+    """A tool with a side effect names the tool that undoes it."""
     # One that names it by something that is no name has a finding of its own.
     if subject.said("x-orchet-cancels") is not None:
         return
@@ -39,8 +40,9 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC041", "error", "The tools of a pair are there")
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
-    """ORC041: both ends of a pair, and a probe, are tools of one document."""
+    """Both ends of a pair, and a probe, are tools of one document."""
     for said in (
         subject.said("x-orchet-cancels"),
         subject.said("x-orchet-cancel-for"),
@@ -58,8 +60,9 @@ def _probe_name(probe: DocumentNode | None) -> DocumentNode | None:
     return probe if probe is None or isinstance(probe.value, str) else probe.at("operationId")
 
 
+@rule("ORC042", "error", "The ends of a pair agree")
 def pair_agrees(subject: Subject) -> Iterator[Problem]:
-    """ORC042: each end of a pair names the other."""
+    """Each end of a pair names the other."""
     ends = (
         ("x-orchet-cancels", "x-orchet-cancel-for"),
         ("x-orchet-cancel-for", "x-orchet-cancels"),
@@ -80,8 +83,9 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC043", "error", "A cancel never asks")
 def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
-    """ORC043: a cancel tool says that it needs no confirmation."""
+    """A cancel tool says that it needs no confirmation."""
     if subject.said("x-orchet-cancel-for") is None:
         return
     said = subject.said("x-orchet-requires-confirmation")
@@ -93,8 +97,9 @@ def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC044", "error", "A cancel can be filled")
 def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
-    """ORC044: everything the cancel tool requires comes from the forward call."""
+    """Everything the cancel tool requires comes from the forward call."""
     for called, template, pointer in _calls(subject):
         missing = [name for name in called.required_inputs if name not in template.arguments]
         for name in missing:
@@ -111,8 +116,9 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC045", "error", "Arguments are inputs")
 def args_are_inputs(subject: Subject) -> Iterator[Problem]:
-    """ORC045: every argument is an input of the tool that is called, a constant one it takes."""
+    """Every argument is an input of the tool that is called, a constant one it takes."""
     for called, template, pointer in _calls(subject):
         for name, value in template.arguments.items():
             if name not in called.properties:
@@ -129,8 +135,9 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
                 )
 
 
+@rule("ORC046", "error", "Expressions find something")
 def expressions_find_something(subject: Subject) -> Iterator[Problem]:
-    """ORC046: every expression reads something that the forward call has."""
+    """Every expression reads something that the forward call has."""
     if subject.tool is None:
         return
     for _, template, pointer in _calls(subject):
@@ -144,8 +151,9 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
                     )
 
 
+@rule("ORC047", "error", "A lost answer can be undone")
 def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
-    """ORC047: a call whose answer was lost can still be undone."""
+    """A call whose answer was lost can still be undone."""
     compensation = subject.compensation
     if compensation is None or not reads_only_response(compensation.cancel):
         return
@@ -159,8 +167,9 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC048", "error", "A probe reads the request")
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
-    """ORC048: a probe is asked with what was sent: there is no answer to read when it is needed."""
+    """A probe is asked with what was sent: there is no answer to read when it is needed."""
     probe = subject.compensation.probe if subject.compensation is not None else None
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
@@ -170,8 +179,9 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC049", "error", "A probe only reads")
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
-    """ORC049: a probe changes nothing."""
+    """A probe changes nothing."""
     probe = subject.compensation.probe if subject.compensation is not None else None
     peer = subject.peer(probe.tool) if probe is not None else None
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
@@ -182,12 +192,13 @@ def probe_only_reads(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC050", "note", "A call can be repeated")
 def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
-    """ORC050: a call that leaves something behind can be repeated safely."""
+    """A call that leaves something behind can be repeated safely."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
         return
-    if any(reference_is_own(subject)):
+    if any(reference_is_own.check(subject)):
         # ORC052 says what is worse about the same lack.
         return
     yield Problem(
@@ -197,8 +208,9 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     )
 
 
+@rule("ORC051", "warning", "Settings stand where they count")
 def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
-    """ORC051: compensation settings stand on a tool that names its cancel tool."""
+    """Compensation settings stand on a tool that names its cancel tool."""
     if subject.said("x-orchet-cancels") is not None:
         return
     for keyword, place in subject.operation.node.raw_items():
@@ -274,8 +286,9 @@ def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
     return True
 
 
+@rule("ORC052", "warning", "A reference is the caller's own")
 def reference_is_own(subject: Subject) -> Iterator[Problem]:
-    """ORC052: what a cancel reads back to find an ambiguous call is the caller's own reference."""
+    """What a cancel reads back to find an ambiguous call is the caller's own reference."""
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None or tool.idempotency_header is not None:
         return

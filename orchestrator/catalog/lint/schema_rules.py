@@ -1,9 +1,12 @@
 """Rules on schemas: each schema is looked at once, however many tools refer to it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
-from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.document_rules import INVALID
+from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Finding, Problem, shortened
 from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import DocumentInvalid
@@ -12,18 +15,30 @@ from orchestrator.json_schema.patterns import is_pattern
 from orchestrator.json_schema.references import reference_of
 from orchestrator.json_schema.walker import IN_PLACE, subschema_nodes, walk_nodes
 
+PATTERN = Code("ORC025", "error", "Patterns are regular expressions")
+ENDLESS = Code("ORC026", "error", "Schemas come to an end")
 _Path = tuple[str, ...]
 
 
-def schema_problems(
-    operations: Iterable[Operation], *, is_3_1: bool
-) -> Iterator[tuple[str, Problem]]:
+def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Finding]:
     """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use.
 
     Args:
-        operations: the tools of one document.
+        document: its name.
+        exposed: its tools.
         is_3_1: whether the document is, so that its schemas are JSON Schema's and not OpenAPI's.
     """
+    found: Counter[Code] = Counter()
+    findings: list[Finding] = []
+    for code, problem in _problems(exposed, is_3_1=is_3_1):
+        found[code] += 1
+        if found[code] <= MOST_FINDINGS:
+            told = replace(problem, message=shortened(problem.message))
+            findings.append(code.finding(document, told))
+    return findings
+
+
+def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tuple[Code, Problem]]:
     seen: set[_Path] = set()
     examined: set[_Path] = set()
     waiting = [schema for operation in operations for schema in _schemas_of(operation)]
@@ -33,18 +48,18 @@ def schema_problems(
             continue
         seen.add(schema.path)
         if is_3_1:
-            yield from (("ORC001", problem) for problem in _breaches(schema))
+            yield from ((INVALID, problem) for problem in _breaches(schema))
         for place in _inside(schema):
-            yield from (("ORC025", problem) for problem in _pattern_problems(place))
-            yield from (("ORC026", problem) for problem in _circles(place, examined))
+            yield from ((PATTERN, problem) for problem in _pattern_problems(place))
+            yield from ((ENDLESS, problem) for problem in _circles(place, examined))
             waiting += _targets(place)
 
 
 def _breaches(schema: DocumentNode) -> Iterator[Problem]:
     """ORC001: OpenAPI's own schema leaves the schemas of 3.1 documents to JSON Schema's."""
     for pointer, reason in json_schema_breaches(schema.value):
-        mend = "make it what JSON Schema 2020-12 allows here"
-        yield Problem(f"{schema.pointer}{pointer}", reason, mend)
+        remedy = "make it what JSON Schema 2020-12 allows here"
+        yield Problem(f"{schema.pointer}{pointer}", reason, remedy)
 
 
 def _circles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:
