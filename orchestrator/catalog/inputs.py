@@ -117,18 +117,17 @@ def _read_parameter(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> _
         location=cast("Location", location.text()),
         name=parameter.require("name").text(),
         schema=_parameter_schema(parameter, expansion),
-        required=location.text() == "path" or _flag(parameter, "required"),
+        required=location.text() == "path" or parameter.is_true("required"),
         style=style,
         explode=explode,
     )
 
 
 def _serialization(parameter: DocumentNode, location: str) -> tuple[str, bool]:
-    content = parameter.at("content")
-    if content is not None and any(is_json(media_type) for media_type, _ in content.items()):
+    if any(is_json(media_type) for media_type, _ in parameter.items("content")):
         # Sent as one JSON text: none of OpenAPI's styles applies. Other text goes as it is.
         return "json", False
-    style = _text(parameter, "style") or ("form" if location in ("query", "cookie") else "simple")
+    style = parameter.text_at("style") or ("form" if location in ("query", "cookie") else "simple")
     explode = parameter.at("explode")
     return style, explode.value is True if explode is not None else style == "form"
 
@@ -136,30 +135,23 @@ def _serialization(parameter: DocumentNode, location: str) -> tuple[str, bool]:
 def _parameter_schema(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> JsonObject:
     written = _parameter_written(parameter)
     schema = expansion.expand(written) if written is not None else {}
-    if (description := _text(parameter, "description")) is not None:
+    if (description := parameter.text_at("description")) is not None:
         schema = {**schema, "description": description}
     example = parameter.at("example")
     if example is not None and "examples" not in schema:
         schema = {**schema, "examples": [example.value]}
-    return {**schema, "deprecated": True} if _flag(parameter, "deprecated") else schema
+    return {**schema, "deprecated": True} if parameter.is_true("deprecated") else schema
 
 
 def _parameter_written(parameter: DocumentNode) -> DocumentNode | None:
-    return parameter.raw("schema") or _content_schema(parameter)
-
-
-def _content_schema(parameter: DocumentNode) -> DocumentNode | None:
-    content = parameter.at("content")
-    for _, media_type in content.items() if content is not None else ():
-        return media_type.raw("schema")
-    return None
+    described = next((media_type for _, media_type in parameter.items("content")), parameter)
+    return parameter.raw("schema") or described.raw("schema")
 
 
 def _chosen_body(operation: Operation) -> tuple[str | None, DocumentNode | None]:
     """The media type that is sent, and where it is described."""
     body = operation.node.at("requestBody")
-    content = body.at("content") if body is not None else None
-    media_types = dict(content.items()) if content is not None else {}
+    media_types = dict(body.items("content")) if body is not None else {}
     content_type = choose_content_type(media_types)
     return content_type, media_types[content_type] if content_type is not None else None
 
@@ -169,7 +161,7 @@ def _read_body(operation: Operation, expansion: _ExpansionOfInputs) -> _Body:
     content_type, media_type = _chosen_body(operation)
     if body is None or content_type is None or media_type is None:
         return _Body()
-    required = _flag(body, "required")
+    required = body.is_true("required")
     written = media_type.raw("schema")
     schema = expansion.expand(written) if written is not None else {}
     if is_json(content_type) or content_type in _FORM_TYPES:
@@ -186,7 +178,7 @@ def _read_body(operation: Operation, expansion: _ExpansionOfInputs) -> _Body:
 
 
 def _described(schema: JsonObject, body: DocumentNode) -> JsonObject:
-    description = _text(body, "description")
+    description = body.text_at("description")
     return {"description": description, **schema} if description is not None else schema
 
 
@@ -219,11 +211,10 @@ def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:
     """How one field of the body is serialised; only forms make use of it."""
     if is_json(media_type.path[-1]):
         return "simple", False
-    encoding = media_type.at("encoding")
-    entry = encoding.at(name) if encoding is not None else None
+    entry = media_type.at("encoding", name)
     if entry is None:
         return "form", True
-    style, explode = _text(entry, "style") or "form", entry.at("explode")
+    style, explode = entry.text_at("style") or "form", entry.at("explode")
     return style, explode.value is True if explode is not None else style == "form"
 
 
@@ -293,13 +284,3 @@ def _binding(name: str, place: _Field) -> InputBinding:
         style=place.style,
         explode=place.explode,
     )
-
-
-def _flag(node: DocumentNode, key: str) -> bool:
-    found = node.at(key)
-    return found is not None and found.value is True
-
-
-def _text(node: DocumentNode, key: str) -> str | None:
-    found = node.at(key)
-    return found.text() if found is not None else None

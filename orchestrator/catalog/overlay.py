@@ -78,10 +78,9 @@ def parse_overlay(name: str, content: JsonObject) -> Overlay:
         raise version.invalid(f"an Overlay 1.0 document is wanted; it is {version.text()!r}")
     _refuse_unknown(root, _OVERLAY_FIELDS)
     _check_info(root.require("info"))
-    extends = root.at("extends")
     return Overlay(
         name=name,
-        extends=extends.text() if extends is not None else None,
+        extends=root.text_at("extends"),
         actions=_parse_actions(root.require("actions")),
     )
 

@@ -31,8 +31,7 @@ def known_keywords(subject: Subject) -> Iterator[Problem]:
 def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
     """ORC030, beside the tools: at the root of a document, and on its paths."""
     yield from _unknown(root, document_keywords() | {FILES_KEY}, "at the root of the document")
-    paths = root.at("paths")
-    for path, place in paths.items() if paths is not None else ():
+    for path, place in root.items("paths"):
         yield from _unknown(place, frozenset(), f"on the path {path}")
 
 
@@ -158,8 +157,7 @@ def credentials_resolve(subject: Subject) -> Iterator[Problem]:
     """Every security scheme that is asked for is declared, and one that we can send."""
     root = subject.operation.root
     security = subject.said("security") or root.at("security")
-    components = root.at("components")
-    schemes = components.at("securitySchemes") if components is not None else None
+    schemes = root.at("components", "securitySchemes")
     declared = schemes.mapping() if schemes is not None else {}
     for requirement in security.elements() if security is not None else ():
         for name, place in requirement.raw_items():

@@ -120,17 +120,12 @@ def _targets(place: DocumentNode) -> list[DocumentNode]:
 def _schemas_of(operation: Operation) -> list[DocumentNode]:
     try:
         holders = list(operation.parameters())
-        for holder in (operation.node.at("requestBody"), *_responses(operation.node)):
-            content = holder.at("content") if holder is not None else None
-            holders += [media_type for _, media_type in content.items()] if content else []
+        responses = [response for _, response in operation.node.items("responses")]
+        for holder in (operation.node.at("requestBody"), *responses):
+            holders += [media for _, media in holder.items("content")] if holder else []
         return [schema for holder in holders if (schema := holder.raw("schema")) is not None]
     except DocumentInvalid:
         return []
-
-
-def _responses(operation: DocumentNode) -> list[DocumentNode]:
-    responses = operation.at("responses")
-    return [response for _, response in responses.items()] if responses is not None else []
 
 
 def _pattern_problems(schema: DocumentNode) -> Iterator[Problem]:
