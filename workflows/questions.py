@@ -10,7 +10,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
     from orchestrator.core.record import JsonObject
-    from orchestrator.json_schema.validation import answer_problems
+    from orchestrator.json_schema.validation import field_problems
     from orchestrator.messages.leg import AnswerInput, Question
     from workflows.failures import refuse
     from workflows.waiting import until, wait_beside
@@ -103,4 +103,4 @@ def _problem(question: Question, values: JsonObject) -> str:
             "answer without a value; what is stored in the PII vault is looked up there and must "
             "not be sent here"
         )
-    return "; ".join(answer_problems(question.fields, values))
+    return "; ".join(field_problems(question.fields, values))

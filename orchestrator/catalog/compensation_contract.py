@@ -1,4 +1,4 @@
-"""How an obligation is undone: the x-orchet-cancels and x-orchet-compensation-* contract, read."""
+"""The compensation of an obligation, read from x-orchet-cancels and x-orchet-compensation-*."""
 
 import re
 from collections.abc import Mapping

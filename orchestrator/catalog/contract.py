@@ -57,8 +57,8 @@ def _neighbour_asks(operation: Operation) -> bool | None:
     Where two of them disagree, the one that asks is right.
     """
     found = (operation.node.at(keyword) for keyword in NEIGHBOURS)
-    said = [place.value for place in found if place is not None and isinstance(place.value, bool)]
-    return any(said) if said else None
+    flags = [place.value for place in found if place is not None and isinstance(place.value, bool)]
+    return any(flags) if flags else None
 
 
 def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> tuple[str, ...]:

@@ -83,12 +83,12 @@ def breached(breach: Breach, where: str) -> Problem:
 def declared_confirmation(subject: Subject) -> Iterator[Problem]:
     """A method that is not GET or HEAD says whether it needs confirmation."""
     # Of a cancel tool more is asked: see ORC043.
-    if subject.operation.is_safe or subject.said("x-orchet-cancel-for") is not None:
+    if subject.operation.is_safe or subject.declared("x-orchet-cancel-for") is not None:
         return
-    dialects = (subject.said(keyword) for keyword in NEIGHBOURS)
+    dialects = (subject.declared(keyword) for keyword in NEIGHBOURS)
     # What is no boolean in a neighbour's dialect says nothing that we understand.
-    said = any(found is not None and isinstance(found.value, bool) for found in dialects)
-    if not said and subject.said("x-orchet-requires-confirmation") is None:
+    declared = any(found is not None and isinstance(found.value, bool) for found in dialects)
+    if not declared and subject.declared("x-orchet-requires-confirmation") is None:
         yield Problem(
             subject.pointer,
             f"{subject.name} does not say whether a person must confirm it",
@@ -99,14 +99,14 @@ def declared_confirmation(subject: Subject) -> Iterator[Problem]:
 @rule("ORC032", "error", "The card type is known")
 def known_card_type(subject: Subject) -> Iterator[Problem]:
     """The card type is one of the standard ones, or declared by the document."""
-    said = subject.said("x-orchet-requires-confirmation")
-    if said is None or not isinstance(said.value, str):
+    declared = subject.declared("x-orchet-requires-confirmation")
+    if declared is None or not isinstance(declared.value, str):
         return
     standard = {DEFAULT_CARD, *CARD_TYPES}
-    if said.value not in standard | declared_types(subject.operation.root).keys():
+    if declared.value not in standard | declared_types(subject.operation.root).keys():
         yield Problem(
-            said.pointer,
-            f"the card type {said.value!r} of {subject.name} is not known",
+            declared.pointer,
+            f"the card type {declared.value!r} of {subject.name} is not known",
             f"use one of {', '.join(sorted(standard))}, or list it under {CARD_TYPES_KEY}",
         )
 
@@ -139,7 +139,7 @@ def _answered(subject: Subject) -> Iterator[str]:
 @rule("ORC033", "error", "Personal fields are inputs")
 def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
     """Every personal field is an input."""
-    listed = subject.said("x-orchet-pii-required")
+    listed = subject.declared("x-orchet-pii-required")
     if listed is None or subject.tool is None:
         return
     for place in listed.elements():
@@ -156,7 +156,7 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
 def credentials_resolve(subject: Subject) -> Iterator[Problem]:
     """Every security scheme that is asked for is declared, and one that we can send."""
     root = subject.operation.root
-    security = subject.said("security") or root.at("security")
+    security = subject.declared("security") or root.at("security")
     schemes = root.at("components", "securitySchemes")
     declared = schemes.mapping() if schemes is not None else {}
     for requirement in security.elements() if security is not None else ():

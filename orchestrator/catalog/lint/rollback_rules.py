@@ -1,4 +1,4 @@
-"""Rules on rollback pairs: that what a tool leaves behind can be undone, whatever happens."""
+"""Rules on rollback pairs: that what a tool leaves behind can be cancelled, whatever happens."""
 
 from collections.abc import Iterator
 
@@ -27,9 +27,9 @@ _PROBE = "x-orchet-compensation-probe"
 
 @rule("ORC040", "error", "A side effect can be undone")
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
-    """A tool with a side effect names the tool that undoes it."""
+    """A tool with a side effect names its cancel tool."""
     # One that names it by something that is no name has a finding of its own.
-    if subject.said("x-orchet-cancels") is not None:
+    if subject.declared("x-orchet-cancels") is not None:
         return
     if subject.tool is not None and subject.tool.effect is Effect.WRITE:
         yield Problem(
@@ -43,15 +43,15 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
 @rule("ORC041", "error", "The tools of a pair are there")
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
     """Both ends of a pair, and a probe, are tools of one document."""
-    for said in (
-        subject.said("x-orchet-cancels"),
-        subject.said("x-orchet-cancel-for"),
-        _probe_name(subject.said(_PROBE)),
+    for named in (
+        subject.declared("x-orchet-cancels"),
+        subject.declared("x-orchet-cancel-for"),
+        _probe_name(subject.declared(_PROBE)),
     ):
-        if said is not None and isinstance(said.value, str) and subject.peer(said.value) is None:
+        if named is not None and isinstance(named.value, str) and subject.peer(named.value) is None:
             yield Problem(
-                said.pointer,
-                f"{subject.name} names {said.value!r}, which is no tool of this document",
+                named.pointer,
+                f"{subject.name} names {named.value!r}, which is no tool of this document",
                 "give it x-orchet-tool: true, in the same document",
             )
 
@@ -68,16 +68,16 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
         ("x-orchet-cancel-for", "x-orchet-cancels"),
     )
     for ours, theirs in ends:
-        said = subject.said(ours)
-        peer = subject.peer(said.value) if said and isinstance(said.value, str) else None
-        if said is None or peer is None:
+        named = subject.declared(ours)
+        peer = subject.peer(named.value) if named and isinstance(named.value, str) else None
+        if named is None or peer is None:
             continue
-        answer = peer.said(theirs)
+        answer = peer.declared(theirs)
         if answer is not None and not isinstance(answer.value, str):
             continue
         if answer is None or answer.value != subject.operation.operation_id:
             yield Problem(
-                said.pointer,
+                named.pointer,
                 f"{subject.name} names {peer.name}, which does not name it back",
                 f"set {theirs}: {subject.name} on {peer.name}",
             )
@@ -86,10 +86,10 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
 @rule("ORC043", "error", "A cancel never asks")
 def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
     """A cancel tool says that it needs no confirmation."""
-    if subject.said("x-orchet-cancel-for") is None:
+    if subject.declared("x-orchet-cancel-for") is None:
         return
-    said = subject.said("x-orchet-requires-confirmation")
-    if said is None or said.value is not False:
+    named = subject.declared("x-orchet-requires-confirmation")
+    if named is None or named.value is not False:
         yield Problem(
             subject.pointer_to("x-orchet-requires-confirmation"),
             f"{subject.name} undoes another tool and does not say that it needs no confirmation",
@@ -153,13 +153,13 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC047", "error", "A lost answer can be undone")
 def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
-    """A call whose answer was lost can still be undone."""
+    """A call whose answer was lost can still be cancelled."""
     compensation = subject.compensation
     if compensation is None or not reads_only_response(compensation.cancel):
         return
     if compensation.probe is None or reads_only_response(compensation.probe):
         yield Problem(
-            subject.pointer_to(_ARGS if subject.said(_ARGS) else "x-orchet-cancels"),
+            subject.pointer_to(_ARGS if subject.declared(_ARGS) else "x-orchet-cancels"),
             f"{subject.name} cannot be undone when its answer is lost: "
             f"{compensation.cancel.tool} is fed from the answer only",
             "let the caller send a client reference and cancel by it, "
@@ -211,7 +211,7 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
 @rule("ORC051", "warning", "Settings stand where they count")
 def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
     """Compensation settings stand on a tool that names its cancel tool."""
-    if subject.said("x-orchet-cancels") is not None:
+    if subject.declared("x-orchet-cancels") is not None:
         return
     for keyword, place in subject.operation.node.raw_items():
         if keyword.startswith("x-orchet-compensation-"):
@@ -227,7 +227,7 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
     compensation = subject.compensation
     if compensation is None:
         return
-    args = _ARGS if subject.said(_ARGS) is not None else "x-orchet-cancels"
+    args = _ARGS if subject.declared(_ARGS) is not None else "x-orchet-cancels"
     for template, keyword in ((compensation.cancel, args), (compensation.probe, _PROBE)):
         peer = subject.peer(template.tool) if template is not None else None
         if template is not None and peer is not None and peer.tool is not None:

@@ -33,8 +33,8 @@ def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool
     for code, problem in _problems(exposed, is_3_1=is_3_1):
         found[code] += 1
         if found[code] <= MOST_FINDINGS:
-            told = replace(problem, message=shortened(problem.message))
-            findings.append(code.finding(document, told))
+            short = replace(problem, message=shortened(problem.message))
+            findings.append(code.finding(document, short))
     return findings
 
 
@@ -51,7 +51,7 @@ def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tupl
             yield from ((INVALID, problem) for problem in _breaches(schema))
         for place in _inside(schema):
             yield from ((PATTERN, problem) for problem in _pattern_problems(place))
-            yield from ((ENDLESS, problem) for problem in _circles(place, examined))
+            yield from ((ENDLESS, problem) for problem in _cycles(place, examined))
             waiting += _targets(place)
 
 
@@ -62,35 +62,35 @@ def _breaches(schema: DocumentNode) -> Iterator[Problem]:
         yield Problem(f"{schema.pointer}{pointer}", reason, remedy)
 
 
-def _circles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:
+def _cycles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:
     """ORC026: no schema is part of itself: what is checked by it would be checked without end."""
-    circle = _find_circle(schema, examined) if schema.path not in examined else None
-    if circle is not None:
+    cycle = _find_cycle(schema, examined) if schema.path not in examined else None
+    if cycle is not None:
         yield Problem(
-            circle.pointer,
+            cycle.pointer,
             "this schema is part of itself, so nothing can ever be checked by it",
             "break the circle: let only a property or an element refer back",
         )
 
 
-def _find_circle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
+def _find_cycle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
     """A schema that following compositions and references from it leads back to."""
     done.add(start.path)
-    way = [(start, iter(_parts_in_place(start)))]
-    on_way = {start.path}
-    while way:
-        schema, parts = way[-1]
+    path = [(start, iter(_parts_in_place(start)))]
+    on_path = {start.path}
+    while path:
+        schema, parts = path[-1]
         for part in parts:
-            if part.path in on_way:
+            if part.path in on_path:
                 return part
             if part.path not in done:
                 done.add(part.path)
-                on_way.add(part.path)
-                way.append((part, iter(_parts_in_place(part))))
+                on_path.add(part.path)
+                path.append((part, iter(_parts_in_place(part))))
                 break
         else:
-            way.pop()
-            on_way.discard(schema.path)
+            path.pop()
+            on_path.discard(schema.path)
     return None
 
 

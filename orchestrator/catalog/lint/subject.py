@@ -42,7 +42,7 @@ class Subject:
         """Where the operation stands."""
         return self.operation.node.pointer
 
-    def said(self, keyword: str) -> DocumentNode | None:
+    def declared(self, keyword: str) -> DocumentNode | None:
         """What the operation has under a keyword."""
         return self.operation.node.at(keyword)
 

@@ -87,5 +87,5 @@ def _is_described(text: str) -> bool:
 
 
 def _text(subject: Subject, keyword: str) -> str:
-    found = subject.said(keyword)
+    found = subject.declared(keyword)
     return found.value.strip() if found is not None and isinstance(found.value, str) else ""
