@@ -1,7 +1,8 @@
 """The inputs of an operation: one object schema, and where each of its properties goes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast, get_args
 
 from pydantic import JsonValue
@@ -16,6 +17,8 @@ _IDEMPOTENCY_HEADERS = frozenset({"idempotency-key", "x-idempotency-key"})
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
 _FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 _WHOLE_BODY = "body"
+
+Expand = Callable[[DocumentNode], JsonObject]
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,11 @@ def read_inputs(operation: Operation) -> Inputs:
         DocumentInvalid: a parameter or body that OpenAPI does not allow.
     """
     parameters = operation.parameters()
-    expansion = _ExpansionOfInputs(operation, parameters)
-    fields = [_read_parameter(p, expansion) for p in parameters if _is_input(p)]
-    body = _read_body(operation, expansion)
+    expansion = operation.schemas.inputs
+    limit = expansion.inline_limit(_written_schemas(operation, parameters))
+    expand = partial(expansion.expand, limit=limit)
+    fields = [_read_parameter(p, expand) for p in parameters if _is_input(p)]
+    body = _read_body(operation, expand)
     named = _named([*fields, *body.fields])
     return Inputs(
         schema=expansion.closed(_object_schema(named, body)),
@@ -73,21 +78,15 @@ def read_inputs(operation: Operation) -> Inputs:
     )
 
 
-class _ExpansionOfInputs:
-    """Expands what stands together in one operation's inputs, and is so large as all of it."""
-
-    def __init__(self, operation: Operation, parameters: Iterable[DocumentNode]) -> None:
-        written = [_parameter_written(parameter) for parameter in parameters]
-        _, media_type = _chosen_body(operation)
-        written.append(media_type.raw("schema") if media_type is not None else None)
-        known = [schema for schema in written if schema is not None]
-        self._expansion = operation.schemas.inputs
-        self._limit = self._expansion.inline_limit(known)
-        self.opened = self._expansion.opened
-        self.closed = self._expansion.closed
-
-    def expand(self, schema: DocumentNode) -> JsonObject:
-        return self._expansion.expand(schema, limit=self._limit)
+def _written_schemas(
+    operation: Operation, parameters: Iterable[DocumentNode]
+) -> Iterator[DocumentNode]:
+    """The schemas that stand together in the inputs, as the document has them."""
+    _, media_type = _chosen_body(operation)
+    body = media_type.raw("schema") if media_type is not None else None
+    for schema in (*map(_parameter_written, parameters), body):
+        if schema is not None:
+            yield schema
 
 
 def _idempotency_header(parameters: Iterable[DocumentNode]) -> str | None:
@@ -108,7 +107,7 @@ def _is_input(parameter: DocumentNode) -> bool:
     return _header_name(parameter) not in _IDEMPOTENCY_HEADERS | _IGNORED_HEADERS
 
 
-def _read_parameter(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> _Field:
+def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:
     location = parameter.require("in")
     if location.text() not in get_args(Location) or location.text() == "body":
         raise location.invalid(f"a parameter cannot be in {location.text()!r}")
@@ -116,7 +115,7 @@ def _read_parameter(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> _
     return _Field(
         location=cast("Location", location.text()),
         name=parameter.require("name").text(),
-        schema=_parameter_schema(parameter, expansion),
+        schema=_parameter_schema(parameter, expand),
         required=location.text() == "path" or parameter.is_true("required"),
         style=style,
         explode=explode,
@@ -132,9 +131,9 @@ def _serialization(parameter: DocumentNode, location: str) -> tuple[str, bool]:
     return style, explode.value is True if explode is not None else style == "form"
 
 
-def _parameter_schema(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> JsonObject:
+def _parameter_schema(parameter: DocumentNode, expand: Expand) -> JsonObject:
     written = _parameter_written(parameter)
-    schema = expansion.expand(written) if written is not None else {}
+    schema = expand(written) if written is not None else {}
     if (description := parameter.text_at("description")) is not None:
         schema = {**schema, "description": description}
     example = parameter.at("example")
@@ -156,17 +155,17 @@ def _chosen_body(operation: Operation) -> tuple[str | None, DocumentNode | None]
     return content_type, media_types[content_type] if content_type is not None else None
 
 
-def _read_body(operation: Operation, expansion: _ExpansionOfInputs) -> _Body:
+def _read_body(operation: Operation, expand: Expand) -> _Body:
     body = operation.node.at("requestBody")
     content_type, media_type = _chosen_body(operation)
     if body is None or content_type is None or media_type is None:
         return _Body()
     required = body.is_true("required")
     written = media_type.raw("schema")
-    schema = expansion.expand(written) if written is not None else {}
+    schema = expand(written) if written is not None else {}
     if is_json(content_type) or content_type in _FORM_TYPES:
-        opened = expansion.opened(schema)
-        flat = flatten_object(opened, opened=expansion.opened)
+        opened = operation.schemas.inputs.opened
+        flat = flatten_object(opened(schema), opened=opened)
         if flat is not None and (required or not flat.constraints):
             needed = tuple(flat.required) if required else ()
             fields = tuple(_body_fields(flat.properties, needed, media_type))

@@ -183,17 +183,6 @@ def _idle(overlay: Overlay, done: set[int], documents: list[str]) -> list[IdleAc
     ]
 
 
-def apply_overlay(document: JsonObject, overlay: Overlay) -> JsonObject:
-    """One document with one overlay applied; the document given is not changed.
-
-    A target that selects nothing changes nothing, as the standard says.
-
-    Raises:
-        DocumentInvalid: the update does not fit the place that its target selects.
-    """
-    return _applied(document, overlay)[0]
-
-
 def _applied(document: JsonObject, overlay: Overlay) -> tuple[JsonObject, set[int]]:
     """The document after all actions, and which of them selected anything."""
     result: JsonValue = document

@@ -6,12 +6,13 @@ from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect, InputBinding, Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import COMPOSITIONS
 
 _STRING_LIMITS = frozenset({"const", "enum", "format", "maxLength", "pattern"})
 _NUMBER_LIMITS = frozenset(
     {"const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"}
 )
-_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+_COMPOSED = frozenset({"$ref", *COMPOSITIONS})
 _TYPE_KEYWORDS = frozenset({"type", "enum", "const", *_COMPOSED})
 
 
