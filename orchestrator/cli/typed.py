@@ -88,7 +88,7 @@ def _narrowed(schema: JsonObject, root: JsonObject, depth: int) -> Iterator[froz
     if (reference := reference_of(schema)) is not None:
         yield _kinds(definition_of(reference, root), root, depth + 1)
     for keyword in COMPOSITIONS:
-        inner = [_kinds(s.schema, root, depth + 1) for s in subschemas(schema, (keyword,))]
+        inner = [_kinds(branch, root, depth + 1) for branch in subschemas(schema, (keyword,))]
         if keyword == "allOf":
             yield from inner
         elif inner:

@@ -246,7 +246,7 @@ def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
 def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
     """Whether the filled inputs are all that one of the alternatives requires."""
     for keyword in ("anyOf", "oneOf"):
-        needed = [required_of(inner.schema) for inner in subschemas(schema, (keyword,))]
+        needed = [required_of(inner) for inner in subschemas(schema, (keyword,))]
         if needed and not any(template.arguments.keys() >= set(names) for names in needed):
             return False
     return True
