@@ -15,9 +15,8 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.pii import field_of, handle_for, handles_in
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.patterns import matches_pattern
 from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.validator import KEYWORDS, Keyword, SchemaValidator
+from orchestrator.json_schema.validator import KEYWORDS, Keyword, SchemaValidator, extra_names
 from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations, unknown_name
 
 
@@ -95,11 +94,9 @@ def _compensation_tools(tool: Tool) -> tuple[str, ...]:
 def _unknown_inputs(tool: Tool, arguments: JsonObject) -> Iterator[str]:
     if tool.input_schema.get("additionalProperties") not in (None, False):
         return
-    known = [*tool.properties, *(binding.name for binding in tool.bindings)]
-    patterns = tool.input_schema.get("patternProperties")
-    allowed = list(patterns) if isinstance(patterns, dict) else []
-    for name in arguments:
-        if name not in known and not any(matches_pattern(p, name) for p in allowed):
+    bound = {binding.name for binding in tool.bindings}
+    for name in extra_names(arguments, tool.input_schema):
+        if name not in bound:
             yield unknown_name(name, tool.properties)
 
 

@@ -65,7 +65,7 @@ def read_inputs(operation: Operation) -> Inputs:
     """
     parameters = operation.parameters()
     expansion = operation.schemas.inputs
-    limit = expansion.inline_limit(_written_schemas(operation, parameters))
+    limit = expansion.graph.inline_limit(_written_schemas(operation, parameters))
     expand = partial(expansion.expand, limit=limit)
     fields = [_read_parameter(p, expand) for p in parameters if _is_input(p)]
     body = _read_body(operation, expand)

@@ -17,6 +17,7 @@ from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.references import with_definitions
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.json_schema.walker import properties_of, required_of, subschemas
@@ -170,7 +171,7 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
 @rule("ORC048", "error", "A probe reads the request")
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
     """A probe is asked with what was sent: there is no answer to read when it is needed."""
-    probe = subject.compensation.probe if subject.compensation is not None else None
+    probe = subject.probe
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
             subject.pointer_to(_PROBE),
@@ -182,8 +183,7 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
 @rule("ORC049", "error", "A probe only reads")
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
     """A probe changes nothing."""
-    probe = subject.compensation.probe if subject.compensation is not None else None
-    peer = subject.peer(probe.tool) if probe is not None else None
+    peer = subject.peer(subject.probe.tool) if subject.probe is not None else None
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
         yield Problem(
             subject.pointer_to(_PROBE),
@@ -236,9 +236,9 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
 
 def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
     """Whether an input takes a constant; yes when its schema does not tell."""
-    defs = called.input_schema.get("$defs", {})
+    schema = with_definitions(called.properties[name], called.input_schema)
     try:
-        return SchemaValidator({**called.properties[name], "$defs": defs}).is_valid(constant)
+        return SchemaValidator(schema).is_valid(constant)
     except SCHEMA_FAULTS:
         return True
 

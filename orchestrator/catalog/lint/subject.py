@@ -7,7 +7,7 @@ from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
 from orchestrator.catalog.lint.keyword_values import Breach, operation_breaches, without
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.tool import Compensation, Tool
+from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 
@@ -36,6 +36,11 @@ class Subject:
     def readable(self) -> Operation:
         """The operation without the keywords that hold what they do not take."""
         return without(self.operation, frozenset(breach.keyword for breach in self.breaches))
+
+    @property
+    def probe(self) -> ToolCallTemplate | None:
+        """The probe of its compensation."""
+        return self.compensation.probe if self.compensation is not None else None
 
     @property
     def pointer(self) -> str:

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
 from orchestrator.json_schema.walker import alternatives_of, properties_of, required_of
@@ -119,9 +119,7 @@ class Parameter:
     @property
     def whole_schema(self) -> JsonObject:
         """The schema, with the definitions that it may refer to."""
-        if "$defs" not in self.root or "$ref" not in str(self.schema):
-            return self.schema
-        return {**self.schema, "$defs": self.root["$defs"]}
+        return with_definitions(self.schema, self.root)
 
     @cached_property
     def _validator(self) -> Validator:
