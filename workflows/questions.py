@@ -9,7 +9,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.errors import AnswerInvalid, QuestionUnknown
     from orchestrator.core.record import JsonObject
-    from orchestrator.json_schema.validation import answer_problems
+    from orchestrator.json_schema.validation import field_problems
     from orchestrator.messages.leg import AnswerInput, LegStatus, Question
     from orchestrator.planning.models import AskUser
     from workflows import ui
@@ -123,4 +123,4 @@ def _problem(question: Question, values: JsonObject) -> str:
             "answer without a value; what is stored in the PII vault is looked up there and must "
             "not be sent here"
         )
-    return "; ".join(answer_problems(question.fields, values))
+    return "; ".join(field_problems(question.fields, values))

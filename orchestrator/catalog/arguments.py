@@ -15,9 +15,8 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.pii import field_of, handle_for, handles_in
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.patterns import matches_pattern
 from orchestrator.json_schema.pointer import format_pointer
-from orchestrator.json_schema.validator import KEYWORDS, Keyword, SchemaValidator
+from orchestrator.json_schema.validator import KEYWORDS, Keyword, SchemaValidator, extra_names
 from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations, unknown_name
 
 
@@ -52,13 +51,13 @@ def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[st
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
-    """The fields whose values a call may carry: the tool's own, and those of the tools it undoes.
+    """The fields whose values a call may carry: its tool's, and of the tools that it compensates.
 
     A cancel or a probe goes to the provider that was sent the values before, and an id that the
     provider made from one of them must reach it as it was.
     """
-    undone = _fields_of_undone(catalog).get((tool.document, tool.name), frozenset())
-    return undone.union(tool.pii_fields)
+    others = _fields_of_others(catalog).get((tool.document, tool.name), frozenset())
+    return others.union(tool.pii_fields)
 
 
 def needed_fields(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -72,20 +71,20 @@ def needed_fields(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[
 
 
 @lru_cache(maxsize=8)
-def _fields_of_undone(catalog: Catalog) -> dict[tuple[str, str], frozenset[str]]:
-    """Of each cancel tool and probe: the personal fields of all tools that it undoes or asks for.
+def _fields_of_others(catalog: Catalog) -> dict[tuple[str, str], frozenset[str]]:
+    """Of each cancel tool and probe: the personal fields of all tools that declare it.
 
     Once per catalog, for it looks at every tool.
     """
     found: dict[tuple[str, str], frozenset[str]] = {}
     for other in catalog.tools.values():
-        for name in _tools_that_undo(other):
+        for name in _compensation_tools(other):
             key = (other.document, name)
             found[key] = found.get(key, frozenset()).union(other.pii_fields)
     return found
 
 
-def _tools_that_undo(tool: Tool) -> tuple[str, ...]:
+def _compensation_tools(tool: Tool) -> tuple[str, ...]:
     if tool.compensation is None:
         return ()
     probe = tool.compensation.probe
@@ -95,11 +94,9 @@ def _tools_that_undo(tool: Tool) -> tuple[str, ...]:
 def _unknown_inputs(tool: Tool, arguments: JsonObject) -> Iterator[str]:
     if tool.input_schema.get("additionalProperties") not in (None, False):
         return
-    known = [*tool.properties, *(binding.name for binding in tool.bindings)]
-    patterns = tool.input_schema.get("patternProperties")
-    allowed = list(patterns) if isinstance(patterns, dict) else []
-    for name in arguments:
-        if name not in known and not any(matches_pattern(p, name) for p in allowed):
+    bound = {binding.name for binding in tool.bindings}
+    for name in extra_names(arguments, tool.input_schema):
+        if name not in bound:
             yield unknown_name(name, tool.properties)
 
 
@@ -138,8 +135,8 @@ def _validator_class(fields: frozenset[str]) -> type[Validator]:
     """JSON Schema 2020-12, except that nothing is asked of a handle of one of these fields."""
     if not fields:
         return SchemaValidator
-    patient = {name: _except_handles(keyword, fields) for name, keyword in KEYWORDS.items()}
-    extended: type[Validator] = extend(SchemaValidator, patient)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+    lenient = {name: _except_handles(keyword, fields) for name, keyword in KEYWORDS.items()}
+    extended: type[Validator] = extend(SchemaValidator, lenient)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended
 
 

@@ -53,12 +53,8 @@ def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout 
     place = declared_types(operation.root).get(card_type or "")
     if place is None or not isinstance(place.value, dict):
         return None
-    title = place.at("title")
-    sections = place.at("sections")
-    return CardLayout(
-        title=title.text() if title is not None else "",
-        sections=tuple(map(_section, sections.elements())) if sections is not None else (),
-    )
+    sections = tuple(_section(section) for section in place.elements("sections"))
+    return CardLayout(title=place.text_at("title") or "", sections=sections)
 
 
 def _section(place: DocumentNode) -> LayoutSection:
@@ -69,9 +65,6 @@ def _section(place: DocumentNode) -> LayoutSection:
 def _fields(listed: DocumentNode) -> Iterator[LayoutField]:
     for place in listed.elements():
         if isinstance(place.value, dict):
-            label = place.at("label")
-            yield LayoutField(
-                name=place.require("name").text(), label=label.text() if label is not None else ""
-            )
+            yield LayoutField(name=place.require("name").text(), label=place.text_at("label") or "")
         else:
             yield LayoutField(name=place.text())

@@ -1,4 +1,4 @@
-"""How an obligation is undone: the x-orchet-cancels and x-orchet-compensation-* contract, read."""
+"""The compensation of an obligation, read from x-orchet-cancels and x-orchet-compensation-*."""
 
 import re
 from collections.abc import Mapping
@@ -15,6 +15,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.patterns import matches_pattern
 from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.walker import properties_of
 
 _PREFIX = "x-orchet-compensation-"
 _DURATION = TypeAdapter(timedelta)
@@ -125,7 +126,7 @@ def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> JsonObj
         tool: the tool that was called before.
         answered: whether its answer may be read.
     """
-    answer = _answer_names(tool) if answered else frozenset()
+    answer = properties_of(tool.output_schema or {}) if answered else {}
     matched: JsonObject = {}
     for binding in called.bindings:
         name = binding.field or binding.name
@@ -135,11 +136,6 @@ def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> JsonObj
         elif sent is not None:
             matched[binding.name] = sent
     return matched
-
-
-def _answer_names(tool: Tool) -> frozenset[str]:
-    properties = (tool.output_schema or {}).get("properties")
-    return frozenset(properties) if isinstance(properties, dict) else frozenset()
 
 
 def _request_expression(name: str, bindings: tuple[InputBinding, ...]) -> str | None:

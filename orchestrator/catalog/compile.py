@@ -13,7 +13,6 @@ from orchestrator.catalog.contract import (
     read_load_policy,
     read_pii_fields,
     read_server,
-    read_texts,
 )
 from orchestrator.catalog.inputs import choose_content_type, is_json, read_inputs
 from orchestrator.catalog.operations import Operation, operations
@@ -58,14 +57,13 @@ def compile_operation(operation: Operation) -> Tool:
     """
     inputs = read_inputs(operation)
     server, server_variables = read_server(operation)
-    cancel_for = operation.node.at("x-orchet-cancel-for")
     card_type = read_card_type(operation)
     return Tool(
         name=read_name(operation),
         document=operation.document,
         domain=_domain(operation),
-        summary=_text(operation, "summary"),
-        description=_text(operation, "description"),
+        summary=(operation.node.text_at("summary") or "").strip(),
+        description=(operation.node.text_at("description") or "").strip(),
         method=operation.method,
         path=operation.path,
         server=server,
@@ -78,10 +76,10 @@ def compile_operation(operation: Operation) -> Tool:
         card_type=card_type,
         card_layout=read_card_layout(operation, card_type),
         pii_fields=read_pii_fields(operation, inputs.bindings),
-        intent_tags=read_texts(operation, "x-orchet-intent-tags"),
-        examples=read_texts(operation, "x-orqen-examples"),
+        intent_tags=operation.node.texts_at("x-orchet-intent-tags"),
+        examples=operation.node.texts_at("x-orqen-examples"),
         load_policy=read_load_policy(operation),
-        cancel_for=cancel_for.text() if cancel_for is not None else None,
+        cancel_for=operation.node.text_at("x-orchet-cancel-for"),
         idempotency_header=inputs.idempotency_header,
         credentials=read_credentials(operation),
     )
@@ -102,23 +100,15 @@ def read_name(operation: Operation) -> str:
 
 
 def _domain(operation: Operation) -> str:
-    tags = read_texts(operation, "tags")
+    tags = operation.node.texts_at("tags")
     return tags[0] if tags else operation.document
-
-
-def _text(operation: Operation, key: str) -> str:
-    found = operation.node.at(key)
-    return found.text().strip() if found is not None else ""
 
 
 def _output_schema(operation: Operation) -> JsonObject | None:
     """The schema of the first success answer that is JSON."""
-    responses = operation.node.at("responses")
-    if responses is None:
-        return None
-    for status, response in sorted(responses.items(), key=lambda item: item[0]):
-        content = response.at("content") if status.startswith("2") else None
-        media_types = dict(content.items()) if content is not None else {}
+    responses = operation.node.items("responses")
+    for status, response in sorted(responses, key=lambda item: item[0]):
+        media_types = dict(response.items("content")) if status.startswith("2") else {}
         content_type = choose_content_type(media_types)
         if content_type is not None and is_json(content_type):
             written = media_types[content_type].raw("schema")

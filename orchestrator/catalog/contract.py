@@ -7,7 +7,6 @@ from typing import Literal
 from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Effect, InputBinding
-from orchestrator.json_schema.document import DocumentNode
 
 NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
 """Keywords of neighbours' dialects that say whether to ask first."""
@@ -58,15 +57,14 @@ def _neighbour_asks(operation: Operation) -> bool | None:
     Where two of them disagree, the one that asks is right.
     """
     found = (operation.node.at(keyword) for keyword in NEIGHBOURS)
-    said = [place.value for place in found if place is not None and isinstance(place.value, bool)]
-    return any(said) if said else None
+    flags = [place.value for place in found if place is not None and isinstance(place.value, bool)]
+    return any(flags) if flags else None
 
 
 def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> tuple[str, ...]:
     """Names of the inputs whose values come from the PII vault."""
-    found = operation.node.at("x-orchet-pii-required")
-    names = found.texts() if found is not None else ()
     known = tuple(bindings)
+    names = operation.node.texts_at("x-orchet-pii-required")
     return tuple(input_name(name, known) for name in names)
 
 
@@ -76,12 +74,6 @@ def input_name(name: str, bindings: Iterable[InputBinding]) -> str:
     if any(binding.name == name for binding in known):
         return name
     return next((binding.name for binding in known if binding.field == name), name)
-
-
-def read_texts(operation: Operation, keyword: str) -> tuple[str, ...]:
-    """A list of strings under an extension; empty when it is absent."""
-    found = operation.node.at(keyword)
-    return found.texts() if found is not None else ()
 
 
 def read_load_policy(operation: Operation) -> Literal["core", "deferred"]:
@@ -101,21 +93,15 @@ def read_load_policy(operation: Operation) -> Literal["core", "deferred"]:
 def read_credentials(operation: Operation) -> tuple[str, ...]:
     """Names of the security schemes that the first security requirement asks for."""
     security = operation.node.at("security") or operation.root.at("security")
-    for requirement in security.elements() if security is not None else ():
-        return tuple(sorted(requirement.mapping()))
-    return ()
+    first = next(security.elements(), None) if security is not None else None
+    return tuple(sorted(first.mapping())) if first is not None else ()
 
 
 def read_server(operation: Operation) -> tuple[str, dict[str, str]]:
     """The URL template of the first server, and the defaults of its variables."""
     servers = operation.inherited("servers")
-    for server in servers.elements() if servers is not None else ():
-        return server.require("url").text(), _variable_defaults(server)
-    return "", {}
-
-
-def _variable_defaults(server: DocumentNode) -> dict[str, str]:
-    variables = server.at("variables")
-    if variables is None:
-        return {}
-    return {name: str(place.require("default").value) for name, place in variables.items()}
+    server = next(servers.elements(), None) if servers is not None else None
+    if server is None:
+        return "", {}
+    defaults = {n: str(v.require("default").value) for n, v in server.items("variables")}
+    return server.require("url").text(), defaults

@@ -1,7 +1,8 @@
 """The inputs of an operation: one object schema, and where each of its properties goes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast, get_args
 
 from pydantic import JsonValue
@@ -16,6 +17,8 @@ _IDEMPOTENCY_HEADERS = frozenset({"idempotency-key", "x-idempotency-key"})
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
 _FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 _WHOLE_BODY = "body"
+
+Expand = Callable[[DocumentNode], JsonObject]
 
 
 @dataclass(frozen=True)
@@ -61,9 +64,11 @@ def read_inputs(operation: Operation) -> Inputs:
         DocumentInvalid: a parameter or body that OpenAPI does not allow.
     """
     parameters = operation.parameters()
-    expansion = _ExpansionOfInputs(operation, parameters)
-    fields = [_read_parameter(p, expansion) for p in parameters if _is_input(p)]
-    body = _read_body(operation, expansion)
+    expansion = operation.schemas.inputs
+    limit = expansion.graph.inline_limit(_written_schemas(operation, parameters))
+    expand = partial(expansion.expand, limit=limit)
+    fields = [_read_parameter(p, expand) for p in parameters if _is_input(p)]
+    body = _read_body(operation, expand)
     named = _named([*fields, *body.fields])
     return Inputs(
         schema=expansion.closed(_object_schema(named, body)),
@@ -73,21 +78,15 @@ def read_inputs(operation: Operation) -> Inputs:
     )
 
 
-class _ExpansionOfInputs:
-    """Expands what stands together in one operation's inputs, and is so large as all of it."""
-
-    def __init__(self, operation: Operation, parameters: Iterable[DocumentNode]) -> None:
-        written = [_parameter_written(parameter) for parameter in parameters]
-        _, media_type = _chosen_body(operation)
-        written.append(media_type.raw("schema") if media_type is not None else None)
-        known = [schema for schema in written if schema is not None]
-        self._expansion = operation.schemas.inputs
-        self._limit = self._expansion.inline_limit(known)
-        self.opened = self._expansion.opened
-        self.closed = self._expansion.closed
-
-    def expand(self, schema: DocumentNode) -> JsonObject:
-        return self._expansion.expand(schema, limit=self._limit)
+def _written_schemas(
+    operation: Operation, parameters: Iterable[DocumentNode]
+) -> Iterator[DocumentNode]:
+    """The schemas that stand together in the inputs, as the document has them."""
+    _, media_type = _chosen_body(operation)
+    body = media_type.raw("schema") if media_type is not None else None
+    for schema in (*map(_parameter_written, parameters), body):
+        if schema is not None:
+            yield schema
 
 
 def _idempotency_header(parameters: Iterable[DocumentNode]) -> str | None:
@@ -108,7 +107,7 @@ def _is_input(parameter: DocumentNode) -> bool:
     return _header_name(parameter) not in _IDEMPOTENCY_HEADERS | _IGNORED_HEADERS
 
 
-def _read_parameter(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> _Field:
+def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:
     location = parameter.require("in")
     if location.text() not in get_args(Location) or location.text() == "body":
         raise location.invalid(f"a parameter cannot be in {location.text()!r}")
@@ -116,65 +115,57 @@ def _read_parameter(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> _
     return _Field(
         location=cast("Location", location.text()),
         name=parameter.require("name").text(),
-        schema=_parameter_schema(parameter, expansion),
-        required=location.text() == "path" or _flag(parameter, "required"),
+        schema=_parameter_schema(parameter, expand),
+        required=location.text() == "path" or parameter.is_true("required"),
         style=style,
         explode=explode,
     )
 
 
 def _serialization(parameter: DocumentNode, location: str) -> tuple[str, bool]:
-    content = parameter.at("content")
-    if content is not None and any(is_json(media_type) for media_type, _ in content.items()):
+    if any(is_json(media_type) for media_type, _ in parameter.items("content")):
         # Sent as one JSON text: none of OpenAPI's styles applies. Other text goes as it is.
         return "json", False
-    style = _text(parameter, "style") or ("form" if location in ("query", "cookie") else "simple")
+    style = parameter.text_at("style") or ("form" if location in ("query", "cookie") else "simple")
     explode = parameter.at("explode")
     return style, explode.value is True if explode is not None else style == "form"
 
 
-def _parameter_schema(parameter: DocumentNode, expansion: _ExpansionOfInputs) -> JsonObject:
+def _parameter_schema(parameter: DocumentNode, expand: Expand) -> JsonObject:
     written = _parameter_written(parameter)
-    schema = expansion.expand(written) if written is not None else {}
-    if (description := _text(parameter, "description")) is not None:
+    schema = expand(written) if written is not None else {}
+    if (description := parameter.text_at("description")) is not None:
         schema = {**schema, "description": description}
     example = parameter.at("example")
     if example is not None and "examples" not in schema:
         schema = {**schema, "examples": [example.value]}
-    return {**schema, "deprecated": True} if _flag(parameter, "deprecated") else schema
+    return {**schema, "deprecated": True} if parameter.is_true("deprecated") else schema
 
 
 def _parameter_written(parameter: DocumentNode) -> DocumentNode | None:
-    return parameter.raw("schema") or _content_schema(parameter)
-
-
-def _content_schema(parameter: DocumentNode) -> DocumentNode | None:
-    content = parameter.at("content")
-    for _, media_type in content.items() if content is not None else ():
-        return media_type.raw("schema")
-    return None
+    described = next((media_type for _, media_type in parameter.items("content")), parameter)
+    return parameter.raw("schema") or described.raw("schema")
 
 
 def _chosen_body(operation: Operation) -> tuple[str | None, DocumentNode | None]:
     """The media type that is sent, and where it is described."""
     body = operation.node.at("requestBody")
-    content = body.at("content") if body is not None else None
-    media_types = dict(content.items()) if content is not None else {}
+    media_types = dict(body.items("content")) if body is not None else {}
     content_type = choose_content_type(media_types)
     return content_type, media_types[content_type] if content_type is not None else None
 
 
-def _read_body(operation: Operation, expansion: _ExpansionOfInputs) -> _Body:
+def _read_body(operation: Operation, expand: Expand) -> _Body:
     body = operation.node.at("requestBody")
     content_type, media_type = _chosen_body(operation)
     if body is None or content_type is None or media_type is None:
         return _Body()
-    required = _flag(body, "required")
+    required = body.is_true("required")
     written = media_type.raw("schema")
-    schema = expansion.expand(written) if written is not None else {}
+    schema = expand(written) if written is not None else {}
     if is_json(content_type) or content_type in _FORM_TYPES:
-        opened = expansion.opened(schema)
-        flat = flatten_object(opened, opened=expansion.opened)
+        opened = operation.schemas.inputs.opened
+        flat = flatten_object(opened(schema), opened=opened)
         if flat is not None and (required or not flat.constraints):
             needed = tuple(flat.required) if required else ()
             fields = tuple(_body_fields(flat.properties, needed, media_type))
@@ -186,7 +177,7 @@ def _read_body(operation: Operation, expansion: _ExpansionOfInputs) -> _Body:
 
 
 def _described(schema: JsonObject, body: DocumentNode) -> JsonObject:
-    description = _text(body, "description")
+    description = body.text_at("description")
     return {"description": description, **schema} if description is not None else schema
 
 
@@ -219,11 +210,10 @@ def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:
     """How one field of the body is serialised; only forms make use of it."""
     if is_json(media_type.path[-1]):
         return "simple", False
-    encoding = media_type.at("encoding")
-    entry = encoding.at(name) if encoding is not None else None
+    entry = media_type.at("encoding", name)
     if entry is None:
         return "form", True
-    style, explode = _text(entry, "style") or "form", entry.at("explode")
+    style, explode = entry.text_at("style") or "form", entry.at("explode")
     return style, explode.value is True if explode is not None else style == "form"
 
 
@@ -293,13 +283,3 @@ def _binding(name: str, place: _Field) -> InputBinding:
         style=place.style,
         explode=place.explode,
     )
-
-
-def _flag(node: DocumentNode, key: str) -> bool:
-    found = node.at(key)
-    return found is not None and found.value is True
-
-
-def _text(node: DocumentNode, key: str) -> str | None:
-    found = node.at(key)
-    return found.text() if found is not None else None

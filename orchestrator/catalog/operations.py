@@ -55,8 +55,7 @@ class Operation:
         """Its parameters and those of its path, in order; its own win over the path's."""
         merged: dict[tuple[str, str], DocumentNode] = {}
         for holder in (self.path_item, self.node):
-            listed = holder.at("parameters")
-            for parameter in listed.elements() if listed is not None else ():
+            for parameter in holder.elements("parameters"):
                 key = (parameter.require("in").text(), parameter.require("name").text())
                 merged[key] = parameter
         return list(merged.values())
@@ -77,8 +76,7 @@ def operations(root: DocumentNode) -> Iterator[Operation]:
     """
     check_version(root)
     schemas = DocumentSchemas(root)
-    paths = root.at("paths")
-    for path, path_item in paths.items() if paths is not None else ():
+    for path, path_item in root.items("paths"):
         if path.startswith("x-"):
             continue
         path_item.mapping()

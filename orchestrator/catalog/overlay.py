@@ -78,10 +78,9 @@ def parse_overlay(name: str, content: JsonObject) -> Overlay:
         raise version.invalid(f"an Overlay 1.0 document is wanted; it is {version.text()!r}")
     _refuse_unknown(root, _OVERLAY_FIELDS)
     _check_info(root.require("info"))
-    extends = root.at("extends")
     return Overlay(
         name=name,
-        extends=extends.text() if extends is not None else None,
+        extends=root.text_at("extends"),
         actions=_parse_actions(root.require("actions")),
     )
 
@@ -182,17 +181,6 @@ def _idle(overlay: Overlay, done: set[int], documents: list[str]) -> list[IdleAc
         for index, action in enumerate(overlay.actions)
         if index not in done
     ]
-
-
-def apply_overlay(document: JsonObject, overlay: Overlay) -> JsonObject:
-    """One document with one overlay applied; the document given is not changed.
-
-    A target that selects nothing changes nothing, as the standard says.
-
-    Raises:
-        DocumentInvalid: the update does not fit the place that its target selects.
-    """
-    return _applied(document, overlay)[0]
 
 
 def _applied(document: JsonObject, overlay: Overlay) -> tuple[JsonObject, set[int]]:

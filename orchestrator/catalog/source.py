@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
 from orchestrator.catalog.overlay import IdleAction, Overlay, apply_overlays, parse_overlay
-from orchestrator.catalog.places import Place, find_lines
+from orchestrator.catalog.source_lines import SourceLine, find_lines
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError
 from orchestrator.core.record import JsonObject
@@ -49,9 +49,9 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
     return Sources(overlaid.documents, files, overlaid.idle)
 
 
-def read_places(
+def find_source_lines(
     files: Mapping[str, Path], wanted: Iterable[tuple[str, str]]
-) -> dict[tuple[str, str], Place]:
+) -> dict[tuple[str, str], SourceLine]:
     """File and line of places that are named by document and JSON pointer.
 
     Args:
@@ -62,13 +62,13 @@ def read_places(
     for document, pointer in wanted:
         if document in files:
             pointers[document].append(pointer)
-    places: dict[tuple[str, str], Place] = {}
+    found: dict[tuple[str, str], SourceLine] = {}
     for document, listed in pointers.items():
         file = files[document]
         lines = find_lines(file.read_text(encoding="utf-8-sig"), listed)
         for pointer in listed:
-            places[document, pointer] = Place(str(file), lines.get(pointer))
-    return places
+            found[document, pointer] = SourceLine(str(file), lines.get(pointer))
+    return found
 
 
 @cache

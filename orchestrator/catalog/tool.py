@@ -9,10 +9,11 @@ from pydantic import Field, SkipValidation
 from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.catalog.card_types import spends
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.walker import properties_of, required_of
 
 Schema = Annotated[JsonObject, SkipValidation]
 """A compiled JSON Schema, taken as it is: the tools of a document share most of theirs, and a copy,
-as validation makes one, would undo that. Nothing may change one."""
+as validation makes one, would end that. Nothing may change one."""
 
 Location = Literal["path", "query", "header", "cookie", "body"]
 
@@ -26,11 +27,11 @@ class Effect(StrEnum):
     READ = "read"
     """Nothing: it may be repeated and abandoned freely."""
     OBLIGATION = "obligation"
-    """Something that the declared cancel tool undoes."""
+    """Something that the declared cancel tool cancels."""
     WRITE = "write"
-    """Something that no declared tool undoes: rollback parks it for an operator."""
+    """Something that no declared tool cancels: rollback parks it for an operator."""
     CANCEL = "cancel"
-    """It undoes an obligation of another tool."""
+    """It cancels an obligation of another tool."""
 
 
 class InputBinding(Record):
@@ -56,7 +57,7 @@ class ToolCallTemplate(Record):
 
 
 class Compensation(Record):
-    """How an obligation is undone: the x-orchet-cancels and x-orchet-compensation-* contract."""
+    """How an obligation is cancelled: the x-orchet-cancels and x-orchet-compensation-* contract."""
 
     cancel: ToolCallTemplate
     probe: ToolCallTemplate | None = None
@@ -149,13 +150,9 @@ class Tool(Record):
     @property
     def required_inputs(self) -> tuple[str, ...]:
         """Inputs that a caller must give, in the schema's order."""
-        required = self.input_schema.get("required")
-        return tuple(str(name) for name in required) if isinstance(required, list) else ()
+        return required_of(self.input_schema)
 
     @property
     def properties(self) -> dict[str, JsonObject]:
         """Input name to its schema; schemas given as `true` appear as {}."""
-        found = self.input_schema.get("properties")
-        if not isinstance(found, dict):
-            return {}
-        return {name: s if isinstance(s, dict) else {} for name, s in found.items()}
+        return properties_of(self.input_schema)

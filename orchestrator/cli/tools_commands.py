@@ -10,7 +10,7 @@ import typer
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import has_errors, lint_report
 from orchestrator.catalog.lint import lint as lint_documents
-from orchestrator.catalog.source import read_places, read_sources
+from orchestrator.catalog.source import find_source_lines, read_sources
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.cli import render_tools
 from orchestrator.cli.options import Overlays, Specs
@@ -69,7 +69,7 @@ def lint(
     """
     sources = read_sources(paths, overlays or ())
     findings = lint_documents(sources.documents, idle=sources.idle)
-    places = read_places(sources.files, ((f.document, f.pointer) for f in findings))
+    places = find_source_lines(sources.files, ((f.document, f.pointer) for f in findings))
     typer.echo(_WRITERS[style](findings, places))
     if has_errors(findings):
         raise typer.Exit(1)

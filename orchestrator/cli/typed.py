@@ -11,6 +11,7 @@ from orchestrator.cli.options import read_json, split_pair
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import definition_of, reference_of
+from orchestrator.json_schema.walker import COMPOSITIONS, subschemas
 
 _ALL = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
 _TEXT = frozenset({"string", "null"})
@@ -63,10 +64,10 @@ def _read_file(name: str, file: Path, kinds: frozenset[str]) -> JsonValue:
     return value
 
 
-def _kinds(schema: JsonObject, root: JsonObject, depth: int = 0) -> frozenset[str]:
+def _kinds(schema: JsonValue, root: JsonObject, depth: int = 0) -> frozenset[str]:
     """The JSON types that a schema may take, as far as it says; `integer` goes with `number`."""
     kinds = _ALL
-    if depth > _MAX_DEPTH:
+    if depth > _MAX_DEPTH or not isinstance(schema, dict):
         return kinds
     for narrowed in _narrowed(schema, root, depth):
         kinds &= narrowed
@@ -86,15 +87,12 @@ def _narrowed(schema: JsonObject, root: JsonObject, depth: int) -> Iterator[froz
         yield frozenset(_kind(value) for value in values)
     if (reference := reference_of(schema)) is not None:
         yield _kinds(definition_of(reference, root), root, depth + 1)
-    for keyword in ("anyOf", "oneOf"):
-        if isinstance(branches := schema.get(keyword), list):
-            yield frozenset().union(*(_kinds(_as_schema(b), root, depth + 1) for b in branches))
-    if isinstance(parts := schema.get("allOf"), list):
-        yield from (_kinds(_as_schema(part), root, depth + 1) for part in parts)
-
-
-def _as_schema(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
+    for keyword in COMPOSITIONS:
+        inner = [_kinds(branch, root, depth + 1) for branch in subschemas(schema, (keyword,))]
+        if keyword == "allOf":
+            yield from inner
+        elif inner:
+            yield frozenset().union(*inner)
 
 
 def _kind(value: JsonValue) -> str:

@@ -41,10 +41,16 @@ class DocumentNode:
         """The error that names this place."""
         return DocumentInvalid(self.document, self.pointer, reason)
 
-    def at(self, key: str) -> "DocumentNode | None":
-        """What this object has under `key`, references followed; None when it has nothing."""
-        found = self.raw(key)
-        return found.resolved() if found is not None else None
+    def at(self, *keys: str) -> "DocumentNode | None":
+        """What this object has under a key, under one of that, ..., references followed.
+
+        None when it has nothing there.
+        """
+        node: DocumentNode | None = self
+        for key in keys:
+            found = node.raw(key) if node is not None else None
+            node = found.resolved() if found is not None else None
+        return node
 
     def raw(self, key: str) -> "DocumentNode | None":
         """What this object has under `key`, as written: a reference is not followed."""
@@ -63,10 +69,14 @@ class DocumentNode:
             raise self.invalid(f"{key!r} is missing")
         return found
 
-    def items(self) -> Iterator[tuple[str, "DocumentNode"]]:
-        """Key and place of each value of this object, in its order, references followed."""
-        for key, value in self.mapping().items():
-            yield key, self._child(key, value).resolved()
+    def items(self, *keys: str) -> Iterator[tuple[str, "DocumentNode"]]:
+        """Key and place of each value of this object, in its order, references followed.
+
+        With keys of the object at the end of them, if there is one.
+        """
+        found = self.at(*keys)
+        for key, place in found.raw_items() if found is not None else ():
+            yield key, place.resolved()
 
     def raw_items(self) -> Iterator[tuple[str, "DocumentNode"]]:
         """Key and place of each value of this object, as written."""
@@ -80,9 +90,13 @@ class DocumentNode:
         for index, value in enumerate(self.value):
             yield self._child(str(index), value)
 
-    def elements(self) -> Iterator["DocumentNode"]:
-        """The place of each element of this list, references followed."""
-        for element in self.raw_elements():
+    def elements(self, *keys: str) -> Iterator["DocumentNode"]:
+        """The place of each element of this list, references followed.
+
+        With keys of the list at the end of them, if there is one.
+        """
+        found = self.at(*keys)
+        for element in found.raw_elements() if found is not None else ():
             yield element.resolved()
 
     def mapping(self) -> JsonObject:
@@ -97,9 +111,19 @@ class DocumentNode:
             raise self.invalid("a string is wanted here")
         return self.value
 
-    def texts(self) -> tuple[str, ...]:
-        """This value, which must be a list of strings."""
-        return tuple(element.text() for element in self.elements())
+    def text_at(self, key: str) -> str | None:
+        """The string that this object has under `key`; None when it has nothing."""
+        found = self.at(key)
+        return found.text() if found is not None else None
+
+    def texts_at(self, key: str) -> tuple[str, ...]:
+        """The list of strings that this object has under `key`; empty when it has nothing."""
+        return tuple(element.text() for element in self.elements(key))
+
+    def is_true(self, key: str) -> bool:
+        """Whether this object has `true` under `key`."""
+        found = self.at(key)
+        return found is not None and found.value is True
 
     def resolved(self) -> "DocumentNode":
         """What this refers to when it is a reference object; else itself.

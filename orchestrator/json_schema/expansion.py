@@ -1,7 +1,7 @@
 """Schemas of a document made self-contained: references inlined, or pointing to definitions."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final, Literal
 
@@ -66,7 +66,7 @@ class SchemaExpansion:
         self, graph: SchemaGraph, hidden: Literal["readOnly", "writeOnly"], *, is_3_0: bool
     ) -> None:
         """Take the document's graph, and the mark of the properties that are left out."""
-        self._graph = graph
+        self.graph = graph
         self._hidden = hidden
         self._is_3_0 = is_3_0
         self._targets: dict[str, DocumentNode] = {}
@@ -74,10 +74,6 @@ class SchemaExpansion:
         self._abridgements: dict[str, JsonObject] = {}
         self._reached: dict[str, frozenset[str]] = {}
         self._expanded: dict[tuple[_Path, int], JsonObject] = {}
-
-    def inline_limit(self, schemas: Iterable[DocumentNode]) -> int:
-        """How large a referred schema may be to be inlined where these stand together."""
-        return self._graph.inline_limit(schemas)
 
     def expand(self, schema: DocumentNode, *, limit: int | None = None) -> JsonObject:
         """The schema with its references inlined, or pointing to definitions: see `closed`.
@@ -90,7 +86,7 @@ class SchemaExpansion:
         Raises:
             DocumentInvalid: a reference leads nowhere, or a keyword has a value it cannot have.
         """
-        chosen = self.inline_limit([schema]) if limit is None else limit
+        chosen = self.graph.inline_limit([schema]) if limit is None else limit
         return self._expand(schema, chosen, frozenset())
 
     def opened(self, schema: JsonObject) -> JsonObject:
@@ -112,7 +108,7 @@ class SchemaExpansion:
         while nearest:
             further: set[str] = set()
             for name in nearest:
-                size = self._graph.own_size(self._targets[name])
+                size = self.graph.own_size(self._targets[name])
                 if carried and carried + size > _CARRIED:
                     defs[name] = self._abridged(name)
                     continue
@@ -178,7 +174,7 @@ class SchemaExpansion:
         self, schema: DocumentNode, target: DocumentNode, limit: int, hidden: frozenset[str]
     ) -> JsonObject:
         expanded: JsonObject
-        if self._graph.must_define(target, limit):
+        if self.graph.must_define(target, limit):
             name = _def_name(target)
             self._targets[name] = target
             expanded = {"$ref": format_reference(_DEFS, name)}

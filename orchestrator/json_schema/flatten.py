@@ -156,7 +156,7 @@ def _is_plain(schema: JsonValue, names: set[str]) -> bool:
     properties = schema.get("properties")
     if isinstance(properties, dict) and not properties.keys() <= names:
         return False
-    return all(_is_plain(inner.schema, names) for inner in subschemas(schema, IN_PLACE))
+    return all(_is_plain(inner, names) for inner in subschemas(schema, IN_PLACE))
 
 
 def _tells_fields(flat: FlatObject, parts: list[JsonObject]) -> bool:

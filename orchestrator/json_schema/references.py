@@ -47,6 +47,13 @@ def definition_of(reference: str, root: JsonObject) -> JsonObject:
     return found if isinstance(found, dict) else {}
 
 
+def with_definitions(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """A part of a compiled schema, with the definitions that it may refer to."""
+    if "$defs" not in root or "$ref" not in str(schema):
+        return schema
+    return {**schema, "$defs": root["$defs"]}
+
+
 def resolve(
     schema: JsonObject, root: JsonObject, *, followed: frozenset[str] = frozenset()
 ) -> JsonObject:

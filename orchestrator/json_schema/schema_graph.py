@@ -22,7 +22,7 @@ _Path = tuple[str, ...]
 
 
 @dataclass(eq=False)
-class _Place:
+class _Vertex:
     """What is known of one schema of the document, references counted but not followed."""
 
     path: _Path
@@ -44,13 +44,13 @@ class SchemaGraph:
 
     def __init__(self) -> None:
         """Nothing is read before it is asked for."""
-        self._places: dict[_Path, _Place] = {}
-        self._open: list[_Place] = []
+        self._vertices: dict[_Path, _Vertex] = {}
+        self._open: list[_Vertex] = []
 
     def must_define(self, schema: DocumentNode, limit: int = _INLINE_LIMIT) -> bool:
         """Whether the schema refers to itself, or is too large to repeat at every mention."""
-        place = self._examined(schema)
-        return place.is_recursive or place.size > limit or place.height > _MAX_HEIGHT
+        vertex = self._examined(schema)
+        return vertex.is_recursive or vertex.size > limit or vertex.height > _MAX_HEIGHT
 
     def inline_limit(self, schemas: Iterable[DocumentNode]) -> int:
         """How large a referred schema may be to be inlined where these stand together."""
@@ -61,68 +61,68 @@ class SchemaGraph:
         """How many schemas are written here, this one included."""
         return self._examined(schema).own_size
 
-    def _examined(self, schema: DocumentNode) -> _Place:
-        known = self._places.get(schema.path)
+    def _examined(self, schema: DocumentNode) -> _Vertex:
+        known = self._vertices.get(schema.path)
         return known if known is not None else self._examine(schema)
 
-    def _examine(self, schema: DocumentNode) -> _Place:
+    def _examine(self, schema: DocumentNode) -> _Vertex:
         try:
             return self._traverse(schema)
         except DocumentInvalid:
-            for place in self._open:
-                del self._places[place.path]
+            for vertex in self._open:
+                del self._vertices[vertex.path]
             self._open.clear()
             raise
 
-    def _traverse(self, schema: DocumentNode) -> _Place:
+    def _traverse(self, schema: DocumentNode) -> _Vertex:
         """Tarjan's strongly connected components, without recursion: chains may be long."""
-        first = self._meet(schema)
+        first = self._visit(schema)
         waiting = [(first, iter(first.targets))]
         while waiting:
-            place, targets = waiting[-1]
+            vertex, targets = waiting[-1]
             for target in targets:
-                other = self._places.get(target.path)
+                other = self._vertices.get(target.path)
                 if other is None:
-                    other = self._meet(target)
+                    other = self._visit(target)
                     waiting.append((other, iter(other.targets)))
                     break
                 if other.is_open:
-                    place.lowest = min(place.lowest, other.number)
-                    place.is_recursive |= other is place
+                    vertex.lowest = min(vertex.lowest, other.number)
+                    vertex.is_recursive |= other is vertex
             else:
                 waiting.pop()
                 if waiting:
-                    waiting[-1][0].lowest = min(waiting[-1][0].lowest, place.lowest)
-                if place.lowest == place.number:
-                    self._close_circle(place)
+                    waiting[-1][0].lowest = min(waiting[-1][0].lowest, vertex.lowest)
+                if vertex.lowest == vertex.number:
+                    self._close_component(vertex)
         return first
 
-    def _meet(self, schema: DocumentNode) -> _Place:
+    def _visit(self, schema: DocumentNode) -> _Vertex:
         targets, size, height = _measured(schema)
-        number = len(self._places)
-        place = _Place(schema.path, targets, size, height, number=number, lowest=number)
-        self._places[schema.path] = place
-        self._open.append(place)
-        return place
+        number = len(self._vertices)
+        vertex = _Vertex(schema.path, targets, size, height, number=number, lowest=number)
+        self._vertices[schema.path] = vertex
+        self._open.append(vertex)
+        return vertex
 
-    def _close_circle(self, first: _Place) -> None:
+    def _close_component(self, first: _Vertex) -> None:
         """All that was met since `first` reaches each other; what it refers to is known."""
-        circle: list[_Place] = []
-        while not circle or circle[-1] is not first:
-            circle.append(self._open.pop())
-        for member in circle:
+        component: list[_Vertex] = []
+        while not component or component[-1] is not first:
+            component.append(self._open.pop())
+        for member in component:
             member.is_open = False
-            member.is_recursive |= len(circle) > 1
-        for member in circle:
+            member.is_recursive |= len(component) > 1
+        for member in component:
             self._measure(member)
 
-    def _measure(self, place: _Place) -> None:
-        others = [self._places[target.path] for target in place.targets]
+    def _measure(self, vertex: _Vertex) -> None:
+        others = [self._vertices[target.path] for target in vertex.targets]
         inlined = [other for other in others if not other.is_recursive]
-        total = place.own_size + sum(other.size for other in inlined)
+        total = vertex.own_size + sum(other.size for other in inlined)
         # Chains of doublings would otherwise count with numbers of thousands of digits.
-        place.size = min(total, _COUNTED)
-        place.height = place.own_height + max((other.height for other in inlined), default=0)
+        vertex.size = min(total, _COUNTED)
+        vertex.height = vertex.own_height + max((other.height for other in inlined), default=0)
 
 
 def _measured(schema: DocumentNode) -> tuple[tuple[DocumentNode, ...], int, int]:

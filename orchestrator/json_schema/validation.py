@@ -1,4 +1,4 @@
-"""Whether values answer a question: each is what its field's schema says, and nothing else came."""
+"""Values validated against the schemas of the fields that were asked for."""
 
 from collections.abc import Iterator
 
@@ -10,12 +10,12 @@ from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
 
 
-def answer_problems(fields: dict[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
-    """What is wrong with an answer; no part of it quotes a value.
+def field_problems(fields: dict[str, JsonObject], values: JsonObject) -> tuple[str, ...]:
+    """What is wrong with the values of some fields; no part of it quotes a value.
 
     Args:
         fields: JSON Schemas by the names that were asked for.
-        values: what was answered. A handle of a personal field is checked when its value is known.
+        values: by field. A handle of a personal field is checked when its value is known.
     """
     names = ", ".join(sorted(fields))
     strange = sorted(set(values) - set(fields))
@@ -26,10 +26,10 @@ def answer_problems(fields: dict[str, JsonObject], values: JsonObject) -> tuple[
     ]
     if problems:
         return (f"answer with {names}", *problems)
-    return tuple(_breaches(fields, values))
+    return tuple(_violations(fields, values))
 
 
-def _breaches(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[str]:
+def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[str]:
     for name, schema in fields.items():
         if is_handle(values[name]):
             continue

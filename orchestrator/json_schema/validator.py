@@ -1,6 +1,6 @@
 """The validator of compiled schemas: JSON Schema 2020-12 with ECMA-262's patterns."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ def _pattern_properties(
 def _additional_properties(
     validator: Validator, wanted: Any, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
-    extra = list(_extra(instance, schema)) if isinstance(instance, dict) else []
+    extra = list(extra_names(instance, schema)) if isinstance(instance, dict) else []
     if isinstance(wanted, dict):
         for name in extra:
             yield from validator.descend(instance[name], wanted, path=name)  # type: ignore[attr-defined]  # the protocol does not name it
@@ -39,10 +39,13 @@ def _additional_properties(
         yield ValidationError(f"additional properties: {', '.join(map(repr, extra))}")
 
 
-def _extra(instance: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterator[str]:
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+def extra_names(instance: Iterable[str], schema: Mapping[str, Any]) -> Iterator[str]:
+    """The names of an object's properties that its schema neither names nor has a pattern for."""
+    known, patterns = schema.get("properties"), schema.get("patternProperties")
+    named = known if isinstance(known, Mapping) else ()
+    allowed = list(patterns) if isinstance(patterns, Mapping) else []
     for name in instance:
-        if name not in known and not any(matches_pattern(pattern, name) for pattern in patterns):
+        if name not in named and not any(matches_pattern(pattern, name) for pattern in allowed):
             yield name
 
 

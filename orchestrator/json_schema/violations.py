@@ -7,7 +7,7 @@ from jsonschema.exceptions import UnknownType, ValidationError
 from rapidfuzz import fuzz, process
 from referencing.exceptions import Unresolvable
 
-from orchestrator.json_schema.patterns import matches_pattern
+from orchestrator.json_schema.validator import extra_names
 
 SCHEMA_FAULTS: Final = (
     Unresolvable,
@@ -80,14 +80,11 @@ def _missing(error: ValidationError) -> list[str]:
 
 def _extra(error: ValidationError) -> Iterator[str]:
     schema = error.schema if isinstance(error.schema, dict) else {}
-    known = list(schema.get("properties", {}))
-    patterns = list(schema.get("patternProperties", {}))
     if not isinstance(error.instance, dict) or error.validator_value is not False:
         yield f"{_subject(error)} has a property that does not fit"
         return
-    for name in error.instance:
-        if name not in known and not any(matches_pattern(p, name) for p in patterns):
-            yield unknown_name(_path([*error.absolute_path, name]), known)
+    for name in extra_names(error.instance, schema):
+        yield unknown_name(_path([*error.absolute_path, name]), schema.get("properties", {}))
 
 
 def _alternatives(error: ValidationError) -> str:

@@ -13,69 +13,54 @@ for name, inner in properties_of(resolve(schema, root)).items():
 
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from pydantic import JsonValue
 
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 
-KEYWORDS: Final[Mapping[str, Literal["schema", "list", "map"]]] = {
-    **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), "list"),
-    **dict.fromkeys(
-        ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"), "map"
-    ),
-    **dict.fromkeys(
-        (
-            "additionalProperties",
-            "contains",
-            "contentSchema",
-            "else",
-            "if",
-            "items",
-            "not",
-            "propertyNames",
-            "then",
-            "unevaluatedItems",
-            "unevaluatedProperties",
-        ),
-        "schema",
-    ),
-}
-"""What each keyword holds: one schema, a list of them, or schemas by name."""
-
 COMPOSITIONS: Final = ("allOf", "anyOf", "oneOf")
 CONDITIONS: Final = ("else", "if", "not", "then")
 IN_PLACE: Final = (*COMPOSITIONS, *CONDITIONS, "dependentSchemas")
 """Keywords whose schemas are about the very value that the schema itself is about."""
+_LISTS = (*COMPOSITIONS, "prefixItems")
+_MAPS = ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
+_SINGLE = (
+    *CONDITIONS,
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "items",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+)
+KEYWORDS: Final[Mapping[str, Literal["schema", "list", "map"]]] = {
+    **dict.fromkeys(_LISTS, "list"),
+    **dict.fromkeys(_MAPS, "map"),
+    **dict.fromkeys(_SINGLE, "schema"),
+}
+"""What each keyword holds: one schema, a list of them, or schemas by name."""
 _MAX_NESTING = 100
 """Levels of schemas written inside each other; real documents stay below twenty."""
 
 
-class Subschema(NamedTuple):
-    """A schema that is written inside another."""
-
-    path: tuple[str, ...]
-    """The steps of the pointer that leads to it: its keyword first."""
-    schema: JsonValue
-    """An object or a boolean, unless the schema around it is malformed."""
-
-
-def subschemas(schema: JsonValue, keywords: Container[str] = KEYWORDS) -> Iterator[Subschema]:
-    """The schemas directly inside a schema, in its order.
+def subschemas(schema: JsonValue, keywords: Container[str] = KEYWORDS) -> Iterator[JsonValue]:
+    """The schemas directly inside a schema, in its order: objects and booleans.
 
     Args:
-        schema: a boolean holds none.
+        schema: compiled; a boolean holds none.
         keywords: those under which to look.
     """
     for keyword, held in schema.items() if isinstance(schema, dict) else ():
         holds = KEYWORDS.get(keyword) if keyword in keywords else None
         if holds == "schema":
-            yield Subschema((keyword,), held)
+            yield held
         elif holds == "map" and isinstance(held, dict):
-            yield from (Subschema((keyword, name), inner) for name, inner in held.items())
+            yield from held.values()
         elif holds == "list" and isinstance(held, list):
-            yield from (Subschema((keyword, str(n)), inner) for n, inner in enumerate(held))
+            yield from held
 
 
 def subschema_nodes(
@@ -112,7 +97,7 @@ def walk(
         if isinstance(place, dict):
             yield place
             if level < most_levels:
-                waiting += [(inner.schema, level + 1) for inner in subschemas(place, keywords)]
+                waiting += [(inner, level + 1) for inner in subschemas(place, keywords)]
 
 
 def walk_nodes(schema: DocumentNode) -> Iterator[tuple[DocumentNode, int]]:
@@ -141,6 +126,14 @@ def required_of(schema: JsonValue) -> tuple[str, ...]:
     """The names that an object schema requires, in its order."""
     found = schema.get("required") if isinstance(schema, dict) else None
     return tuple(n for n in found if isinstance(n, str)) if isinstance(found, list) else ()
+
+
+def alternatives_of(schema: JsonObject) -> list[tuple[str, ...]]:
+    """The names that each branch of its anyOf requires, or else of its oneOf; often none."""
+    for keyword in ("anyOf", "oneOf"):
+        if branches := [required_of(inner) for inner in subschemas(schema, (keyword,))]:
+            return branches
+    return []
 
 
 def with_subschemas(

@@ -112,8 +112,7 @@ def _grant(
     scheme: DocumentNode, secret: SecretRef, scopes: DocumentNode, base_url: str
 ) -> ClientGrant | None:
     """The client credentials grant of an oauth2 scheme, if it offers one."""
-    flows = scheme.at("flows")
-    flow = flows.at("clientCredentials") if flows is not None else None
+    flow = scheme.at("flows", "clientCredentials")
     if flow is None:
         return None
     written = flow.require("tokenUrl")
@@ -148,9 +147,7 @@ def _credential(
 
 
 def _find_scheme(root: DocumentNode, requirement: DocumentNode, name: str) -> DocumentNode:
-    components = root.at("components")
-    schemes = components.at("securitySchemes") if components is not None else None
-    scheme = schemes.at(name) if schemes is not None else None
+    scheme = root.at("components", "securitySchemes", name)
     if scheme is None:
         raise requirement.invalid(f"no security scheme is called {name!r}")
     return scheme

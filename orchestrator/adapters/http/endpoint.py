@@ -88,7 +88,7 @@ def _compile(operation: Operation, tool: Tool, server_variables: Mapping[str, st
         origins=declared_origins(operation, server_variables),
         contract=OperationContract(operation, tool),
         credentials=read_alternatives(operation, base),
-        body_required=body is not None and body.mapping().get("required") is True,
+        body_required=body is not None and body.is_true("required"),
         encoding=_encoding(body, tool.body_content_type),
         kept_headers=frozenset(name.lower() for name in response_headers_read(tool)),
     )
@@ -117,12 +117,10 @@ def _without_notices(value: JsonValue) -> JsonValue:
 
 
 def _encoding(body: DocumentNode | None, content_type: str | None) -> dict[str, JsonObject]:
-    place = body
-    for key in ("content", content_type or "", "encoding"):
-        place = place.at(key) if place is not None else None
-    if place is None:
+    if body is None:
         return {}
-    return {name: _object(entry.value) for name, entry in place.items()}
+    entries = body.items("content", content_type or "", "encoding")
+    return {name: _object(entry.value) for name, entry in entries}
 
 
 def _object(value: JsonValue) -> JsonObject:

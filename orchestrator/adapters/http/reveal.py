@@ -9,7 +9,8 @@ from pydantic import JsonValue
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import field_of, replace_handles
 from orchestrator.core.record import JsonObject
-from orchestrator.json_schema.references import definition_of, reference_of
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import properties_of
 
 
 class PersonalValues(Protocol):
@@ -56,17 +57,14 @@ def personal_literals(tool: Tool, arguments: JsonObject) -> list[tuple[str, str]
 def _reveal(
     value: JsonValue, schema: JsonObject, root: JsonObject, values: Mapping[str, str]
 ) -> JsonValue:
-    if (reference := reference_of(schema)) is not None:
-        schema = definition_of(reference, root)
+    schema = resolve(schema, root)
     if isinstance(value, dict):
-        properties = _object(schema.get("properties"))
-        return {
-            key: _reveal(held, _object(properties.get(key)), root, values)
-            for key, held in value.items()
-        }
+        properties = properties_of(schema)
+        return {k: _reveal(v, properties.get(k, {}), root, values) for k, v in value.items()}
     if isinstance(value, list):
-        items = _object(schema.get("items"))
-        return [_reveal(held, items, root, values) for held in value]
+        items = schema.get("items")
+        element = items if isinstance(items, dict) else {}
+        return [_reveal(held, element, root, values) for held in value]
     if not isinstance(value, str):
         return value
     field = field_of(value)
@@ -86,7 +84,3 @@ def _typed(text: str, schema: JsonObject) -> JsonValue:
         # As it is: the check that follows says that the type is wrong, without quoting it.
         return text
     return value
-
-
-def _object(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}

@@ -60,11 +60,10 @@ def _elements(servers: DocumentNode | None) -> Iterator[DocumentNode]:
 
 
 def _server_url(server: DocumentNode, configured: Mapping[str, str]) -> str:
-    variables = server.at("variables")
     defaults = {
-        name: default.text()
-        for name, variable in (variables.items() if variables is not None else ())
-        if (default := variable.at("default")) is not None
+        name: default
+        for name, variable in server.items("variables")
+        if (default := variable.text_at("default")) is not None
     }
     return _fill(server.require("url").text(), {**defaults, **configured}, server.document)
 

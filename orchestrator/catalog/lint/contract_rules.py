@@ -9,7 +9,7 @@ from orchestrator.catalog.bundle import FILES_KEY
 from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD
 from orchestrator.catalog.contract import NEIGHBOURS, input_name, read_server
-from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.keyword_values import (
     PREFIXES,
     Breach,
@@ -19,18 +19,19 @@ from orchestrator.catalog.lint.keyword_values import (
 )
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.walker import properties_of, walk
 
 
+@rule("ORC030", "warning", "Keywords are known")
 def known_keywords(subject: Subject) -> Iterator[Problem]:
-    """ORC030: every x-orchet-* and x-orqen-* keyword is one that is read where it stands."""
+    """Every x-orchet-* and x-orqen-* keyword is one that is read where it stands."""
     yield from _unknown(subject.operation.node, keywords(), f"on {subject.name}")
 
 
 def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
     """ORC030, beside the tools: at the root of a document, and on its paths."""
     yield from _unknown(root, document_keywords() | {FILES_KEY}, "at the root of the document")
-    paths = root.at("paths")
-    for path, place in paths.items() if paths is not None else ():
+    for path, place in root.items("paths"):
         yield from _unknown(place, frozenset(), f"on the path {path}")
 
 
@@ -55,8 +56,9 @@ def _better_place(keyword: str) -> str:
     return f"did you mean {near}?"
 
 
+@rule("ORC036", "error", "Values are what their keywords take")
 def valid_values(subject: Subject) -> Iterator[Problem]:
-    """ORC036: each keyword has a value that its published schema allows."""
+    """Each keyword has a value that its published schema allows."""
     for breach in subject.breaches:
         yield breached(breach, f"on {subject.name}")
 
@@ -77,15 +79,16 @@ def breached(breach: Breach, where: str) -> Problem:
     )
 
 
+@rule("ORC031", "error", "Confirmation is declared")
 def declared_confirmation(subject: Subject) -> Iterator[Problem]:
-    """ORC031: a method that is not GET or HEAD says whether it needs confirmation."""
+    """A method that is not GET or HEAD says whether it needs confirmation."""
     # Of a cancel tool more is asked: see ORC043.
-    if subject.operation.is_safe or subject.said("x-orchet-cancel-for") is not None:
+    if subject.operation.is_safe or subject.declared("x-orchet-cancel-for") is not None:
         return
-    dialects = (subject.said(keyword) for keyword in NEIGHBOURS)
+    dialects = (subject.declared(keyword) for keyword in NEIGHBOURS)
     # What is no boolean in a neighbour's dialect says nothing that we understand.
-    said = any(found is not None and isinstance(found.value, bool) for found in dialects)
-    if not said and subject.said("x-orchet-requires-confirmation") is None:
+    declared = any(found is not None and isinstance(found.value, bool) for found in dialects)
+    if not declared and subject.declared("x-orchet-requires-confirmation") is None:
         yield Problem(
             subject.pointer,
             f"{subject.name} does not say whether a person must confirm it",
@@ -93,22 +96,24 @@ def declared_confirmation(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC032", "error", "The card type is known")
 def known_card_type(subject: Subject) -> Iterator[Problem]:
-    """ORC032: the card type is one of the standard ones, or declared by the document."""
-    said = subject.said("x-orchet-requires-confirmation")
-    if said is None or not isinstance(said.value, str):
+    """The card type is one of the standard ones, or declared by the document."""
+    declared = subject.declared("x-orchet-requires-confirmation")
+    if declared is None or not isinstance(declared.value, str):
         return
     standard = {DEFAULT_CARD, *CARD_TYPES}
-    if said.value not in standard | declared_types(subject.operation.root).keys():
+    if declared.value not in standard | declared_types(subject.operation.root).keys():
         yield Problem(
-            said.pointer,
-            f"the card type {said.value!r} of {subject.name} is not known",
+            declared.pointer,
+            f"the card type {declared.value!r} of {subject.name} is not known",
             f"use one of {', '.join(sorted(standard))}, or list it under {CARD_TYPES_KEY}",
         )
 
 
+@rule("ORC053", "warning", "A card's layout shows what is there")
 def layout_has_facts(subject: Subject) -> Iterator[Problem]:
-    """ORC053: a declared card's layout names inputs, or properties of answers."""
+    """A declared card's layout names inputs, or properties of answers."""
     if subject.tool is None or subject.tool.card_layout is None:
         return
     known = {*subject.tool.properties, *_answered(subject)}
@@ -126,22 +131,15 @@ def layout_has_facts(subject: Subject) -> Iterator[Problem]:
 
 def _answered(subject: Subject) -> Iterator[str]:
     """Names of all properties in the answers of the tools of a document."""
-    left: list[object] = [
-        peer.tool.output_schema for peer in subject.peers.values() if peer.tool is not None
-    ]
-    while left:
-        schema = left.pop()
-        if isinstance(schema, dict):
-            properties = schema.get("properties")
-            yield from properties if isinstance(properties, dict) else ()
-            left += schema.values()
-        elif isinstance(schema, list):
-            left += schema
+    for peer in subject.peers.values():
+        for schema in walk(peer.tool.output_schema if peer.tool is not None else None):
+            yield from properties_of(schema)
 
 
+@rule("ORC033", "error", "Personal fields are inputs")
 def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
-    """ORC033: every personal field is an input."""
-    listed = subject.said("x-orchet-pii-required")
+    """Every personal field is an input."""
+    listed = subject.declared("x-orchet-pii-required")
     if listed is None or subject.tool is None:
         return
     for place in listed.elements():
@@ -154,12 +152,12 @@ def pii_fields_exist(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC034", "error", "Credentials resolve")
 def credentials_resolve(subject: Subject) -> Iterator[Problem]:
-    """ORC034: every security scheme that is asked for is declared, and one that we can send."""
+    """Every security scheme that is asked for is declared, and one that we can send."""
     root = subject.operation.root
-    security = subject.said("security") or root.at("security")
-    components = root.at("components")
-    schemes = components.at("securitySchemes") if components is not None else None
+    security = subject.declared("security") or root.at("security")
+    schemes = root.at("components", "securitySchemes")
     declared = schemes.mapping() if schemes is not None else {}
     for requirement in security.elements() if security is not None else ():
         for name, place in requirement.raw_items():
@@ -186,8 +184,9 @@ def _can_be_sent(scheme: DocumentNode) -> bool:
     return kind in ("oauth2", "openIdConnect")
 
 
+@rule("ORC035", "error", "There is a server to call")
 def absolute_server(subject: Subject) -> Iterator[Problem]:
-    """ORC035: there is a server with a host, for only declared hosts are ever called."""
+    """There is a server with a host, for only declared hosts are ever called."""
     url, _ = read_server(subject.operation)
     if not _has_host(url):
         servers = subject.operation.inherited("servers")

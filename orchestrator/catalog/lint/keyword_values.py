@@ -10,13 +10,14 @@ from jsonschema.exceptions import ValidationError
 
 # Patterns of a published schema are ECMAScript's, and this validator reads them as such.
 from openapi_schema_validator import OAS31Validator
-from pydantic import JsonValue
 
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.source import read_contract_schema
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import definition_of
+from orchestrator.json_schema.walker import properties_of
 
 PREFIXES = ("x-orchet-", "x-orqen-")
 """What the keywords of the contract begin with."""
@@ -41,13 +42,13 @@ class Breach:
 @cache
 def keywords() -> frozenset[str]:
     """The keywords that an operation may have."""
-    return frozenset(_properties(read_contract_schema()))
+    return frozenset(properties_of(read_contract_schema()))
 
 
 @cache
 def document_keywords() -> frozenset[str]:
     """The keywords that the root of a document may have."""
-    return frozenset(_properties(_document_schema()))
+    return frozenset(properties_of(_document_schema()))
 
 
 def operation_breaches(operation: Operation) -> list[Breach]:
@@ -114,17 +115,8 @@ def _operation_validator() -> Any:
 
 @cache
 def _document_validator() -> Any:
-    return OAS31Validator({**read_contract_schema(), "properties": _properties(_document_schema())})
+    return OAS31Validator({**read_contract_schema(), **_document_schema()})
 
 
 def _document_schema() -> JsonObject:
-    definitions = read_contract_schema()["$defs"]
-    found: JsonValue = definitions["document"] if isinstance(definitions, dict) else None
-    assert isinstance(found, dict)
-    return found
-
-
-def _properties(schema: JsonObject) -> JsonObject:
-    found = schema["properties"]
-    assert isinstance(found, dict)
-    return found
+    return definition_of("#/$defs/document", read_contract_schema())

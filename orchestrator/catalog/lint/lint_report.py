@@ -9,22 +9,22 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from orchestrator.catalog.lint import CODES, Finding
-from orchestrator.catalog.places import Place
+from orchestrator.catalog.source_lines import SourceLine
 from orchestrator.core.record import JsonObject
 
-Places = Mapping[tuple[str, str], Place]
+SourceLines = Mapping[tuple[str, str], SourceLine]
 """Where findings stand, by document and pointer, as far as it is known."""
 
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_NOWHERE: Places = {}
+_NOWHERE: SourceLines = {}
 
 
-def as_text(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
-    """A line for each finding and one for its mending, and the count of each severity."""
+def as_text(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
+    """A line for each finding and one for its remedy, and the count of each severity."""
     lines: list[str] = []
     for finding in findings:
-        place = places.get((finding.document, finding.pointer))
-        document = f"{place}: {finding.document}" if place is not None else finding.document
+        source = sources.get((finding.document, finding.pointer))
+        document = f"{source}: {finding.document}" if source is not None else finding.document
         lines.append(
             f"{document}{finding.pointer}: {finding.severity} {finding.code}: {finding.message}"
         )
@@ -32,11 +32,11 @@ def as_text(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
     return "\n".join([*lines, _summary(findings)])
 
 
-def as_json(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
+def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
     """One document: {"findings": [...], "errors": n, "warnings": n, "notes": n}."""
     counts = Counter(finding.severity for finding in findings)
     report: JsonObject = {
-        "findings": [_json_finding(finding, places) for finding in findings],
+        "findings": [_json_finding(finding, sources) for finding in findings],
         "errors": counts["error"],
         "warnings": counts["warning"],
         "notes": counts["note"],
@@ -44,14 +44,14 @@ def as_json(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
     return json.dumps(report, indent=2, ensure_ascii=False)
 
 
-def _json_finding(finding: Finding, places: Places) -> JsonObject:
+def _json_finding(finding: Finding, sources: SourceLines) -> JsonObject:
     """The finding, with its file and line where they are known."""
-    place = places.get((finding.document, finding.pointer))
-    known: JsonObject = {} if place is None else {"file": place.file, "line": place.line}
+    source = sources.get((finding.document, finding.pointer))
+    known: JsonObject = {} if source is None else {"file": source.file, "line": source.line}
     return {**finding.model_dump(mode="json"), **known}
 
 
-def as_sarif(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
+def as_sarif(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
     """A SARIF 2.1.0 log with one run.
 
     A place is a logical location, by JSON pointer, and a line of a file where that is known.
@@ -62,7 +62,7 @@ def as_sarif(findings: Sequence[Finding], places: Places = _NOWHERE) -> str:
         "runs": [
             {
                 "tool": {"driver": {"name": "orchestrator tools lint", "rules": _sarif_rules()}},
-                "results": [_sarif_result(finding, places) for finding in findings],
+                "results": [_sarif_result(finding, sources) for finding in findings],
             }
         ],
     }
@@ -80,10 +80,10 @@ def _sarif_rules() -> list[JsonValue]:
     ]
 
 
-def _sarif_result(finding: Finding, places: Places) -> JsonObject:
+def _sarif_result(finding: Finding, sources: SourceLines) -> JsonObject:
     name = f"{finding.document}#{finding.pointer}"
-    place = places.get((finding.document, finding.pointer))
-    physical: JsonObject = {} if place is None else {"physicalLocation": _sarif_place(place)}
+    source = sources.get((finding.document, finding.pointer))
+    physical: JsonObject = {} if source is None else {"physicalLocation": _sarif_location(source)}
     return {
         "ruleId": finding.code,
         "level": finding.severity,
@@ -92,11 +92,11 @@ def _sarif_result(finding: Finding, places: Places) -> JsonObject:
     }
 
 
-def _sarif_place(place: Place) -> JsonObject:
+def _sarif_location(source: SourceLine) -> JsonObject:
     """A relative path stays relative: those who read the log know the root of the project."""
-    path = Path(place.file)
+    path = Path(source.file)
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
-    region: JsonObject = {} if place.line is None else {"region": {"startLine": place.line}}
+    region: JsonObject = {} if source.line is None else {"region": {"startLine": source.line}}
     return {"artifactLocation": {"uri": uri}, **region}
 
 

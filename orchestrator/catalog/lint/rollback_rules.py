@@ -1,4 +1,4 @@
-"""Rules on rollback pairs: that what a tool leaves behind can be undone, whatever happens."""
+"""Rules on rollback pairs: that what a tool leaves behind can be cancelled, whatever happens."""
 
 from collections.abc import Iterator
 
@@ -12,22 +12,25 @@ from orchestrator.catalog.expressions import (
     parse_filling,
     reads_only_response,
 )
-from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.references import with_definitions
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
+from orchestrator.json_schema.walker import properties_of, required_of, subschemas
 
 _ARGS = "x-orchet-compensation-args"
 _PROBE = "x-orchet-compensation-probe"
 
 
+@rule("ORC040", "error", "A side effect can be undone")
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
-    """ORC040: a tool with a side effect names the tool that undoes it."""
+    """A tool with a side effect names its cancel tool."""
     # One that names it by something that is no name has a finding of its own.
-    if subject.said("x-orchet-cancels") is not None:
+    if subject.declared("x-orchet-cancels") is not None:
         return
     if subject.tool is not None and subject.tool.effect is Effect.WRITE:
         yield Problem(
@@ -38,17 +41,18 @@ def declares_cancel(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC041", "error", "The tools of a pair are there")
 def cancel_exists(subject: Subject) -> Iterator[Problem]:
-    """ORC041: both ends of a pair, and a probe, are tools of one document."""
-    for said in (
-        subject.said("x-orchet-cancels"),
-        subject.said("x-orchet-cancel-for"),
-        _probe_name(subject.said(_PROBE)),
+    """Both ends of a pair, and a probe, are tools of one document."""
+    for named in (
+        subject.declared("x-orchet-cancels"),
+        subject.declared("x-orchet-cancel-for"),
+        _probe_name(subject.declared(_PROBE)),
     ):
-        if said is not None and isinstance(said.value, str) and subject.peer(said.value) is None:
+        if named is not None and isinstance(named.value, str) and subject.peer(named.value) is None:
             yield Problem(
-                said.pointer,
-                f"{subject.name} names {said.value!r}, which is no tool of this document",
+                named.pointer,
+                f"{subject.name} names {named.value!r}, which is no tool of this document",
                 "give it x-orchet-tool: true, in the same document",
             )
 
@@ -57,34 +61,36 @@ def _probe_name(probe: DocumentNode | None) -> DocumentNode | None:
     return probe if probe is None or isinstance(probe.value, str) else probe.at("operationId")
 
 
+@rule("ORC042", "error", "The ends of a pair agree")
 def pair_agrees(subject: Subject) -> Iterator[Problem]:
-    """ORC042: each end of a pair names the other."""
+    """Each end of a pair names the other."""
     ends = (
         ("x-orchet-cancels", "x-orchet-cancel-for"),
         ("x-orchet-cancel-for", "x-orchet-cancels"),
     )
     for ours, theirs in ends:
-        said = subject.said(ours)
-        peer = subject.peer(said.value) if said and isinstance(said.value, str) else None
-        if said is None or peer is None:
+        named = subject.declared(ours)
+        peer = subject.peer(named.value) if named and isinstance(named.value, str) else None
+        if named is None or peer is None:
             continue
-        answer = peer.said(theirs)
+        answer = peer.declared(theirs)
         if answer is not None and not isinstance(answer.value, str):
             continue
         if answer is None or answer.value != subject.operation.operation_id:
             yield Problem(
-                said.pointer,
+                named.pointer,
                 f"{subject.name} names {peer.name}, which does not name it back",
                 f"set {theirs}: {subject.name} on {peer.name}",
             )
 
 
+@rule("ORC043", "error", "A cancel never asks")
 def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
-    """ORC043: a cancel tool says that it needs no confirmation."""
-    if subject.said("x-orchet-cancel-for") is None:
+    """A cancel tool says that it needs no confirmation."""
+    if subject.declared("x-orchet-cancel-for") is None:
         return
-    said = subject.said("x-orchet-requires-confirmation")
-    if said is None or said.value is not False:
+    named = subject.declared("x-orchet-requires-confirmation")
+    if named is None or named.value is not False:
         yield Problem(
             subject.pointer_to("x-orchet-requires-confirmation"),
             f"{subject.name} undoes another tool and does not say that it needs no confirmation",
@@ -92,8 +98,9 @@ def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC044", "error", "A cancel can be filled")
 def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
-    """ORC044: everything the cancel tool requires comes from the forward call."""
+    """Everything the cancel tool requires comes from the forward call."""
     for called, template, pointer in _calls(subject):
         missing = [name for name in called.required_inputs if name not in template.arguments]
         for name in missing:
@@ -110,8 +117,9 @@ def cancel_can_be_filled(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC045", "error", "Arguments are inputs")
 def args_are_inputs(subject: Subject) -> Iterator[Problem]:
-    """ORC045: every argument is an input of the tool that is called, a constant one it takes."""
+    """Every argument is an input of the tool that is called, a constant one it takes."""
     for called, template, pointer in _calls(subject):
         for name, value in template.arguments.items():
             if name not in called.properties:
@@ -128,8 +136,9 @@ def args_are_inputs(subject: Subject) -> Iterator[Problem]:
                 )
 
 
+@rule("ORC046", "error", "Expressions find something")
 def expressions_find_something(subject: Subject) -> Iterator[Problem]:
-    """ORC046: every expression reads something that the forward call has."""
+    """Every expression reads something that the forward call has."""
     if subject.tool is None:
         return
     for _, template, pointer in _calls(subject):
@@ -143,14 +152,15 @@ def expressions_find_something(subject: Subject) -> Iterator[Problem]:
                     )
 
 
+@rule("ORC047", "error", "A lost answer can be undone")
 def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
-    """ORC047: a call whose answer was lost can still be undone."""
+    """A call whose answer was lost can still be cancelled."""
     compensation = subject.compensation
     if compensation is None or not reads_only_response(compensation.cancel):
         return
     if compensation.probe is None or reads_only_response(compensation.probe):
         yield Problem(
-            subject.pointer_to(_ARGS if subject.said(_ARGS) else "x-orchet-cancels"),
+            subject.pointer_to(_ARGS if subject.declared(_ARGS) else "x-orchet-cancels"),
             f"{subject.name} cannot be undone when its answer is lost: "
             f"{compensation.cancel.tool} is fed from the answer only",
             "let the caller send a client reference and cancel by it, "
@@ -158,9 +168,10 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC048", "error", "A probe reads the request")
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
-    """ORC048: a probe is asked with what was sent: there is no answer to read when it is needed."""
-    probe = subject.compensation.probe if subject.compensation is not None else None
+    """A probe is asked with what was sent: there is no answer to read when it is needed."""
+    probe = subject.probe
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
             subject.pointer_to(_PROBE),
@@ -169,10 +180,10 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC049", "error", "A probe only reads")
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
-    """ORC049: a probe changes nothing."""
-    probe = subject.compensation.probe if subject.compensation is not None else None
-    peer = subject.peer(probe.tool) if probe is not None else None
+    """A probe changes nothing."""
+    peer = subject.peer(subject.probe.tool) if subject.probe is not None else None
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
         yield Problem(
             subject.pointer_to(_PROBE),
@@ -181,12 +192,13 @@ def probe_only_reads(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC050", "note", "A call can be repeated")
 def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
-    """ORC050: a call that leaves something behind can be repeated safely."""
+    """A call that leaves something behind can be repeated safely."""
     tool = subject.tool
     if tool is None or tool.effect is not Effect.OBLIGATION or tool.idempotency_header is not None:
         return
-    if any(reference_is_own(subject)):
+    if any(reference_is_own.check(subject)):
         # ORC052 says what is worse about the same lack.
         return
     yield Problem(
@@ -196,9 +208,10 @@ def takes_idempotency_key(subject: Subject) -> Iterator[Problem]:
     )
 
 
+@rule("ORC051", "warning", "Settings stand where they count")
 def settings_need_cancels(subject: Subject) -> Iterator[Problem]:
-    """ORC051: compensation settings stand on a tool that names its cancel tool."""
-    if subject.said("x-orchet-cancels") is not None:
+    """Compensation settings stand on a tool that names its cancel tool."""
+    if subject.declared("x-orchet-cancels") is not None:
         return
     for keyword, place in subject.operation.node.raw_items():
         if keyword.startswith("x-orchet-compensation-"):
@@ -214,7 +227,7 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
     compensation = subject.compensation
     if compensation is None:
         return
-    args = _ARGS if subject.said(_ARGS) is not None else "x-orchet-cancels"
+    args = _ARGS if subject.declared(_ARGS) is not None else "x-orchet-cancels"
     for template, keyword in ((compensation.cancel, args), (compensation.probe, _PROBE)):
         peer = subject.peer(template.tool) if template is not None else None
         if template is not None and peer is not None and peer.tool is not None:
@@ -223,9 +236,9 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
 
 def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
     """Whether an input takes a constant; yes when its schema does not tell."""
-    defs = called.input_schema.get("$defs", {})
+    schema = with_definitions(called.properties[name], called.input_schema)
     try:
-        return SchemaValidator({**called.properties[name], "$defs": defs}).is_valid(constant)
+        return SchemaValidator(schema).is_valid(constant)
     except SCHEMA_FAULTS:
         return True
 
@@ -233,19 +246,10 @@ def _takes(called: Tool, name: str, constant: JsonValue) -> bool:
 def _meets_alternative(schema: JsonObject, template: ToolCallTemplate) -> bool:
     """Whether the filled inputs are all that one of the alternatives requires."""
     for keyword in ("anyOf", "oneOf"):
-        branches = schema.get(keyword)
-        if isinstance(branches, list) and not any(
-            _requires_at_most(branch, template) for branch in branches
-        ):
+        needed = [required_of(inner) for inner in subschemas(schema, (keyword,))]
+        if needed and not any(template.arguments.keys() >= set(names) for names in needed):
             return False
     return True
-
-
-def _requires_at_most(branch: object, template: ToolCallTemplate) -> bool:
-    required = branch.get("required") if isinstance(branch, dict) else None
-    return not isinstance(required, list) or all(
-        isinstance(name, str) and name in template.arguments for name in required
-    )
 
 
 def _can_find(expression: Expression, tool: Tool) -> bool:
@@ -273,16 +277,18 @@ def _leads_somewhere(schema: JsonObject | None, path: tuple[str, ...]) -> bool:
     if schema is None:
         return False
     for step in path:
-        properties = schema.get("properties")
-        inner = properties.get(step) if isinstance(properties, dict) else None
-        if not isinstance(inner, dict):
-            return not isinstance(properties, dict)
+        if "properties" not in schema:
+            return True
+        inner = properties_of(schema).get(step)
+        if inner is None:
+            return False
         schema = inner
     return True
 
 
+@rule("ORC052", "warning", "A reference is the caller's own")
 def reference_is_own(subject: Subject) -> Iterator[Problem]:
-    """ORC052: what a cancel reads back to find an ambiguous call is the caller's own reference."""
+    """What a cancel reads back to find an ambiguous call is the caller's own reference."""
     compensation, tool = subject.compensation, subject.tool
     if compensation is None or tool is None or tool.idempotency_header is not None:
         return

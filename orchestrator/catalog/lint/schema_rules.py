@@ -1,9 +1,12 @@
 """Rules on schemas: each schema is looked at once, however many tools refer to it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 
-from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.document_rules import INVALID
+from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Finding, Problem, shortened
 from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import DocumentInvalid
@@ -12,18 +15,30 @@ from orchestrator.json_schema.patterns import is_pattern
 from orchestrator.json_schema.references import reference_of
 from orchestrator.json_schema.walker import IN_PLACE, subschema_nodes, walk_nodes
 
+PATTERN = Code("ORC025", "error", "Patterns are regular expressions")
+ENDLESS = Code("ORC026", "error", "Schemas come to an end")
 _Path = tuple[str, ...]
 
 
-def schema_problems(
-    operations: Iterable[Operation], *, is_3_1: bool
-) -> Iterator[tuple[str, Problem]]:
+def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Finding]:
     """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use.
 
     Args:
-        operations: the tools of one document.
+        document: its name.
+        exposed: its tools.
         is_3_1: whether the document is, so that its schemas are JSON Schema's and not OpenAPI's.
     """
+    found: Counter[Code] = Counter()
+    findings: list[Finding] = []
+    for code, problem in _problems(exposed, is_3_1=is_3_1):
+        found[code] += 1
+        if found[code] <= MOST_FINDINGS:
+            short = replace(problem, message=shortened(problem.message))
+            findings.append(code.finding(document, short))
+    return findings
+
+
+def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tuple[Code, Problem]]:
     seen: set[_Path] = set()
     examined: set[_Path] = set()
     waiting = [schema for operation in operations for schema in _schemas_of(operation)]
@@ -33,49 +48,49 @@ def schema_problems(
             continue
         seen.add(schema.path)
         if is_3_1:
-            yield from (("ORC001", problem) for problem in _breaches(schema))
+            yield from ((INVALID, problem) for problem in _breaches(schema))
         for place in _inside(schema):
-            yield from (("ORC025", problem) for problem in _pattern_problems(place))
-            yield from (("ORC026", problem) for problem in _circles(place, examined))
+            yield from ((PATTERN, problem) for problem in _pattern_problems(place))
+            yield from ((ENDLESS, problem) for problem in _cycles(place, examined))
             waiting += _targets(place)
 
 
 def _breaches(schema: DocumentNode) -> Iterator[Problem]:
     """ORC001: OpenAPI's own schema leaves the schemas of 3.1 documents to JSON Schema's."""
     for pointer, reason in json_schema_breaches(schema.value):
-        mend = "make it what JSON Schema 2020-12 allows here"
-        yield Problem(f"{schema.pointer}{pointer}", reason, mend)
+        remedy = "make it what JSON Schema 2020-12 allows here"
+        yield Problem(f"{schema.pointer}{pointer}", reason, remedy)
 
 
-def _circles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:
+def _cycles(schema: DocumentNode, examined: set[_Path]) -> Iterator[Problem]:
     """ORC026: no schema is part of itself: what is checked by it would be checked without end."""
-    circle = _find_circle(schema, examined) if schema.path not in examined else None
-    if circle is not None:
+    cycle = _find_cycle(schema, examined) if schema.path not in examined else None
+    if cycle is not None:
         yield Problem(
-            circle.pointer,
+            cycle.pointer,
             "this schema is part of itself, so nothing can ever be checked by it",
             "break the circle: let only a property or an element refer back",
         )
 
 
-def _find_circle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
+def _find_cycle(start: DocumentNode, done: set[_Path]) -> DocumentNode | None:
     """A schema that following compositions and references from it leads back to."""
     done.add(start.path)
-    way = [(start, iter(_parts_in_place(start)))]
-    on_way = {start.path}
-    while way:
-        schema, parts = way[-1]
+    path = [(start, iter(_parts_in_place(start)))]
+    on_path = {start.path}
+    while path:
+        schema, parts = path[-1]
         for part in parts:
-            if part.path in on_way:
+            if part.path in on_path:
                 return part
             if part.path not in done:
                 done.add(part.path)
-                on_way.add(part.path)
-                way.append((part, iter(_parts_in_place(part))))
+                on_path.add(part.path)
+                path.append((part, iter(_parts_in_place(part))))
                 break
         else:
-            way.pop()
-            on_way.discard(schema.path)
+            path.pop()
+            on_path.discard(schema.path)
     return None
 
 
@@ -105,17 +120,12 @@ def _targets(place: DocumentNode) -> list[DocumentNode]:
 def _schemas_of(operation: Operation) -> list[DocumentNode]:
     try:
         holders = list(operation.parameters())
-        for holder in (operation.node.at("requestBody"), *_responses(operation.node)):
-            content = holder.at("content") if holder is not None else None
-            holders += [media_type for _, media_type in content.items()] if content else []
+        responses = [response for _, response in operation.node.items("responses")]
+        for holder in (operation.node.at("requestBody"), *responses):
+            holders += [media for _, media in holder.items("content")] if holder else []
         return [schema for holder in holders if (schema := holder.raw("schema")) is not None]
     except DocumentInvalid:
         return []
-
-
-def _responses(operation: DocumentNode) -> list[DocumentNode]:
-    responses = operation.at("responses")
-    return [response for _, response in responses.items()] if responses is not None else []
 
 
 def _pattern_problems(schema: DocumentNode) -> Iterator[Problem]:

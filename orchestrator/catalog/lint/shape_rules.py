@@ -2,21 +2,34 @@
 
 from collections.abc import Iterator
 
-from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Effect, InputBinding, Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import COMPOSITIONS
 
 _STRING_LIMITS = frozenset({"const", "enum", "format", "maxLength", "pattern"})
 _NUMBER_LIMITS = frozenset(
     {"const", "enum", "exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"}
 )
-_COMPOSED = frozenset({"$ref", "allOf", "anyOf", "oneOf"})
+_COMPOSED = frozenset({"$ref", *COMPOSITIONS})
 _TYPE_KEYWORDS = frozenset({"type", "enum", "const", *_COMPOSED})
 
 
+@rule("ORC002", "error", "A tool compiles")
+def compiles(subject: Subject) -> Iterator[Problem]:
+    """The operation compiles to a tool."""
+    if subject.fault is not None:
+        yield Problem(
+            subject.fault.pointer,
+            subject.fault.reason,
+            "correct this place; the rest of the tool was not examined",
+        )
+
+
+@rule("ORC020", "error", "The input is an object")
 def object_shaped(subject: Subject) -> Iterator[Problem]:
-    """ORC020: the body, if any, is an object."""
+    """The body, if any, is an object."""
     for binding, schema in _whole_bodies(subject.tool):
         if schema.get("type") != "object" and not _COMPOSED & schema.keys():
             yield Problem(
@@ -26,8 +39,9 @@ def object_shaped(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC021", "warning", "Inputs state their limits")
 def constrained_inputs(subject: Subject) -> Iterator[Problem]:
-    """ORC021: each input states what it may be."""
+    """Each input states what it may be."""
     pointers = _input_pointers(subject)
     for name, schema in _inputs(subject):
         missing = _missing_limit(schema)
@@ -39,8 +53,9 @@ def constrained_inputs(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC022", "warning", "Inputs are described")
 def described_inputs(subject: Subject) -> Iterator[Problem]:
-    """ORC022: each input is described."""
+    """Each input is described."""
     pointers = _input_pointers(subject)
     for name, schema in _inputs(subject):
         if not schema.get("description") and "$ref" not in schema:
@@ -51,8 +66,9 @@ def described_inputs(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC023", "warning", "A needed body is required")
 def body_is_required(subject: Subject) -> Iterator[Problem]:
-    """ORC023: a body with required properties is required itself."""
+    """A body with required properties is required itself."""
     tool = subject.tool
     if tool is not None and "dependentRequired" in tool.input_schema:
         body = subject.operation.node.at("requestBody")
@@ -64,8 +80,9 @@ def body_is_required(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC024", "error", "Success is structured JSON")
 def structured_answer(subject: Subject) -> Iterator[Problem]:
-    """ORC024: a success is answered with structured JSON."""
+    """A success is answered with structured JSON."""
     tool = subject.tool
     if tool is None:
         return

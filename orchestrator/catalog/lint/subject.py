@@ -7,7 +7,7 @@ from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
 from orchestrator.catalog.lint.keyword_values import Breach, operation_breaches, without
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.tool import Compensation, Tool
+from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 
@@ -38,11 +38,16 @@ class Subject:
         return without(self.operation, frozenset(breach.keyword for breach in self.breaches))
 
     @property
+    def probe(self) -> ToolCallTemplate | None:
+        """The probe of its compensation."""
+        return self.compensation.probe if self.compensation is not None else None
+
+    @property
     def pointer(self) -> str:
         """Where the operation stands."""
         return self.operation.node.pointer
 
-    def said(self, keyword: str) -> DocumentNode | None:
+    def declared(self, keyword: str) -> DocumentNode | None:
         """What the operation has under a keyword."""
         return self.operation.node.at(keyword)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from orchestrator.catalog.compile import TOOL_NAME
-from orchestrator.catalog.lint.finding import Problem
+from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 
 _FEWEST_WORDS = 5
@@ -16,8 +16,9 @@ _JARGON = re.compile(
 )
 
 
+@rule("ORC010", "error", "A tool has a usable operationId")
 def usable_name(subject: Subject) -> Iterator[Problem]:
-    """ORC010: the operationId is there and can name a tool."""
+    """The operationId is there and can name a tool."""
     name = subject.operation.operation_id
     if name is None:
         yield Problem(
@@ -33,8 +34,9 @@ def usable_name(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC012", "error", "A tool has a summary")
 def has_summary(subject: Subject) -> Iterator[Problem]:
-    """ORC012: there is a summary."""
+    """There is a summary."""
     if not _text(subject, "summary"):
         yield Problem(
             subject.pointer_to("summary"),
@@ -43,8 +45,9 @@ def has_summary(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC013", "error", "A tool is described")
 def has_description(subject: Subject) -> Iterator[Problem]:
-    """ORC013: there is a description of more than a few words."""
+    """There is a description of more than a few words."""
     if not _is_described(_text(subject, "description")):
         yield Problem(
             subject.pointer_to("description"),
@@ -53,8 +56,9 @@ def has_description(subject: Subject) -> Iterator[Problem]:
         )
 
 
+@rule("ORC014", "warning", "Words are plain")
 def plain_language(subject: Subject) -> Iterator[Problem]:
-    """ORC014: summary and description are free of the provider's jargon."""
+    """Summary and description are free of the provider's jargon."""
     for keyword in ("summary", "description"):
         text = _text(subject, keyword)
         found = _JARGON.search(text) or _CAMEL_CASE.search(text)
@@ -66,8 +70,9 @@ def plain_language(subject: Subject) -> Iterator[Problem]:
             )
 
 
+@rule("ORC015", "note", "A description tells its scope")
 def explicit_scope(subject: Subject) -> Iterator[Problem]:
-    """ORC015: the description says when to use the tool and what comes back."""
+    """The description says when to use the tool and what comes back."""
     text = _text(subject, "description").lower()
     if _is_described(text) and not ("use this" in text and "return" in text):
         yield Problem(
@@ -82,5 +87,5 @@ def _is_described(text: str) -> bool:
 
 
 def _text(subject: Subject, keyword: str) -> str:
-    found = subject.said(keyword)
+    found = subject.declared(keyword)
     return found.value.strip() if found is not None and isinstance(found.value, str) else ""

@@ -15,6 +15,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import with_subschemas
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.trimming import cut_text, estimate_tokens
@@ -131,16 +132,9 @@ def _handle(name: str, schema: JsonObject) -> JsonObject:
 
 def _without_examples(schema: JsonObject) -> JsonObject:
     """A schema, and those of its items and properties, without examples that tell nothing."""
-    shown = dict(schema)
+    shown = with_subschemas(schema, _without_examples, ("items", "properties"))
     if schema.get("type") in _TOLD_BY_TYPE or not _TOLD_BY.isdisjoint(schema):
         shown.pop("examples", None)
-    if isinstance(items := schema.get("items"), dict):
-        shown["items"] = _without_examples(items)
-    if isinstance(parts := schema.get("properties"), dict):
-        shown["properties"] = {
-            name: _without_examples(part) if isinstance(part, dict) else part
-            for name, part in parts.items()
-        }
     return shown
 
 

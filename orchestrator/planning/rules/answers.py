@@ -11,8 +11,9 @@ from orchestrator.catalog.prices import names_currency, names_price, price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.inflection import singular
-from orchestrator.planning.rules.parameters import resolve
 
 MAX_ITEMS: Final = 200
 """Things read from one answer; a longer list is cut, the best matches are expected first."""
@@ -93,8 +94,7 @@ def answers_price(tool: Tool) -> bool:
     """Whether the tool's answer is promised to say what the call cost."""
     if tool.output_schema is None:
         return False
-    properties = resolve(tool.output_schema, tool.output_schema).get("properties")
-    return isinstance(properties, dict) and any(map(names_price, properties))
+    return any(map(names_price, properties_of(resolve(tool.output_schema, tool.output_schema))))
 
 
 def is_listing(tool: Tool) -> bool:
@@ -104,9 +104,7 @@ def is_listing(tool: Tool) -> bool:
     resolved = resolve(tool.output_schema, tool.output_schema)
     if resolved.get("type") == "array":
         return True
-    properties = resolved.get("properties")
-    parts = properties.values() if isinstance(properties, dict) else ()
-    schemas = (resolve(p, tool.output_schema) for p in parts if isinstance(p, dict))
+    schemas = (resolve(p, tool.output_schema) for p in properties_of(resolved).values())
     return any("items" in s and _is_object(s["items"], tool.output_schema) for s in schemas)
 
 
@@ -154,12 +152,11 @@ def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> I
     items = resolved.get("items")
     if isinstance(items, dict) and depth <= _MAX_DEPTH:
         yield from _promised(items, root, label, depth + 1)
-    properties = resolved.get("properties")
-    for name, part in properties.items() if isinstance(properties, dict) else ():
+    for name, part in properties_of(resolved).items():
         yield name
         if name == "id" and label:
             yield f"{singular(label)}_id"
-        if isinstance(part, dict) and depth <= _MAX_DEPTH:
+        if depth <= _MAX_DEPTH:
             yield from _promised(part, root, name, depth + 1)
 
 

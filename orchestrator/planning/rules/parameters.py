@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum, auto
 from functools import cached_property
 from itertools import pairwise
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
@@ -14,16 +14,16 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
+from orchestrator.json_schema.walker import alternatives_of, properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import tokens
 
 Side = Literal["start", "end"]
 Bound = Literal["max", "min"]
-
-_MAX_REFERENCES: Final = 16
 
 
 class Kind(StrEnum):
@@ -119,9 +119,7 @@ class Parameter:
     @property
     def whole_schema(self) -> JsonObject:
         """The schema, with the definitions that it may refer to."""
-        if "$defs" not in self.root or "$ref" not in str(self.schema):
-            return self.schema
-        return {**self.schema, "$defs": self.root["$defs"]}
+        return with_definitions(self.schema, self.root)
 
     @cached_property
     def _validator(self) -> Validator:
@@ -170,20 +168,10 @@ def read_parameters(
 ) -> tuple[Parameter, ...]:
     """The properties of an object schema, required ones first, otherwise in the schema's order."""
     resolved = resolve(schema, root)
-    properties = resolved.get("properties")
-    required = resolved.get("required")
-    if not isinstance(properties, dict):
-        return ()
-    needed = set(map(str, required)) if isinstance(required, list) else set()
+    needed = set(required_of(resolved))
     found = [
-        read_parameter(
-            name,
-            part if isinstance(part, dict) else {},
-            root,
-            required=name in needed,
-            parent=parent,
-        )
-        for name, part in properties.items()
+        read_parameter(name, part, root, required=name in needed, parent=parent)
+        for name, part in properties_of(resolved).items()
     ]
     return tuple(sorted(found, key=lambda p: not p.required))
 
@@ -199,7 +187,7 @@ def read_parameter(
     """One property, with its meaning."""
     resolved = resolve(schema, root)
     words = (*parent, *tokens(name))
-    kind = _kind(words, resolved, root)
+    kind = _kind(words, resolved)
     return Parameter(
         name=name,
         schema=resolved,
@@ -212,30 +200,9 @@ def read_parameter(
     )
 
 
-def resolve(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """The schema, its reference followed, its allOf merged and a null alternative dropped."""
-    for _ in range(_MAX_REFERENCES):
-        if "$ref" in schema:
-            rest = {k: v for k, v in schema.items() if k != "$ref"}
-            schema = {**_pointed_at(str(schema["$ref"]), root), **rest}
-        elif isinstance(schema.get("allOf"), list):
-            schema = _merged(schema, root)
-        elif (only := _only_alternative(schema)) is not None:
-            rest = {k: v for k, v in schema.items() if k not in ("anyOf", "oneOf")}
-            schema = {**only, **rest}
-        else:
-            break
-    return schema
-
-
 def alternatives(tool: Tool) -> tuple[tuple[str, ...], ...]:
     """Sets of inputs of which one must be given, beyond the required ones; often none."""
-    for key in ("anyOf", "oneOf"):
-        parts = tool.input_schema.get(key)
-        if isinstance(parts, list):
-            sets = [p.get("required") for p in parts if isinstance(p, dict)]
-            return tuple(tuple(map(str, s)) for s in sets if isinstance(s, list))
-    return ()
+    return tuple(names for names in alternatives_of(tool.input_schema) if names)
 
 
 def moment_at(day: str, clock: str, now: datetime) -> str | None:
@@ -247,41 +214,7 @@ def moment_at(day: str, clock: str, now: datetime) -> str | None:
     return moment.isoformat().replace("+00:00", "Z")
 
 
-def _pointed_at(reference: str, root: JsonObject) -> JsonObject:
-    node: JsonValue = cast(JsonValue, root)
-    for part in reference.removeprefix("#").strip("/").split("/"):
-        key = part.replace("~1", "/").replace("~0", "~")
-        node = node.get(key) if isinstance(node, dict) else None
-    return node if isinstance(node, dict) else {}
-
-
-def _merged(schema: JsonObject, root: JsonObject) -> JsonObject:
-    """A schema and its allOf parts as one: properties and required together, the rest overlaid."""
-    result: JsonObject = {k: v for k, v in schema.items() if k != "allOf"}
-    parts = schema["allOf"] if isinstance(schema["allOf"], list) else []
-    for part in parts:
-        for key, value in resolve(part, root).items() if isinstance(part, dict) else ():
-            present = result.get(key)
-            if isinstance(present, dict) and isinstance(value, dict):
-                result[key] = {**value, **present}
-            elif isinstance(present, list) and isinstance(value, list) and key == "required":
-                result[key] = [*present, *value]
-            else:
-                result.setdefault(key, value)
-    return result
-
-
-def _only_alternative(schema: JsonObject) -> JsonObject | None:
-    """The one alternative that is not null."""
-    for key in ("anyOf", "oneOf"):
-        parts = schema.get(key)
-        if isinstance(parts, list):
-            real = [p for p in parts if isinstance(p, dict) and p.get("type") != "null"]
-            return real[0] if len(real) == 1 else None
-    return None
-
-
-def _kind(words: tuple[str, ...], schema: JsonObject, root: JsonObject) -> Kind:
+def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
     choices = schema.get("enum")
     if "const" in schema or (isinstance(choices, list) and len(choices) == 1):
         return Kind.CONSTANT
@@ -293,7 +226,7 @@ def _kind(words: tuple[str, ...], schema: JsonObject, root: JsonObject) -> Kind:
         case "array":
             return Kind.LIST
         case "object":
-            return _object_kind(schema, root)
+            return _object_kind(schema)
         case "integer" | "number" as number:
             return _number_kind(words, whole=number == "integer")
         case _:
@@ -309,10 +242,8 @@ def _type(schema: JsonObject) -> str:
     return "object" if "properties" in schema else "array" if "items" in schema else "string"
 
 
-def _object_kind(schema: JsonObject, root: JsonObject) -> Kind:
-    properties = schema.get("properties")
-    names = set(properties) if isinstance(properties, dict) else set()
-    return Kind.MONEY if names == {"amount", "currency"} else Kind.OBJECT
+def _object_kind(schema: JsonObject) -> Kind:
+    return Kind.MONEY if set(properties_of(schema)) == {"amount", "currency"} else Kind.OBJECT
 
 
 def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:

@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
+from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
@@ -28,8 +29,7 @@ def vocabulary(tool: Tool) -> set[str]:
 
 def generic_words(tool: Tool) -> frozenset[str]:
     """Words that name what the tool always deals in, and so single out nothing."""
-    lists = tool.output_schema.get("properties") if tool.output_schema else None
-    named = " ".join(lists) if isinstance(lists, dict) else ""
+    named = " ".join(properties_of(tool.output_schema or {}))
     return frozenset(tokens(f"{tool.domain} {tool.name} {named}"))
 
 

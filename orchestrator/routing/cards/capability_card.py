@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, required_of, walk
+from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
 from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
 from orchestrator.language.slots import is_identifier
@@ -162,9 +162,8 @@ def _ids_of(schema: JsonValue, thing: str = "", depth: int = 0) -> Iterator[str]
 
 def _required(tool: Tool) -> tuple[str, ...]:
     """Required inputs; of several alternatives ("an id or a reference"), the first."""
-    alternatives = tool.input_schema.get("anyOf") or tool.input_schema.get("oneOf")
-    first = alternatives[0] if isinstance(alternatives, list) and alternatives else None
-    return tuple(dict.fromkeys((*tool.required_inputs, *required_of(first))))
+    names = [*tool.required_inputs, *next(iter(alternatives_of(tool.input_schema)), ())]
+    return tuple(dict.fromkeys(names))
 
 
 def _example_ids(tool: Tool, names: Iterable[str]) -> Iterator[str]:

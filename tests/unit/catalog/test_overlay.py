@@ -10,7 +10,6 @@ import yaml
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
 from orchestrator.catalog.overlay import (
-    apply_overlay,
     apply_overlays,
     parse_overlay,
 )
@@ -38,7 +37,8 @@ def overlay(*actions: dict[str, Any], **fields: Any) -> JsonObject:
 
 
 def applied(*actions: dict[str, Any], document: JsonObject = DOCUMENT) -> Any:
-    return apply_overlay(document, parse_overlay("o.yaml", overlay(*actions)))
+    changes = parse_overlay("o.yaml", overlay(*actions))
+    return apply_overlays({"shop": document}, [changes]).documents["shop"]
 
 
 def test_an_update_is_merged_into_every_place_that_is_selected() -> None:
@@ -194,8 +194,9 @@ def test_extensions_and_descriptions_of_an_overlay_are_passed_over() -> None:
     action = {"target": "$", "description": "Why.", "update": {"x": 1}, "x-why": "so"}
     content = overlay(action, info={**INFO, "x-team": "ours"})
     content["x-reviewed"] = True
+    changes = parse_overlay("o.yaml", content)
 
-    assert apply_overlay({}, parse_overlay("o.yaml", content)) == {"x": 1}
+    assert apply_overlays({"shop": {}}, [changes]).documents == {"shop": {"x": 1}}
 
 
 @pytest.mark.parametrize(

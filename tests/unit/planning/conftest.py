@@ -13,6 +13,7 @@ from orchestrator.catalog.prices import price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -29,7 +30,6 @@ from orchestrator.planning.models import (
 from orchestrator.planning.planner import check_decision, check_plan
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.chaining import ChainingPlanner
-from orchestrator.planning.rules.parameters import resolve
 from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.routing.router import Router
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.catalog.lint import CODES, Finding
 from orchestrator.catalog.lint.lint_report import as_json, as_sarif, as_text
-from orchestrator.catalog.places import Place
+from orchestrator.catalog.source_lines import SourceLine
 
 FINDINGS = [
     Finding(
@@ -22,7 +22,7 @@ FINDINGS = [
     Finding(code="ORC015", severity="note", document="shop", pointer="", message="m", mend="n"),
 ]
 
-PLACES = {("shop", FINDINGS[0].pointer): Place("apis/my shop.yaml", 12)}
+PLACES = {("shop", FINDINGS[0].pointer): SourceLine("apis/my shop.yaml", 12)}
 
 
 def test_text_says_where_what_and_how_to_mend_it() -> None:
@@ -89,7 +89,7 @@ def test_sarif_names_the_line_of_a_file_as_a_uri() -> None:
 
 def test_sarif_makes_a_file_uri_of_an_absolute_path(tmp_path: Path) -> None:
     """And leaves the line out where it is not known."""
-    place = Place(str(tmp_path / "shop.yaml"))
+    place = SourceLine(str(tmp_path / "shop.yaml"))
     (run,) = json.loads(as_sarif(FINDINGS, {("shop", ""): place}))["runs"]
 
     physical = run["results"][1]["locations"][0]["physicalLocation"]

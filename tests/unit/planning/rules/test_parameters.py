@@ -9,7 +9,6 @@ from orchestrator.planning.rules.parameters import (
     Parameter,
     alternatives,
     read_parameter,
-    resolve,
     tool_parameters,
 )
 
@@ -76,35 +75,6 @@ def test_kind_is_read_from_name_and_schema(name: str, schema: JsonObject, kind: 
 def test_dates_know_which_end_of_a_stretch_they_are(name: str, side: str | None) -> None:
     """Common pairs of names are told apart; a plain date is neither."""
     assert read(name, {"type": "string", "format": "date"}).side == side
-
-
-def test_references_are_followed_into_the_root() -> None:
-    """A property that is a $ref has the schema that its definition, in the end, leads to."""
-    root: JsonObject = {
-        "type": "object",
-        "properties": {"day": {"$ref": "#/$defs/Day", "description": "When."}},
-        "$defs": {"Day": {"$ref": "#/$defs/Date"}, "Date": {"type": "string", "format": "date"}},
-    }
-
-    found = resolve({"$ref": "#/$defs/Day", "description": "When."}, root)
-
-    assert found == {"type": "string", "format": "date", "description": "When."}
-
-
-def test_parts_of_all_of_are_one_object() -> None:
-    """Properties and required of every part count."""
-    merged = resolve(
-        {
-            "allOf": [
-                {"type": "object", "required": ["a"], "properties": {"a": STRING}},
-                {"required": ["b"], "properties": {"b": STRING}},
-            ]
-        },
-        {},
-    )
-
-    assert merged["required"] == ["a", "b"]
-    assert merged["properties"] == {"a": STRING, "b": STRING}
 
 
 def test_nullable_alternative_is_the_other_one() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.catalog.places import Place, find_lines
+from orchestrator.catalog.source_lines import SourceLine, find_lines
 
 YAML = """\
 openapi: 3.1.0   # line 1
@@ -50,4 +50,4 @@ def test_a_text_that_cannot_be_read_has_no_lines(text: str) -> None:
 
 def test_a_place_reads_as_editors_write_it() -> None:
     """`file:line`, or the file alone."""
-    assert [str(Place("a.yaml", 7)), str(Place("a.yaml"))] == ["a.yaml:7", "a.yaml"]
+    assert [str(SourceLine("a.yaml", 7)), str(SourceLine("a.yaml"))] == ["a.yaml:7", "a.yaml"]

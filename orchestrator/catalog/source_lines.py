@@ -11,7 +11,7 @@ _LONGEST_TEXT = 8_000_000
 """Characters. In longer ones lines are not looked for: a pointer is enough to find the place."""
 
 
-class Place(NamedTuple):
+class SourceLine(NamedTuple):
     """A place that an editor can open."""
 
     file: str

@@ -1,0 +1,128 @@
+"""References inside one document: written, read, and followed into one schema."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.core.errors import DocumentInvalid
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
+from orchestrator.json_schema.pointer import follow
+from orchestrator.json_schema.references import (
+    definition_of,
+    format_reference,
+    parse_reference,
+    resolve,
+)
+
+STRING: JsonObject = {"type": "string"}
+_STEPS = st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=4)
+
+
+@given(_STEPS)
+def test_a_reference_that_was_written_is_read_back(steps: list[str]) -> None:
+    """Slashes, tildes, percent signs and other letters are escaped as the standards say."""
+    reference = format_reference(*steps)
+
+    assert reference.isascii()
+    assert parse_reference(reference) == tuple(steps)
+
+
+def test_a_reference_out_of_the_document_names_nothing() -> None:
+    """Neither a file nor a URL is ever opened; an anchor is not looked for."""
+    assert parse_reference("other.yaml#/X") is None
+    assert parse_reference("https://example.com/schema") is None
+    assert definition_of("https://example.com/schema#/X", {"X": STRING}) == {}
+    with pytest.raises(ValueError, match="begins with a slash"):
+        parse_reference("#Anchor")
+
+
+@pytest.mark.parametrize("reference", ["#/$defs/A~1b", "#/$defs/A%7E1b", "#/%24defs/A~1b"])
+def test_escaped_pointers_are_understood(reference: str) -> None:
+    """The fragment of a URL is percent-encoded around the escapes of the pointer."""
+    assert definition_of(reference, {"$defs": {"A/b": STRING}}) == STRING
+
+
+@pytest.mark.parametrize(
+    "reference", ["#/$defs/Gone", "#Anchor", "other#/$defs/A", "#/$defs/A/type"]
+)
+def test_what_names_no_schema_says_nothing(reference: str) -> None:
+    """A compiled schema is read as far as it can be: {} allows all."""
+    assert definition_of(reference, {"$defs": {"A": STRING}}) == {}
+
+
+def test_what_stands_beside_a_reference_wins() -> None:
+    """A description of this use is worth more than that of the definition."""
+    root: JsonObject = {"$defs": {"Day": {"type": "string", "description": "A day."}}}
+
+    found = resolve({"$ref": "#/$defs/Day", "description": "When."}, root)
+
+    assert found == {"type": "string", "description": "When."}
+
+
+def test_parts_of_all_of_are_one_object() -> None:
+    """Properties and required of every part count, those that parts refer to included."""
+    root: JsonObject = {
+        "$defs": {"B": {"allOf": [{"required": ["b"], "properties": {"b": STRING}}]}}
+    }
+    schema: JsonObject = {
+        "allOf": [
+            {"type": "object", "required": ["a"], "properties": {"a": STRING}},
+            {"$ref": "#/$defs/B"},
+        ],
+        "properties": {"a": {"maxLength": 3}},
+    }
+
+    assert resolve(schema, root) == {
+        "type": "object",
+        "required": ["a", "b"],
+        "properties": {"a": {"maxLength": 3}, "b": STRING},
+    }
+
+
+def test_only_one_alternative_beside_null_is_merged() -> None:
+    """Of several alternatives none is chosen."""
+    several: JsonObject = {"oneOf": [STRING, {"type": "integer"}]}
+
+    assert resolve({"anyOf": [{"type": "null"}, STRING], "title": "T"}, {}) == {
+        "type": "string",
+        "title": "T",
+    }
+    assert resolve(several, {}) == several
+
+
+@pytest.mark.parametrize(
+    "circle",
+    [
+        {"$ref": "#/$defs/A", "title": "T"},
+        {"allOf": [{"$ref": "#/$defs/A"}], "title": "T"},
+        {"allOf": [{"anyOf": [{"$ref": "#/$defs/A"}]}, {"$ref": "#/$defs/A"}], "title": "T"},
+        {"$ref": "#/$defs/B", "title": "T"},
+    ],
+)
+def test_a_schema_that_is_part_of_itself_comes_to_an_end(circle: JsonObject) -> None:
+    """It says what it says beside the reference to itself."""
+    root: JsonObject = {"$defs": {"A": circle, "B": {"allOf": [{"$ref": "#/$defs/A"}]}}}
+
+    assert resolve({"$ref": "#/$defs/A"}, root) == {"title": "T"}
+
+
+def test_a_property_that_refers_back_stays_as_it_is() -> None:
+    """Only the schema itself is resolved: a tree has no end."""
+    tree: JsonObject = {"properties": {"below": {"$ref": "#/$defs/Tree"}}}
+
+    assert resolve({"$ref": "#/$defs/Tree"}, {"$defs": {"Tree": tree}}) == tree
+
+
+def test_places_of_a_document_follow_references_too() -> None:
+    """With the place where they end, and an error that names the place where they stand."""
+    root: JsonObject = {"a": {"$ref": "#/b~1c"}, "b/c": {"$ref": "#/d/1"}, "d": [0, {"e": 5}]}
+    node = DocumentNode.of("things", root)
+
+    found = node.require("a").require("e")
+
+    assert (found.value, found.pointer) == (5, "/d/1/e")
+    assert follow(root, found.path) == 5
+    with pytest.raises(DocumentInvalid, match="another file") as refused:
+        node.target("other.yaml#/b")
+    assert refused.value.pointer == ""
