@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from orchestrator.catalog.lint import RULES
+from tests.structure import measure
 
 _ROOT: Final = Path(__file__).parents[2]
 _DOCUMENTS: Final = sorted(
@@ -17,6 +18,7 @@ _DOCUMENTS: Final = sorted(
     for path in _ROOT.glob(pattern)
 )
 _LINK: Final = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+_PATH: Final = re.compile(r"`((?:orchestrator|workflows|activities|specs|docs|tests)/[\w./-]+)`")
 _BASH: Final = re.compile(r"^```bash\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
@@ -35,6 +37,21 @@ def test_links_lead_to_files(document: str) -> None:
     links = _LINK.findall((_ROOT / document).read_text(encoding="utf-8"))
 
     assert [link for link in links if not (folder / link).exists()] == []
+
+
+@pytest.mark.parametrize("document", _DOCUMENTS)
+def test_paths_that_are_named_are_there(document: str) -> None:
+    """A file or folder of the project that a document names in passing is where it says."""
+    named = _PATH.findall((_ROOT / document).read_text(encoding="utf-8"))
+
+    assert [path for path in named if not (_ROOT / path).exists()] == []
+
+
+def test_every_room_is_in_the_architecture() -> None:
+    """The table of rooms names each that there is, and the first file to read in it."""
+    text = (_ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+
+    assert [room for room in measure(_ROOT).rooms if f"`{room}" not in text] == []
 
 
 def test_the_readme_shows_commands() -> None:
