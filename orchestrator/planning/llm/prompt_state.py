@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.planning.llm.prompt import (
@@ -30,19 +29,18 @@ class SectionSource:
 
 @dataclass(frozen=True)
 class Section:
-    """A rendered section; `digest` is the hex SHA-256 of its text."""
+    """A rendered section."""
 
     name: str
     fingerprint: str
     text: str
-    digest: str
 
 
 @dataclass(frozen=True)
 class PromptState:
     """The sections as they were last sent, by name."""
 
-    sections: Mapping[str, Section] = field(default_factory=lambda: MappingProxyType({}))
+    sections: Mapping[str, Section] = field(default_factory=dict)
 
     def refreshed(
         self, sources: Iterable[SectionSource]
@@ -53,11 +51,10 @@ class PromptState:
         very one.
         """
         now = {source.name: self._section(source) for source in sources}
-        changed = tuple(s for name, s in now.items() if s.digest != self._digest(name))
-        same = all(now.get(name) is section for name, section in self.sections.items())
-        if same and len(now) == len(self.sections):
+        if now == self.sections:
             return self, ()
-        return PromptState(MappingProxyType(now)), changed
+        sent = {name: section.text for name, section in self.sections.items()}
+        return PromptState(now), tuple(s for s in now.values() if sent.get(s.name) != s.text)
 
     def text(self, *names: str) -> str:
         """The sections of these names, in this order, those without text left out."""
@@ -68,13 +65,7 @@ class PromptState:
         known = self.sections.get(source.name)
         if known is not None and known.fingerprint == source.fingerprint:
             return known
-        text = source.build()
-        digest = hashlib.sha256(text.encode("utf-8", errors="replace")).hexdigest()
-        return Section(source.name, source.fingerprint, text, digest)
-
-    def _digest(self, name: str) -> str:
-        known = self.sections.get(name)
-        return known.digest if known else ""
+        return Section(source.name, source.fingerprint, source.build())
 
 
 def tool_sources(block: ToolBlock, catalog_digest: str) -> tuple[SectionSource, ...]:

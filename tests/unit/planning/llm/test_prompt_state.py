@@ -57,7 +57,7 @@ def test_only_the_changed_section_is_built_and_sent() -> None:
 
 
 def test_a_section_made_from_other_things_with_the_same_text_is_not_sent() -> None:
-    """The hash of the text decides, as what is sent is the text."""
+    """The text decides, as it is what is sent."""
     built = Built()
     state, _ = PromptState().refreshed([built.source("a", "1", "A")])
     _, changed = state.refreshed([built.source("a", "2", "A")])
