@@ -14,7 +14,7 @@ with workflow.unsafe.imports_passed_through():
         Reject,
         record_of,
     )
-    from orchestrator.core.errors import AmendmentInvalid, CardDecided
+    from orchestrator.core.errors import AmendmentInvalid, CardDecided, PiiMissing
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegStatus
     from orchestrator.messages.tool_call import PreparedCall, ToolCall
@@ -167,6 +167,5 @@ class Approvals:
 def _faults(prepared: PreparedCall) -> str:
     """Why a call cannot be made, in one text."""
     if prepared.missing_personal:
-        named = ", ".join(prepared.missing_personal)
-        return f"the PII vault holds no {named}; store it with: orchestrator pii set"
+        return str(PiiMissing(prepared.missing_personal))
     return "; ".join(prepared.problems)

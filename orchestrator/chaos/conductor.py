@@ -150,7 +150,7 @@ class Conductor:
         rollback = await self._report(mission_id)
         legs = [names.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
         rollback_id = names.rollback_workflow_id(mission_id)
-        undone = [] if rollback is None else await self._showings(rollback_id)
+        rolled_back = [] if rollback is None else await self._showings(rollback_id)
         shown = [await self._showings(part) for part in (mission_id, *legs)]
         return Account(
             index=script.index,
@@ -159,8 +159,8 @@ class Conductor:
             status=await self._ended_as(mission_id, result),
             error=result.error,
             ledger=result.ledger if rollback is None else rollback.ledger,
-            prompts_during_rollback=prompts_during_rollback([*shown, undone]),
-            rollback_s=rollback_seconds(undone),
+            prompts_during_rollback=prompts_during_rollback([*shown, rolled_back]),
+            rollback_s=rollback_seconds(rolled_back),
         )
 
     async def _ended_as(self, mission_id: str, result: MissionResult) -> str:

@@ -1,4 +1,4 @@
-"""What histories tell of a mission: when it was undone, who was asked, where a worker can die."""
+"""What histories tell of a mission: when it rolled back, who was asked, where a worker can die."""
 
 import json
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import RollbackStatus
 
 _ASKS = frozenset({LegStatus.AWAITING_CONFIRMATION.value, LegStatus.AWAITING_ANSWER.value})
-_UNDOES = MissionStatus.ROLLING_BACK.value
+_ROLLS_BACK = MissionStatus.ROLLING_BACK.value
 _TRIED = frozenset({RollbackStatus.PARKED, RollbackStatus.ROLLED_BACK})
 
 
@@ -44,9 +44,9 @@ def showings(history: WorkflowHistory) -> list[Showing]:
 
 
 def prompts_during_rollback(parts: Iterable[Iterable[Showing]]) -> int:
-    """How often any part of a mission began to wait for a person after its undoing had begun."""
+    """How often any part of a mission began to wait for a person after its rollback had begun."""
     shown = [showing for part in parts for showing in part]
-    began = min((s.at for s in shown if s.status == _UNDOES), default=None)
+    began = min((s.at for s in shown if s.status == _ROLLS_BACK), default=None)
     return 0 if began is None else sum(s.status in _ASKS and s.at > began for s in shown)
 
 

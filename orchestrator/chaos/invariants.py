@@ -2,7 +2,7 @@
 
 When all is settled, every effect that still stands belongs to a mission that succeeded or waits for
 an operator; no call had its effect twice; every change was asked for under a key of its own; what a
-receipt says is there; and nobody was asked anything once the undoing had begun.
+receipt says is there; and nobody was asked anything once the rollback had begun.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -17,14 +17,14 @@ class PairCheck(Record):
 
     document: str
     tool: str
-    cancel: str | None = Field(description="None: nothing is declared that undoes it")
+    cancel: str | None = Field(description="None: no tool is declared")
     case: str = Field(description="the way it was tried; contract: found by reading alone")
     ok: bool
     flaws: tuple[Flaw, ...] = ()
     mission_id: str | None = None
     made: int = Field(default=0, description="things it made, by the sandbox's ledger")
     cancelled: int = Field(default=0, description="cancels that had an effect, by the same")
-    prompts: int = Field(default=0, description="confirmations asked for while it was undone")
+    prompts: int = Field(default=0, description="confirmations asked for while it was rolled back")
     seconds: float = 0.0
 
 

@@ -71,7 +71,7 @@ def no_arguments(error: ArgumentsInvalid) -> Flaw:
 
 
 def flaws_of_trial(trial: Trial) -> Iterator[Flaw]:
-    """What is wrong with the outcome of a trial; nothing when all of it was undone."""
+    """What is wrong with the outcome of a trial; nothing when all of it was taken back."""
     if trial.result is None:
         yield Flaw(
             why=f"the rollback of {trial.tool.name} did not end in time",
@@ -112,12 +112,12 @@ def _refusal(result: MissionResult) -> str:
 
 
 def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
-    undo = trial.tool.compensation
-    assert undo is not None
-    if trial.case.is_ambiguous and _is_blind(undo) and trial.tool.idempotency_header is None:
+    contract = trial.tool.compensation
+    assert contract is not None
+    if trial.case.is_ambiguous and _is_blind(contract) and trial.tool.idempotency_header is None:
         return Flaw(
-            why=f"when the answer never comes, {undo.cancel.tool} cannot be called: it is fed from "
-            "the answer alone, and no probe finds what was made",
+            why=f"when the answer never comes, {contract.cancel.tool} cannot be called: it is fed "
+            "from the answer alone, and no probe finds what was made",
             mend=_SURVIVE,
         )
     if trial.case is PairCase.CANCEL_ANSWER_LOST and trial.cancelled:
@@ -127,8 +127,8 @@ def _why_parked(trial: Trial, obligation: Obligation) -> Flaw:
     return Flaw(why=obligation.note, mend=_FILL)
 
 
-def _is_blind(undo: Compensation) -> bool:
-    return undo.probe is None and reads_only_response(undo.cancel)
+def _is_blind(contract: Compensation) -> bool:
+    return contract.probe is None and reads_only_response(contract.cancel)
 
 
 def _mend_of_leftover(obligation: Obligation) -> str:

@@ -1,4 +1,4 @@
-"""Tries the rollback pairs of any documents: each tool called, its outcome spoilt, and undone.
+"""Tries the rollback pairs of any documents: each tool called, its outcome spoilt, and taken back.
 
 Every trial is a mission on a real Temporal server: the mission, leg and rollback workflows and
 their activities are the product's own, and only the planner reads a script (call this tool, then
@@ -105,8 +105,8 @@ def _read(
     for tool in catalog.tools.values():
         if tool.effect not in (Effect.OBLIGATION, Effect.WRITE):
             continue
-        undo = tool.compensation
-        cancel = catalog.tool(undo.cancel.tool) if undo is not None else None
+        contract = tool.compensation
+        cancel = catalog.tool(contract.cancel.tool) if contract is not None else None
         flaws = list(flaws_of_contract(tool, cancel))
         if tool.effect is Effect.OBLIGATION:
             try:
@@ -212,7 +212,7 @@ class _Trials:
 async def _ended(mission: MissionHandle) -> tuple[MissionResult | None, int]:
     """How a mission ended, and how many confirmations still wait when it does not end.
 
-    Its one call is approved by now: whatever asks again while it is undone blocks it for ever.
+    Its one call is approved by now: whatever asks again during the rollback blocks it for ever.
     """
     try:
         async with asyncio.timeout(_SETTLE_WITHIN_S):

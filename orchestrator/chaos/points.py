@@ -63,7 +63,7 @@ class SeenRequest(Record):
 
     @property
     def is_cancel(self) -> bool:
-        """Whether it undoes something."""
+        """Whether it takes something back."""
         return self.request_id.endswith(".cancel")
 
 

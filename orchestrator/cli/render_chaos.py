@@ -41,8 +41,8 @@ def pairs(console: Console, report: PairsReport) -> None:
     for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
         checks = list(group)
         mark = "[green]ok[/]" if all(check.ok for check in checks) else "[bold red]NOT UNDONE[/]"
-        undone_by = checks[0].cancel or "nothing"
-        console.print(f"{mark} {document}: {tool} is undone by {undone_by}", soft_wrap=True)
+        cancel = checks[0].cancel or "nothing"
+        console.print(f"{mark} {document}: {tool} is undone by {cancel}", soft_wrap=True)
         for flaw, cases in _by_flaw(checks):
             console.print(f"   [red]{escape(flaw.why)}[/]", soft_wrap=True)
             console.print(f"   when: {', '.join(cases)}", soft_wrap=True)

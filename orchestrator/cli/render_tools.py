@@ -21,8 +21,8 @@ def tools(console: Console, catalog: Catalog) -> None:
     """A line per tool."""
     table = table_of("tool", "domain", "effect", "confirmation", "undone by")
     for one in catalog.tools.values():
-        undo = one.compensation.cancel.tool if one.compensation else ""
-        table.add_row(one.name, one.domain, one.effect.value, one.card_type or "", undo)
+        cancel = one.compensation.cancel.tool if one.compensation else ""
+        table.add_row(one.name, one.domain, one.effect.value, one.card_type or "", cancel)
     console.print(table)
     console.print(f"\n{len(catalog)} tools, catalog {catalog.digest[:12]}")
 

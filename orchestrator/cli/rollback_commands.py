@@ -1,4 +1,4 @@
-"""`orchestrator rollback ...`: what rollbacks could not undo, and what an operator decides."""
+"""`orchestrator rollback ...`: what rollbacks could not take back, and what an operator decides."""
 
 from typing import Annotated
 

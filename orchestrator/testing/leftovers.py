@@ -16,7 +16,7 @@ class Leftover(NamedTuple):
 
 
 async def find_leftovers(sandbox: SandboxClient, mission_id: str) -> list[Leftover]:
-    """What is not as it should be once a mission was undone; empty when all of it is.
+    """What is not as it should be once a mission was rolled back; empty when all of it is.
 
     Each thing that the mission made is cancelled, and cancelled once; no call had its effect twice.
     """

@@ -83,8 +83,8 @@ def _with_hints(scene: Scene, catalog: Catalog, tool: Tool) -> Scene:
 
 def _told_apart_by(tool: Tool) -> set[str]:
     """Inputs by which a cancel or a probe finds the call: no two calls may share their values."""
-    undo = tool.compensation
-    templates = [undo.cancel, undo.probe] if undo is not None else []
+    contract = tool.compensation
+    templates = [contract.cancel, contract.probe] if contract is not None else []
     read = {
         input_read(expression, tool)
         for template in templates

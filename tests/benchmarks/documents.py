@@ -92,22 +92,22 @@ def _info(title: str) -> Json:
     return {"title": title, "version": "1.0.0", "description": "Made up for measurements."}
 
 
-def _contract(method: str, name: str, undo: str | None) -> Json:
-    """The x-orchet-* keywords of an operation; `undo` is the operationId of its cancel tool."""
+def _contract(method: str, name: str, cancel: str | None) -> Json:
+    """The x-orchet-* keywords of an operation; `cancel` is the operationId of its cancel tool."""
     if method == "get":
         return {"x-orchet-tool": True}
-    if undo is None:
+    if cancel is None:
         return {"x-orchet-tool": True, "x-orchet-requires-confirmation": "structured-order"}
     if method == "delete":
         return {
             "x-orchet-tool": True,
             "x-orchet-requires-confirmation": False,
-            "x-orchet-cancel-for": undo,
+            "x-orchet-cancel-for": cancel,
         }
     return {
         "x-orchet-tool": True,
         "x-orchet-requires-confirmation": "structured-order",
-        "x-orchet-cancels": undo,
+        "x-orchet-cancels": cancel,
     }
 
 
@@ -302,7 +302,7 @@ class _Deep(_Writer):
             paths[f"/v1/{word}/{{id}}"] = {"delete": one}
         return paths
 
-    def _operation(self, method: str, name: str, answer: Json, undo: str | None) -> Json:
+    def _operation(self, method: str, name: str, answer: Json, cancel: str | None) -> Json:
         content = _json(answer)
         operation: Json = {
             "operationId": name,
@@ -312,7 +312,7 @@ class _Deep(_Writer):
                 "200": {"description": "Done.", "content": content},
                 "default": {"description": "Error.", "content": content},
             },
-            **_contract(method, name, undo),
+            **_contract(method, name, cancel),
         }
         if method == "get":
             expand = {"type": "array", "items": {"type": "string", "maxLength": 5000}}

@@ -32,13 +32,13 @@ async def test_a_goal_is_planned_as_usual(
 def test_a_test_without_a_loop_brings_its_own(start_script, assert_nothing_left, visit) -> None:  # type: ignore[no-untyped-def]  # as a user writes it
     """No plugin for coroutines is needed."""
 
-    async def undone() -> str:
+    async def rolled_back() -> str:
         mission = await start_script(visit, GiveUp(reason="it rains"))
         result = await run_to_end(mission)
         await assert_nothing_left(mission)
         return str(result.status)
 
-    assert asyncio.run(undone()) == "rolled_back"
+    assert asyncio.run(rolled_back()) == "rolled_back"
 
 
 async def test_what_still_stands_is_told(start_script, assert_nothing_left, visit) -> None:  # type: ignore[no-untyped-def]  # as a user writes it

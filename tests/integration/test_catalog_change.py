@@ -121,7 +121,7 @@ async def test_a_mission_finishes_on_the_contract_it_began_with(
 
 
 @pytest.mark.parametrize("change", [_rename_fields, _move_paths, _remove_operations])
-async def test_a_mission_is_undone_on_the_contract_it_began_with(
+async def test_a_mission_is_rolled_back_on_the_contract_it_began_with(
     change: Change, unchanged: Stack
 ) -> None:
     """Booked before, refused after: what was booked is cancelled as its contract said then."""

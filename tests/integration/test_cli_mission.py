@@ -133,7 +133,7 @@ async def test_a_budget_that_is_too_small_books_nothing(cli: Cli, sandbox: Witne
 async def test_a_rejection_ends_the_mission_with_its_reason(
     cli: Cli, client: MissionClient, sandbox: Witness
 ) -> None:
-    """What the other leg had booked is undone, and the person's words are the first error."""
+    """What the other leg had booked is taken back, and the person's words are the first error."""
     mission = await client.start(MissionRequest(goal=TRIP))
     hotel = await open_card(mission, "hotel_book_room")
 
@@ -208,11 +208,11 @@ async def test_a_finished_mission_is_rolled_back_once(
     """`mission rollback` cancels everything at the providers; the second time changes nothing."""
     mission = await client.start(MissionRequest(goal=TRIP))
     await run_to_end(mission)
-    undo = ("mission", "rollback", mission.mission_id, "--reason", "wrong week", "--json")
-    first = await cli(*undo)
+    rollback = ("mission", "rollback", mission.mission_id, "--reason", "wrong week", "--json")
+    first = await cli(*rollback)
     effects = await sandbox.ledger(mission.mission_id)
     requests = await sandbox.requests(mission.mission_id)
-    second = await cli(*undo)
+    second = await cli(*rollback)
 
     states = [o["state"] for o in first.json["ledger"]["obligations"]]
     assert (first.exit_code, states) == (0, ["cancelled"] * 3)
@@ -239,17 +239,17 @@ async def test_a_running_mission_is_not_rolled_back_behind_its_back(
 async def test_what_a_provider_will_not_cancel_is_parked_until_an_operator_resolves_it(
     cli: Cli, client: MissionClient, sandbox: Witness
 ) -> None:
-    """`rollback list` and `show` find it; `resolve retry` undoes it once the provider relents."""
+    """`rollback list` and `show` find it; `resolve retry` cancels it once the provider relents."""
     mission = await client.start(MissionRequest(goal=DINNER))
     await run_to_end(mission)
     await sandbox.set_faults(
         [FaultRule(operation_id="dining_cancel_reservation", kind="refuse_cancel")]
     )
-    undone = await cli("mission", "rollback", mission.mission_id, "--json")
+    rolled_back = await cli("mission", "rollback", mission.mission_id, "--json")
     listed, shown = await asyncio.gather(
         cli("rollback", "list", "--json"), cli("rollback", "show", mission.mission_id)
     )
-    (parked,) = [o for o in undone.json["ledger"]["obligations"] if o["state"] == "parked"]
+    (parked,) = [o for o in rolled_back.json["ledger"]["obligations"] if o["state"] == "parked"]
     standing = await sandbox.live(mission.mission_id)
     await client.resolve(parked["obligation_id"], "retry", operator="ops", note="in vain")
     await until_settled(client, mission.mission_id, "parked")
@@ -257,7 +257,7 @@ async def test_what_a_provider_will_not_cancel_is_parked_until_an_operator_resol
     retried = await cli("rollback", "resolve", parked["obligation_id"], "retry")
     await until_settled(client, mission.mission_id, "cancelled")
 
-    assert undone.exit_code == 1
+    assert rolled_back.exit_code == 1
     assert parked["tool"] == "dining_reserve_table"
     assert mission.mission_id in [report["mission_id"] for report in listed.json]
     assert f"rollback resolve {parked['obligation_id']}" in " ".join(shown.stdout.split())

@@ -88,14 +88,14 @@ def test_pairs_of_other_shapes_hold(found: Found, tool: str) -> None:
 
 
 def test_what_only_its_answer_names_is_reported(found: Found) -> None:
-    """It is undone when the answer comes, and cannot be when it does not."""
+    """It is taken back when the answer comes, and cannot be when it does not."""
     flaws = _flaws(found[0], "blind_book")
 
     assert flaws["clean"] == []
     assert "fed from the answer alone, and no probe" in flaws["answer lost"][0]
 
 
-def test_what_nothing_undoes_is_reported(found: Found) -> None:
+def test_what_nothing_takes_back_is_reported(found: Found) -> None:
     """Without a call: the contract names no cancel."""
     assert list(_flaws(found[0], "loose_book")) == ["contract"]
 

@@ -24,7 +24,7 @@ def _problem(status: int, body: Any, **headers: str) -> Response:
     )
 
 
-async def test_a_success_brings_body_price_and_the_headers_that_undoing_reads(
+async def test_a_success_brings_body_price_and_the_headers_that_a_cancel_reads(
     call: Any, provider: Any
 ) -> None:
     """Only the header that a compensation expression names is kept, in lower case."""

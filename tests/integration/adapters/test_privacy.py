@@ -58,7 +58,7 @@ async def test_values_that_a_provider_repeats_come_back_as_handles(
 
 
 async def test_an_id_made_from_a_value_reaches_its_cancel_whole(call: Any, provider: Any) -> None:
-    """The cancel tool declares no personal field, and still undoes the booking by its real id."""
+    """The cancel tool declares no personal field, and still cancels the booking by its real id."""
     provider.answer = JSONResponse({"booking_id": f"B-{VALUE}-7"}, 201)
     booked = await call("booking_create", BOOKING)
     provider.answer = JSONResponse({})

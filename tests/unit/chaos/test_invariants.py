@@ -66,7 +66,7 @@ def broken(account: Account, *effects: HeldEffect) -> list[str]:
     ],
 )
 def test_what_is_accounted_for_breaks_nothing(account: Account, effects: list[HeldEffect]) -> None:
-    """Receipts of a success, what was undone, and what an operator looks at."""
+    """Receipts of a success, what was taken back, and what an operator looks at."""
     assert broken(account, *effects) == []
 
 
@@ -104,7 +104,7 @@ def test_a_receipt_for_nothing_is_a_phantom() -> None:
 
 @pytest.mark.parametrize("key", [None, CALL])
 def test_a_cancel_needs_a_key_of_its_own(key: str | None) -> None:
-    """Without one, or with that of the call it undoes, a repeat is not safe."""
+    """Without one, or with that of the call it cancels, a repeat is not safe."""
     account = told("rolled_back", ObligationState.CANCELLED)
 
     assert broken(account, made(live=False), cancelled(key)) == ["keyless"]

@@ -39,7 +39,7 @@ def trial(state: ObligationState, *, tool: Tool | None = None, **changes: object
     return Trial(tool=tool, result=result, **facts)  # type: ignore[arg-type]  # by name
 
 
-def test_what_was_undone_has_no_flaw() -> None:
+def test_what_was_taken_back_has_no_flaw() -> None:
     """A cancelled obligation, and nothing left: the pair holds."""
     assert list(flaws_of_trial(trial(ObligationState.CANCELLED))) == []
 
@@ -105,7 +105,7 @@ def test_a_call_that_was_never_made_is_no_success() -> None:
 
 
 def test_contracts_are_read_first() -> None:
-    """A tool that nothing undoes, and a cancel that asks, are told without a trial."""
+    """A tool that nothing takes back, and a cancel that asks, are told without a trial."""
     loose = fake_tool("post_note", effect=Effect.WRITE)
     asking = fake_tool("drop", effect=Effect.CANCEL, card_type="structured-order")
 

@@ -105,7 +105,7 @@ def test_a_history_tells_what_its_workflow_showed() -> None:
 
 
 @pytest.mark.parametrize(("asked_s", "prompts"), [(-1.0, 0), (1.0, 1)])
-def test_a_prompt_counts_once_the_undoing_has_begun(asked_s: float, prompts: int) -> None:
+def test_a_prompt_counts_once_the_rollback_has_begun(asked_s: float, prompts: int) -> None:
     """What was asked before is an ordinary card, of whatever part of the mission."""
     mission = [Showing(NOW - timedelta(seconds=9), "running"), Showing(NOW, "rolling_back")]
     leg = [Showing(NOW + timedelta(seconds=asked_s), "awaiting_confirmation")]

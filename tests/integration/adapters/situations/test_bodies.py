@@ -66,7 +66,7 @@ async def test_where_no_body_is_promised_none_is_missed(call: Caller, provider: 
 async def test_json_under_another_name_is_read_all_the_same(
     call: Caller, provider: Provider, content_type: str | None, breach: str
 ) -> None:
-    """What it says, a booking's id perhaps, is needed to undo it; the breach is told."""
+    """What it says, a booking's id perhaps, is needed to cancel it; the breach is told."""
     provider.gives(b' {"ok": 1}', content_type)
 
     outcome = await call("thing_read")
