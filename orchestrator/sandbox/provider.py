@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.sandbox.answer_composer import BAD_NEWS, AnswerComposer
 from orchestrator.sandbox.currency_amount import MONEY_NAMES, CurrencyAmount, find_money
 from orchestrator.sandbox.documents import UNNAMED, Document
-from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger, EffectStatus
+from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger
 from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.problems import RequestRefused
@@ -113,7 +113,7 @@ class Provider:
         for name in self._document.known_ids & set(body) - {named, *call.arguments}:
             # An upload also makes a file: what a create hands out can be named later.
             self._reads.remember(name, [body])
-        self._record(call, "create", "live", named, resource_id, call.cause, find_money(body))
+        self._record(call, "create", named, resource_id, call.cause, find_money(body))
         return body
 
     def _new_body(
@@ -211,7 +211,7 @@ class Provider:
         self._compose.behave(draft)
         self._store.keep(replace(resource, facts={**facts, **draft.body}))
         named, resource_id = resource.named, resource.resource_id
-        self._record(call, "update", "live", named, resource_id, call.cause, None)
+        self._record(call, "update", named, resource_id, call.cause, None)
         return draft.body
 
     def _verb_state(self, operation: ServedOperation) -> JsonObject:
@@ -259,7 +259,7 @@ class Provider:
             )
         cause = replace(call.cause, client_reference=resource.client_reference)
         refund = find_money(resource.facts)
-        self._record(call, "cancel", "cancelled", named, resource_id, cause, refund)
+        self._record(call, "cancel", named, resource_id, cause, refund)
 
     def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
         """Undone, unless the cancel takes back only what was later done to the thing."""
@@ -284,7 +284,6 @@ class Provider:
         self,
         call: Call,
         kind: EffectKind,
-        status: EffectStatus,
         named: str,
         resource_id: str,
         cause: Cause,
@@ -299,5 +298,4 @@ class Provider:
             resource_id=resource_id,
             cause=cause,
             money=amount,
-            status=status,
         )
