@@ -12,7 +12,7 @@ from orchestrator.core.record import Record
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
-QUICK_LIMITS = MissionPolicy(
+LIMITS = MissionPolicy(
     call_timeout=timedelta(seconds=1), call_attempts=2, answer_expiry=timedelta(seconds=5)
 )
 """Limits under which an unclear call is cleared up within half a minute. Questions find nobody."""
@@ -65,7 +65,7 @@ class MissionScript(Record):
     index: int
     mission_id: str
     goal: str
-    policy: MissionPolicy = QUICK_LIMITS
+    policy: MissionPolicy = LIMITS
     rules: tuple[FaultRule, ...] = ()
     """Faults at the providers, for this mission's requests only."""
     interruptions: tuple[Interruption, ...] = ()
@@ -139,11 +139,7 @@ def _moments(
 
 
 def _policy(*, hasty: bool) -> MissionPolicy:
-    return (
-        QUICK_LIMITS.model_copy(update={"confirmation_expiry": _HASTY_EXPIRY})
-        if hasty
-        else QUICK_LIMITS
-    )
+    return LIMITS.model_copy(update={"confirmation_expiry": _HASTY_EXPIRY}) if hasty else LIMITS
 
 
 def _rules(rng: Random, mission_id: str, faults: frozenset[ChaosFault]) -> tuple[FaultRule, ...]:
@@ -188,7 +184,7 @@ def _busy(rng: Random) -> FaultRule:
 
 def _latency(rng: Random) -> FaultRule:
     # Up to twice what the caller waits for: the work is then done after it has given up.
-    longest_s = 2 * QUICK_LIMITS.call_timeout.total_seconds()
+    longest_s = 2 * LIMITS.call_timeout.total_seconds()
     return FaultRule(kind="latency", delay_s=round(rng.uniform(0.1, longest_s), 2))
 
 

@@ -5,12 +5,12 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from orchestrator.chaos.plan import QUICK_LIMITS, MissionScript
+from orchestrator.chaos.plan import LIMITS, MissionScript
 from orchestrator.core.record import Record
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.sandbox.faults import FaultKind, FaultRule
 
-_TOO_LONG_S = 1.6 * QUICK_LIMITS.call_timeout.total_seconds()
+_TOO_LONG_S = 1.6 * LIMITS.call_timeout.total_seconds()
 
 
 class KillPoint(Record):

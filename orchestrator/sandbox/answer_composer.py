@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -55,10 +54,14 @@ class AnswerComposer:
 
         # Seeded by what is described, so that two looks at one thing see the same.
         identity = ":".join(str(facts[name]) for name in sorted(made)) or call.fingerprint
-        scene = self.scene(call, facts)
-        return self.make.object(
-            schema, replace(scene, rng=Random(f"{self._seed}:{identity}"), omit=omit)
-        )
+        return self.filled(call, schema, facts, omit=omit, rng=Random(f"{self._seed}:{identity}"))
+
+    def behaved(self, call: Call, parents: Mapping[str, Any], body: JsonObject) -> JsonObject:
+        """A body as the hand-written behaviour of the operation, if there is one, leaves it."""
+        draft = self.draft(call, parents)
+        draft.body = body
+        self.behave(draft)
+        return draft.body
 
     def draft(self, call: Call, parents: Mapping[str, Any]) -> Draft:
         """An answer to be filled in and handed to `behave`."""
@@ -71,12 +74,19 @@ class AnswerComposer:
         if behaviour:
             behaviour(draft)
 
-    def scene(self, call: Call, hints: Mapping[str, Any]) -> Scene:
-        """What an answer to this call is made from, with these values known."""
-        wrappers = self._document.wrapper(call.operation)
-        return Scene(
-            self.rng(call), call.now, _day(hints, call.now), hints, wrappers=frozenset(wrappers)
-        )
+    def filled(
+        self,
+        call: Call,
+        schema: Schema,
+        hints: Mapping[str, Any],
+        *,
+        omit: Callable[[str], bool] = lambda name: False,
+        rng: Random | None = None,
+    ) -> JsonObject:
+        """An object of a schema: the hints where they fit, the rest made up; see `Scene`."""
+        wrappers = frozenset(self._document.wrapper(call.operation))
+        chance, day = rng or self.rng(call), _day(hints, call.now)
+        return self.make.object(schema, Scene(chance, call.now, day, hints, omit, wrappers))
 
     def rng(self, call: Call) -> Random:
         """Chance that depends on what is asked for, not on how its answer is narrowed."""

@@ -133,11 +133,10 @@ class EffectLedger:
         resource_id: str,
         cause: Cause,
         money: CurrencyAmount | None,
-        status: EffectStatus,
     ) -> None:
         """Add one effect; called in the transaction that makes it."""
-        amount = None if money is None else str(money.amount)
-        currency = None if money is None else money.currency
+        amount, currency = (str(money.amount), money.currency) if money else (None, None)
+        status: EffectStatus = "cancelled" if kind == "cancel" else "live"
         self.database.write(
             "INSERT INTO effects (at, provider, operation, kind, resource_type, resource_id,"
             " client_reference, idempotency_key, request_id, amount, currency, status)"

@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.sandbox.answer_composer import BAD_NEWS, AnswerComposer
 from orchestrator.sandbox.currency_amount import MONEY_NAMES, CurrencyAmount, find_money
 from orchestrator.sandbox.documents import UNNAMED, Document
-from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger, EffectStatus
+from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger
 from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.problems import RequestRefused
@@ -113,7 +113,7 @@ class Provider:
         for name in self._document.known_ids & set(body) - {named, *call.arguments}:
             # An upload also makes a file: what a create hands out can be named later.
             self._reads.remember(name, [body])
-        self._record(call, "create", "live", named, resource_id, call.cause, find_money(body))
+        self._record(call, "create", named, resource_id, call.cause, find_money(body))
         return body
 
     def _new_body(
@@ -136,12 +136,8 @@ class Provider:
                 return False
             return name in inputs or name.startswith(BAD_NEWS)
 
-        draft = self._compose.draft(call, parents)
-        draft.body = self._compose.make.object(
-            schema, replace(self._compose.scene(call, hints), omit=omit)
-        )
-        self._compose.behave(draft)
-        return draft.body
+        body = self._compose.filled(call, schema, hints, omit=omit)
+        return self._compose.behaved(call, parents, body)
 
     def _told(self, operation: ServedOperation, body: JsonObject) -> JsonObject:
         """What an answer says of the thing it is about."""
@@ -206,13 +202,11 @@ class Provider:
             return self._create(call)
         state = self._verb_state(call.operation)
         facts = {**resource.facts, **call.arguments, **state}
-        draft = self._compose.draft(call, resource.facts)
-        draft.body = self._compose.projected(call, call.operation.answer_schema, facts)
-        self._compose.behave(draft)
-        self._store.keep(replace(resource, facts={**facts, **draft.body}))
-        named, resource_id = resource.named, resource.resource_id
-        self._record(call, "update", "live", named, resource_id, call.cause, None)
-        return draft.body
+        body = self._compose.projected(call, call.operation.answer_schema, facts)
+        body = self._compose.behaved(call, resource.facts, body)
+        self._store.keep(replace(resource, facts={**facts, **body}))
+        self._record(call, "update", resource.named, resource.resource_id, call.cause, None)
+        return body
 
     def _verb_state(self, operation: ServedOperation) -> JsonObject:
         """The state an operation is named for: expense_approve_report gives "approved"."""
@@ -232,11 +226,10 @@ class Provider:
             self._refuse_second_delete(call)
             answered: JsonObject = earlier
             return answered
-        draft = self._compose.draft(call, resource.facts)
-        draft.body = self._cancelled_body(call, resource)
-        self._compose.behave(draft)
-        self._close(call, resource, draft.body)
-        return draft.body
+        body = self._cancelled_body(call, resource)
+        body = self._compose.behaved(call, resource.facts, body)
+        self._close(call, resource, body)
+        return body
 
     def _refuse_second_delete(self, call: Call) -> None:
         """Without a key a second DELETE finds nothing, at the many providers that say so."""
@@ -259,7 +252,7 @@ class Provider:
             )
         cause = replace(call.cause, client_reference=resource.client_reference)
         refund = find_money(resource.facts)
-        self._record(call, "cancel", "cancelled", named, resource_id, cause, refund)
+        self._record(call, "cancel", named, resource_id, cause, refund)
 
     def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
         """Undone, unless the cancel takes back only what was later done to the thing."""
@@ -277,14 +270,12 @@ class Provider:
         if paid:
             hints |= {"refund": paid.to_json(), "refund_amount": float(paid.amount)}
         unknown = {"reason", "client_reference", "refund", "refund_amount"} - set(hints)
-        scene = replace(self._compose.scene(call, hints), omit=lambda name: name in unknown)
-        return self._compose.make.object(schema, scene)
+        return self._compose.filled(call, schema, hints, omit=lambda name: name in unknown)
 
     def _record(
         self,
         call: Call,
         kind: EffectKind,
-        status: EffectStatus,
         named: str,
         resource_id: str,
         cause: Cause,
@@ -299,5 +290,4 @@ class Provider:
             resource_id=resource_id,
             cause=cause,
             money=amount,
-            status=status,
         )

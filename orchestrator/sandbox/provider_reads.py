@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -17,7 +16,6 @@ from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call
 from orchestrator.sandbox.resource_finder import ResourceFinder
 from orchestrator.sandbox.served_operations import ServedOperation, is_id
-from orchestrator.sandbox.served_schemas import Schema
 from orchestrator.sandbox.store import Store
 
 _COUNTS = ("total", "count", "total_count", "total_results", "total_items", "result_count")
@@ -53,10 +51,8 @@ class ProviderReads:
         if schema is None:
             return {}
         facts = self._found(call)
-        draft = self._compose.draft(call, facts)
-        draft.body = self._compose.projected(call, schema, {**call.arguments, **facts})
-        self._compose.behave(draft)
-        return draft.body
+        body = self._compose.projected(call, schema, {**call.arguments, **facts})
+        return self._compose.behaved(call, facts, body)
 
     def _found(self, call: Call) -> Mapping[str, Any]:
         sent = self._find.by_what_was_sent(call)
@@ -119,12 +115,9 @@ class ProviderReads:
         for number in range(rng.randint(3, 5)):
             # In turn, so that no two items of one answer share a name.
             words = {name: choices[number % len(choices)] for name, choices in shuffled.items()}
-            offers.append(self._offer(call, schema, {**words, **said}, f"{rng.random()}"))
+            salt = Random(f"{rng.random()}")
+            offers.append(self._compose.filled(call, schema, {**words, **said}, rng=salt))
         return offers
-
-    def _offer(self, call: Call, schema: Schema, hints: Mapping[str, Any], salt: str) -> JsonObject:
-        scene = replace(self._compose.scene(call, hints), rng=Random(salt))
-        return self._compose.make.object(schema, scene)
 
     def remember(self, name: str, items: list[JsonObject]) -> None:
         """Let later calls name these things by this id."""
@@ -139,8 +132,8 @@ class ProviderReads:
         schema = call.operation.answer_schema or {}
         counts = dict.fromkeys(_COUNTS, len(draft.items))
         hints = {**call.arguments, **counts, **draft.body, name: draft.items}
-        scene = replace(self._compose.scene(call, hints), omit=lambda other: "cursor" in other)
-        return {**self._compose.make.object(schema, scene), **draft.body, name: draft.items}
+        body = self._compose.filled(call, schema, hints, omit=lambda other: "cursor" in other)
+        return {**body, **draft.body, name: draft.items}
 
     def _most(self, operation: ServedOperation) -> int | None:
         answer = self._document.book.resolve(operation.answer_schema or {})

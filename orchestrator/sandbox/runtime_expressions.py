@@ -13,6 +13,11 @@ _EXPRESSION = re.compile(
 _KEY_HEADERS = ("idempotency-key", "x-idempotency-key")
 
 
+def unescaped(step: str) -> str:
+    """The name that a step of a JSON pointer stands for."""
+    return step.replace("~1", "/").replace("~0", "~")
+
+
 class RuntimeExpression(NamedTuple):
     """Where a value comes from: `$request.body#/a/b` is ("request", "body", ("a", "b"))."""
 
@@ -46,5 +51,4 @@ def read_expression(value: Any) -> RuntimeExpression | None:
     if found["source"]:
         return RuntimeExpression(found["message"], found["source"], (found["name"],))
     steps = (found["pointer"] or "").split("/") if found["pointer"] else []
-    path = tuple(step.replace("~1", "/").replace("~0", "~") for step in steps)
-    return RuntimeExpression(found["message"], "body", path)
+    return RuntimeExpression(found["message"], "body", tuple(map(unescaped, steps)))

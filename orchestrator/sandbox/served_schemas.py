@@ -16,6 +16,8 @@ from openapi_schema_validator import (
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from orchestrator.sandbox.runtime_expressions import unescaped
+
 Schema = Mapping[str, Any]
 
 _BASE = "urn:sandbox:document"
@@ -103,7 +105,7 @@ class SchemaBook:
             raise LookupError(f"reference {reference!r} leaves the document; inline what it names")
         node: Any = self._document
         for part in reference[2:].split("/"):
-            name = unquote(part).replace("~1", "/").replace("~0", "~")
+            name = unescaped(unquote(part))
             if not isinstance(node, Mapping) or name not in node:
                 raise LookupError(f"reference {reference!r} finds nothing")
             node = node[name]

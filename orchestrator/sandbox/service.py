@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Any
 
-from starlette.datastructures import Headers, QueryParams
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -102,21 +102,11 @@ class Service:
         check_credentials(
             self._document, operation, headers=headers, query=query, tokens=self._tokens
         )
-        arguments = self._arguments(operation, request.method, path, query, headers, body)
-        cause = cause_of(headers, arguments)
-        return Call(operation, arguments, cause, self._clock())
-
-    def _arguments(
-        self,
-        operation: ServedOperation,
-        method: str,
-        path: str,
-        query: QueryParams,
-        headers: Headers,
-        body: bytes,
-    ) -> dict[str, Any]:
-        asked = incoming(method=method, path=path, query=str(query), headers=headers, body=body)
-        return self._validator.arguments(operation, asked)
+        asked = incoming(
+            method=request.method, path=path, query=str(query), headers=headers, body=body
+        )
+        arguments = self._validator.arguments(operation, asked)
+        return Call(operation, arguments, cause_of(headers, arguments), self._clock())
 
     def perform(self, call: Call, fault: InjectedFault) -> ProviderAnswer:
         """Do it, and record it with its effect in one transaction.

@@ -23,7 +23,6 @@ def create(ledger: EffectLedger, resource_id: str, **cause: str) -> None:
         resource_id=resource_id,
         cause=Cause(**cause),
         money=CurrencyAmount(Decimal("12.30"), "EUR"),
-        status="live",
     )
 
 
