@@ -8,10 +8,7 @@ import asyncio
 from datetime import datetime
 
 from temporalio import workflow
-from temporalio.exceptions import (
-    ApplicationError,
-    WorkflowAlreadyStartedError,
-)
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Usage

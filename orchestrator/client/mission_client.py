@@ -4,11 +4,7 @@ import asyncio
 import secrets
 from datetime import datetime
 
-from temporalio.client import (
-    Client,
-    WorkflowExecution,
-    WorkflowExecutionStatus,
-)
+from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
@@ -29,11 +25,7 @@ from orchestrator.core import errors
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus, Question
-from orchestrator.messages.mission import (
-    AcceptedMission,
-    MissionRequest,
-    MissionStatus,
-)
+from orchestrator.messages.mission import AcceptedMission, MissionRequest, MissionStatus
 from orchestrator.messages.rollback import (
     ResolveInput,
     RollbackReport,

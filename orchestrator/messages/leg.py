@@ -12,11 +12,7 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
 from orchestrator.messages.step import StepRecord
-from orchestrator.planning.models import (
-    Fact,
-    LegPlan,
-    Observation,
-)
+from orchestrator.planning.models import Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
 
 

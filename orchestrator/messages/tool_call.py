@@ -10,9 +10,7 @@ from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.planning.models import (
-    Observation,
-)
+from orchestrator.planning.models import Observation
 from orchestrator.saga.ledger import CancelCall, Obligation
 
 

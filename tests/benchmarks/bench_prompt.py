@@ -12,13 +12,7 @@ from rs_bpe.bpe import openai
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.planning.llm.prompt import (
-    CORE_TITLE,
-    ToolBlock,
-    block_of,
-    section,
-    tool_schema,
-)
+from orchestrator.planning.llm.prompt import CORE_TITLE, ToolBlock, block_of, section, tool_schema
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import AgentProfile, StepContext
 from orchestrator.routing.discovery import DiscoveryIndex

@@ -23,12 +23,7 @@ from orchestrator.adapters.http.reveal import PersonalValues, personal_literals,
 from orchestrator.adapters.http.transport import CheckedTransport
 from orchestrator.adapters.http.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
 from orchestrator.adapters.secrets import SecretStore
-from orchestrator.adapters.telemetry import (
-    CallFacts,
-    Telemetry,
-    default_telemetry,
-    tool_call_span,
-)
+from orchestrator.adapters.telemetry import CallFacts, Telemetry, default_telemetry, tool_call_span
 from orchestrator.adapters.wire_logs import wire_logs_dropped
 from orchestrator.catalog.arguments import check_arguments, check_names, needed_fields
 from orchestrator.catalog.catalog import Catalog

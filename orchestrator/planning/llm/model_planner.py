@@ -40,12 +40,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.planning.llm.briefing import DATA_RULE, briefing
 from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
-from orchestrator.planning.llm.prompt import (
-    ToolBlock,
-    block_of,
-    tool_description,
-    tool_parameters,
-)
+from orchestrator.planning.llm.prompt import ToolBlock, block_of, tool_description, tool_parameters
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import (
     AgentProfile,

@@ -12,12 +12,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.rules.answers import Item, answer_fields, read_items
-from orchestrator.planning.rules.parameters import (
-    ArgumentDraft,
-    Kind,
-    Parameter,
-    tool_parameters,
-)
+from orchestrator.planning.rules.parameters import ArgumentDraft, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish, rank_items
 from orchestrator.planning.rules.sentences import details
 from orchestrator.planning.rules.situation import Situation

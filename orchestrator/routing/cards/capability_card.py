@@ -13,12 +13,7 @@ from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, prope
 from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
 from orchestrator.language.slots import is_identifier
-from orchestrator.language.words import (
-    content_stems,
-    stem,
-    tokens,
-    verb_named,
-)
+from orchestrator.language.words import content_stems, stem, tokens, verb_named
 from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
 
 _MAX_DEPTH = 6

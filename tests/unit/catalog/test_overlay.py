@@ -9,10 +9,7 @@ import yaml
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.lint import lint
-from orchestrator.catalog.overlay import (
-    apply_overlays,
-    parse_overlay,
-)
+from orchestrator.catalog.overlay import apply_overlays, parse_overlay
 from orchestrator.catalog.source import read_sources
 from orchestrator.core.errors import DocumentInvalid, OverlayWarning
 from orchestrator.core.record import JsonObject

@@ -7,11 +7,7 @@ import pytest
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
-from orchestrator.confirmation.build import (
-    build_card,
-    quoted_items,
-    quoted_price,
-)
+from orchestrator.confirmation.build import build_card, quoted_items, quoted_price
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject

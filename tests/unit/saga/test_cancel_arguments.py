@@ -4,13 +4,7 @@ import pytest
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import (
-    Compensation,
-    Effect,
-    InputBinding,
-    Tool,
-    ToolCallTemplate,
-)
+from orchestrator.catalog.tool import Compensation, Effect, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.cancel_arguments import cancel_arguments, names_in
 

@@ -5,12 +5,7 @@ import pytest
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.models import Fact
-from orchestrator.planning.rules.sentences import (
-    answer_sentence,
-    done_phrase,
-    headline,
-    report,
-)
+from orchestrator.planning.rules.sentences import answer_sentence, done_phrase, headline, report
 from orchestrator.planning.rules.situation import FactSource
 
 
