@@ -1,1 +1,1 @@
-"""JSON and its schemas: pointers, canonical form, references, validation."""
+"""JSON and its schemas: pointers, canonical form, references, the one walker, validation."""

@@ -54,9 +54,7 @@ def with_definitions(schema: JsonObject, root: JsonObject) -> JsonObject:
     return {**schema, "$defs": root["$defs"]}
 
 
-def resolve(
-    schema: JsonObject, root: JsonObject, *, followed: frozenset[str] = frozenset()
-) -> JsonObject:
+def resolve(schema: JsonObject, root: JsonObject) -> JsonObject:
     """A compiled schema as one object: what it refers to and its allOf merged into it.
 
     The one alternative that is not null is merged too. The schemas inside of it stay as they are.
@@ -64,18 +62,22 @@ def resolve(
     Args:
         schema: what stands beside its `$ref` or its allOf wins over what they say.
         root: the whole schema, with its `$defs`.
-        followed: references that led here; what they name is not merged into itself.
     """
+    return _resolve(schema, root, set())
+
+
+def _resolve(schema: JsonObject, root: JsonObject, merged: set[str]) -> JsonObject:
+    """As `resolve`; a reference that is merged already says nothing new, be it to itself."""
     while True:
         if (reference := reference_of(schema)) is not None:
-            found = {} if reference in followed else definition_of(reference, root)
-            followed |= {reference}
+            found = definition_of(reference, root) if reference not in merged else {}
+            merged.add(reference)
             schema = {**found, **_without(schema, "$ref")}
         elif isinstance(members := schema.get("allOf"), list):
             schema = _without(schema, "allOf")
             for member in members:
                 if isinstance(member, dict):
-                    schema = _merged(schema, resolve(member, root, followed=followed))
+                    schema = _merged(schema, _resolve(member, root, merged))
         elif (only := _only_alternative(schema)) is not None:
             schema = {**only, **_without(schema, "anyOf", "oneOf")}
         else:

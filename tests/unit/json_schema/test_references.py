@@ -107,6 +107,21 @@ def test_a_schema_that_is_part_of_itself_comes_to_an_end(circle: JsonObject) -> 
     assert resolve({"$ref": "#/$defs/A"}, root) == {"title": "T"}
 
 
+def test_what_is_referred_to_by_many_is_merged_once() -> None:
+    """Forty levels that each refer twice to the next are no more work than forty."""
+    levels: JsonObject = {
+        f"L{n}": {"allOf": [{"$ref": f"#/$defs/{s}{n}"} for s in "AB"]} for n in range(40)
+    }
+    sides: JsonObject = {
+        f"{side}{n}": {"$ref": f"#/$defs/L{n + 1}", "title": side}
+        for n in range(40)
+        for side in "AB"
+    }
+    root: JsonObject = {"$defs": {**levels, **sides, "L40": {"required": ["a"]}}}
+
+    assert resolve({"$ref": "#/$defs/L0"}, root) == {"required": ["a"], "title": "A"}
+
+
 def test_a_property_that_refers_back_stays_as_it_is() -> None:
     """Only the schema itself is resolved: a tree has no end."""
     tree: JsonObject = {"properties": {"below": {"$ref": "#/$defs/Tree"}}}
