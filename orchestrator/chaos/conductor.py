@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
-from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.chaos.chaos_faults import ChaosFault
 from orchestrator.chaos.histories import (
     Showing,
@@ -28,7 +28,6 @@ from orchestrator.sandbox import SandboxClient
 
 _TERMINATED = WorkflowExecutionStatus.TERMINATED
 _RUNNING = WorkflowExecutionStatus.RUNNING
-_SHOWN = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
 
 _LAST_WORD_S = 10.0
 _NO_END = (TimeoutError, OrchestratorError, RPCError)
@@ -140,7 +139,7 @@ class Conductor:
     async def _is_parked(self, rollback_id: str) -> bool:
         handle = self._client.temporal.get_workflow_handle(rollback_id)
         shown = (await handle.describe()).typed_search_attributes
-        return shown.get(_SHOWN) == RollbackStatus.PARKED
+        return shown.get(STATUS) == RollbackStatus.PARKED
 
     # -- what it says -----------------------------------------------------------------------------
 

@@ -5,9 +5,9 @@ import secrets
 from datetime import datetime
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
-from temporalio.common import SearchAttributeKey
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
+from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.client.connection import Connection, connect_temporal, until_answered
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.start import Starter
@@ -35,8 +35,6 @@ from orchestrator.messages.rollback import (
 )
 from orchestrator.saga.ledger import Resolution
 from orchestrator.settings import Settings, load_settings
-
-_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
 
 
 class MissionSummary(Record):
@@ -268,7 +266,7 @@ class MissionClient:
 
 async def _summary(execution: WorkflowExecution) -> MissionSummary:
     memo = await execution.memo()
-    status = execution.typed_search_attributes.get(_STATUS) or ""
+    status = execution.typed_search_attributes.get(STATUS) or ""
     is_terminated = execution.status is WorkflowExecutionStatus.TERMINATED
     return MissionSummary(
         mission_id=execution.id,

@@ -7,15 +7,13 @@ from typing import Any
 
 from temporalio.client import WithStartWorkflowOperation
 from temporalio.common import (
-    SearchAttributeKey,
-    SearchAttributePair,
-    TypedSearchAttributes,
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.adapters.temporal.search_attributes import search_attributes
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.connection import PICK_UP, Connection
 from orchestrator.core import errors
@@ -30,9 +28,6 @@ from orchestrator.messages.mission import (
     request_digest,
 )
 from orchestrator.settings import Settings, load_policy
-
-_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
-_MISSION_ID = SearchAttributeKey.for_keyword(names.MISSION_ID_ATTRIBUTE)
 
 
 class Starter:
@@ -111,12 +106,7 @@ class Starter:
             task_queue=self._settings.task_queue,
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            search_attributes=TypedSearchAttributes(
-                [
-                    SearchAttributePair(_MISSION_ID, mission_id),
-                    SearchAttributePair(_STATUS, MissionStatus.PLANNING.value),
-                ]
-            ),
+            search_attributes=search_attributes(mission_id, MissionStatus.PLANNING),
             memo={"goal": request.goal},
             static_summary=request.goal[:200],
         )

@@ -19,7 +19,7 @@ from orchestrator.sandbox.served_schemas import Schema
 from orchestrator.sandbox.synthesis import Scene, Synthesizer
 
 BAD_NEWS = ("cancel", "refund", "void", "reject", "fail", "error")
-"""How properties begin that only an answer about something undone or failed has."""
+"""How properties begin that only an answer about something cancelled or failed has."""
 _DATE = re.compile(r"^(\d{4}-\d{2}-\d{2})")
 
 
@@ -32,11 +32,11 @@ class AnswerComposer:
         self._seed = seed
         self.make = Synthesizer(document.book, playbook.words)
 
-    def state(self, schema: Schema, *, is_undone: bool) -> JsonObject:
+    def state(self, schema: Schema, *, is_cancelled: bool) -> JsonObject:
         """The status that says whether a thing stands; {} when its schema has none."""
         properties = self._document.book.properties(schema)
         status = properties.get("status", {})
-        state = self.make.status(status, is_undone=is_undone) if status else None
+        state = self.make.status(status, is_cancelled=is_cancelled) if status else None
         return {"status": state} if state else {}
 
     def projected(self, call: Call, schema: Schema | None, facts: Mapping[str, Any]) -> JsonObject:

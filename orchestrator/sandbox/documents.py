@@ -158,7 +158,7 @@ class Document:
         """What a cancel or a probe is told of the request whose thing it means.
 
         Returns:
-            Each operation that it undoes or asks about, with those of its own inputs that repeat
+            Each operation that it cancels or asks about, with those of its own inputs that repeat
             something that was sent.
         """
         found = []
@@ -178,9 +178,9 @@ class Document:
             return declared
         answers = self.book.properties(schema)
         cancel = self.operation(operation.cancels or "")
-        undone_by = cancel.input_names if cancel else frozenset[str]()
+        cancelled_by = cancel.input_names if cancel else frozenset[str]()
         own = [name for name in id_names(answers) if name not in operation.input_names]
-        shared = [name for name in own if name in undone_by]
+        shared = [name for name in own if name in cancelled_by]
         top = next(iter([*shared, *own, *id_names(answers)]), None)
         return (top,) if top else self._enveloped_id(answers)
 
@@ -280,9 +280,9 @@ def _operations(book: SchemaBook, raw: Mapping[str, Any]) -> Iterator[ServedOper
         for method in METHODS
         if method in item
     ]
-    undone_by = {operation.cancels for operation in found if operation.cancels}
+    cancel_tools = {operation.cancels for operation in found if operation.cancels}
     for operation in found:
-        yield replace(operation, undoes=operation.operation_id in undone_by)
+        yield replace(operation, is_cancel=operation.operation_id in cancel_tools)
 
 
 def _operation(

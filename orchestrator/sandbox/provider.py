@@ -125,7 +125,7 @@ class Provider:
         hints = {**call.arguments, **{k: v for k, v in parents.items() if k not in _OWN_FACTS}}
         thing = self._document.thing_schema(call.operation)
         hints |= self._due(thing, hints, parents)
-        hints |= {named: identity, **self._compose.state(thing, is_undone=False)}
+        hints |= {named: identity, **self._compose.state(thing, is_cancelled=False)}
         hints |= self._verb_state(call.operation)
         if call.cause.client_reference:
             hints["client_reference"] = call.cause.client_reference
@@ -244,9 +244,9 @@ class Provider:
         state = self._state_after(call, resource, made_by) if made_by else {}
         self._store.keep(replace(resource, facts={**resource.facts, **state}))
         self._store.keep_cancellation(call.operation.operation_id, resource_id, body)
-        undone: list[str | None] = [o.operation_id for o in self._find.makers(call.operation)]
+        made: list[str | None] = [o.operation_id for o in self._find.makers(call.operation)]
         # A cancel without a pair, such as a DELETE, ends whatever the resource stands for.
-        for operation_id in undone or [None]:
+        for operation_id in made or [None]:
             self._ledger.mark_cancelled(
                 provider=self._document.name, resource_id=resource_id, operation=operation_id
             )
@@ -255,10 +255,10 @@ class Provider:
         self._record(call, "cancel", named, resource_id, cause, refund)
 
     def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
-        """Undone, unless the cancel takes back only what was later done to the thing."""
+        """Cancelled, unless the cancel takes back only what was later done to the thing."""
         makers = [operation.operation_id for operation in self._find.makers(call.operation)]
         is_whole = not makers or resource.operation in makers
-        return self._compose.state(self._document.thing_schema(said_by), is_undone=is_whole)
+        return self._compose.state(self._document.thing_schema(said_by), is_cancelled=is_whole)
 
     def _cancelled_body(self, call: Call, resource: Resource) -> JsonObject:
         schema = call.operation.answer_schema

@@ -106,7 +106,7 @@ class ResourceFinder:
         return sent or self.by_reference(call, next(iter(ids.values()), None))
 
     def makers(self, cancel: ServedOperation) -> list[ServedOperation]:
-        """The operations that this one undoes, by either end of the pair."""
+        """The operations that this one cancels, by either end of the pair."""
         operations = self._document.operations
         by_cancel = [o for o in operations if o.operation_id == cancel.cancel_for]
         by_maker = [o for o in operations if o.cancels == cancel.operation_id]

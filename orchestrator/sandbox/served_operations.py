@@ -44,7 +44,7 @@ class ServedOperation:
     raw: Mapping[str, Any]
     parameters: tuple[ServedParameter, ...]
     book: SchemaBook
-    undoes: bool = False
+    is_cancel: bool = False
     """Whether another operation names it as its cancel."""
 
     @cached_property
@@ -115,7 +115,7 @@ class ServedOperation:
 
     @property
     def cancels(self) -> str | None:
-        """The operation that undoes this one, when it declares one."""
+        """The operation that cancels this one, when it declares one."""
         return self.raw.get("x-orchet-cancels")
 
     @property
@@ -125,13 +125,13 @@ class ServedOperation:
 
     @property
     def cancel_for(self) -> str | None:
-        """The operation that this one undoes, when it declares one."""
+        """The operation that this one cancels, when it declares one."""
         return self.raw.get("x-orchet-cancel-for")
 
     @cached_property
     def kind(self) -> OperationKind:
         """What a call does; see `_kind_of_post` for the only judgement in it."""
-        if self.cancel_for or self.undoes or self.method == "delete":
+        if self.cancel_for or self.is_cancel or self.method == "delete":
             return OperationKind.CANCEL
         if self.cancels or (self.is_writing and self.success_status == 201):
             return OperationKind.CREATE

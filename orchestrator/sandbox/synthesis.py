@@ -24,8 +24,8 @@ _PLAIN_WORDS = ("green", "north", "harbour", "garden", "river", "stone", "centra
 # An order like this reads as a thing that was just made and still stands.
 _STANDING_STATES = ("confirmed", "booked", "active", "reserved", "accepted", "sent", "submitted")
 _ALWAYS_TRUE = ("healthy", "ok", "success", "allowed", "available")
-_UNDONE = ("cancel", "refund", "void", "revert", "recall", "withdraw", "delete", "remove", "releas")
-_GONE = (*_UNDONE, "reject", "declin", "fail", "expir", "error", "draft", "deliver", "reimburs")
+_CANCEL = ("cancel", "refund", "void", "revert", "recall", "withdraw", "delete", "remove", "releas")
+_GONE = (*_CANCEL, "reject", "declin", "fail", "expir", "error", "draft", "deliver", "reimburs")
 
 
 class UnsupportedSchema(ValueError):
@@ -107,11 +107,11 @@ class Synthesizer:
         made: str | int = self._first_valid(resolved, candidates, name)
         return made
 
-    def status(self, schema: Schema, *, is_undone: bool) -> Any:
-        """The word of an enum that says the thing stands, or that it is undone; None for none."""
+    def status(self, schema: Schema, *, is_cancelled: bool) -> Any:
+        """The word of an enum that says the thing stands, or is cancelled; None for none."""
         states = [state for state in self._book.resolve(schema).get("enum", []) if state]
-        if is_undone:
-            return next((state for word in _UNDONE for state in states if word in state), None)
+        if is_cancelled:
+            return next((state for word in _CANCEL for state in states if word in state), None)
         best = [state for state in _STANDING_STATES if state in states]
         fresh = [state for state in states if not any(word in state for word in _GONE)]
         kept = [state for state in states if not state.startswith("cancel")]

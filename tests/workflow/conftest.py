@@ -20,13 +20,14 @@ from temporalio.client import (
     WorkflowHandle,
     WorkflowUpdateFailedError,
 )
-from temporalio.common import SearchAttributeKey, WorkflowIDConflictPolicy
+from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import Worker
 
+from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.catalog.tool import Effect
 from orchestrator.confirmation.models import (
@@ -50,6 +51,7 @@ from orchestrator.messages.rollback import (
     ResolveInput,
     RollbackInput,
     RollbackReport,
+    RollbackStatus,
 )
 from orchestrator.planning.models import CallTool, GiveUp
 from orchestrator.saga.ledger import Obligation, Resolution
@@ -58,7 +60,6 @@ from workflows import ALL_WORKFLOWS
 
 T = TypeVar("T")
 
-_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
 
 PATIENCE_S = 20.0
 """Time in seconds for something to show up: far more than a busy machine needs."""
@@ -186,7 +187,7 @@ class Mission:
 
         async def look() -> tuple[Obligation, ...] | None:
             shown = (await self.rollback_handle.describe()).typed_search_attributes
-            rests = shown.get(_STATUS) == "parked"
+            rests = shown.get(STATUS) == RollbackStatus.PARKED
             return (await self.report()).parked if rests else None
 
         return await self.eventually(look)

@@ -14,21 +14,17 @@ from temporalio.client import (
     WorkflowHandle,
 )
 from temporalio.common import (
-    SearchAttributeKey,
-    SearchAttributePair,
-    TypedSearchAttributes,
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.adapters.temporal.search_attributes import search_attributes
 from orchestrator.messages import names
 from orchestrator.messages.rollback import RollbackInput, RollbackStatus
 
 T = TypeVar("T")
-_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
-_MISSION_ID = SearchAttributeKey.for_keyword(names.MISSION_ID_ATTRIBUTE)
 
 BROKEN_OFF: Final = frozenset(
     {
@@ -69,12 +65,7 @@ async def start_rollback(client: Client, mission_id: str, *, reason: str, task_q
             task_queue=task_queue,
             id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            search_attributes=TypedSearchAttributes(
-                [
-                    SearchAttributePair(_MISSION_ID, mission_id),
-                    SearchAttributePair(_STATUS, RollbackStatus.COLLECTING.value),
-                ]
-            ),
+            search_attributes=search_attributes(mission_id, RollbackStatus.COLLECTING),
             static_summary=rollback.summary,
         )
     except WorkflowAlreadyStartedError:

@@ -280,7 +280,7 @@ EXAMPLES = Path(__file__).parents[3] / "docs/examples"
 def test_the_documented_example_makes_sound_tools_of_a_foreign_document() -> None:
     """Every action of it acts, and its four tools are without errors or warnings.
 
-    A visit that it books is undone by a cancel that a probe feeds when the answer was lost.
+    A visit that it books is taken back by a cancel that a probe feeds when the answer was lost.
     """
     sources = read_sources([EXAMPLES / "crm.yaml"], [EXAMPLES / "crm-overlay.yaml"])
     catalog = Catalog.from_documents(sources.documents)

@@ -49,7 +49,7 @@ def test_amount_is_exact(ledger: EffectLedger) -> None:
 
 
 def test_two_creates_of_one_cause_are_duplicates_even_when_cancelled(ledger: EffectLedger) -> None:
-    """Cancelling does not undo that something happened twice."""
+    """Cancelling does not change that something happened twice."""
     create(ledger, "a", idempotency_key="m1.leg.1")
     create(ledger, "b", request_id="m1.leg.1")
     create(ledger, "c", idempotency_key="m1.leg.2")

@@ -79,7 +79,7 @@ async def test_a_second_delete_finds_nothing_where_the_document_says_so(opened: 
 
 
 async def test_the_caller_names_what_a_put_makes(opened: Opens) -> None:
-    """PUT /memberships/{id} makes that very one, and the PATCH that undoes it finds it."""
+    """PUT /memberships/{id} makes that very one, and the PATCH that cancels it finds it."""
     place = "/clubs/east/memberships/3f2b6f0e-57a3-4a5e-9d0e-0c9fb1b1b1a1"
     with EffectLedger() as ledger:
         async with opened("gym", ledger) as http:

@@ -266,7 +266,7 @@ async def test_update_changes_the_thing_and_makes_no_obligation(
     assert len(ledger.live()) == 1
 
 
-async def test_obligation_on_a_known_thing_is_undone_alone_and_anew(
+async def test_obligation_on_a_known_thing_is_cancelled_alone_and_anew(
     http: httpx.AsyncClient, book_id: str, ledger: EffectLedger
 ) -> None:
     """Shipping an order is an obligation of its own: each recall ends it, and the order stands."""

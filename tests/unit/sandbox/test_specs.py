@@ -191,7 +191,7 @@ async def _drive(driver: Driver, references: dict[str, str]) -> list[str]:
 
 def _is_ready(driver: Driver, operation: ServedOperation, called: list[str]) -> bool:
     if operation.kind is OperationKind.CANCEL:
-        # A cancel runs last: some reads look for what it undoes.
+        # A cancel runs last: some reads look for what it cancels.
         done = set(called)
         return all(o.operation_id in done for o in driver.document.operations if o.kind in FIRST)
     if "client_reference" in operation.input_names and operation.kind is OperationKind.READ:
@@ -200,7 +200,7 @@ def _is_ready(driver: Driver, operation: ServedOperation, called: list[str]) -> 
 
 
 def _said(driver: Driver, operation: ServedOperation, references: dict[str, str]) -> dict[str, Any]:
-    """The client reference to send: a create's own, or that of what is to be found or undone."""
+    """The client reference to send: a create's own, or that of what is to be found or cancelled."""
     if "client_reference" not in operation.input_names:
         return {}
     if operation.kind is OperationKind.CREATE:

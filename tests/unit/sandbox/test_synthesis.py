@@ -107,7 +107,7 @@ def test_impossible_schema_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("states", "standing", "undone"),
+    ("states", "standing", "cancelled"),
     [
         (["cancelled", "confirmed"], "confirmed", "cancelled"),
         (["pending", "settled", "cancelled"], "pending", "cancelled"),
@@ -117,11 +117,11 @@ def test_impossible_schema_is_named() -> None:
     ],
 )
 def test_status_says_whether_it_stands(
-    states: list[str], standing: str, undone: str | None
+    states: list[str], standing: str, cancelled: str | None
 ) -> None:
     """The word is chosen among those that the document has."""
     make_status = Synthesizer(book(), {}).status
     schema = {"enum": states}
 
-    assert make_status(schema, is_undone=False) == standing
-    assert make_status(schema, is_undone=True) == undone
+    assert make_status(schema, is_cancelled=False) == standing
+    assert make_status(schema, is_cancelled=True) == cancelled
