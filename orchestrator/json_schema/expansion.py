@@ -135,15 +135,13 @@ class SchemaExpansion:
     def _referred(self, schema: JsonObject) -> set[str]:
         """Names of the definitions that an expanded schema mentions."""
         found: set[str] = set()
-        waiting: list[JsonValue] = [schema]
+        waiting: list[JsonObject | list[JsonValue]] = [schema]
         while waiting:
             value = waiting.pop()
-            if isinstance(value, list):
-                waiting.extend(value)
-            elif isinstance(value, dict):
-                waiting.extend(value.values())
-                if (name := _def_referred(value)) in self._targets:
-                    found.add(name)
+            if isinstance(value, dict) and (name := _def_referred(value)) in self._targets:
+                found.add(name)
+            inner = value.values() if isinstance(value, dict) else value
+            waiting += [part for part in inner if isinstance(part, dict | list)]
         return found
 
     def _expand(self, schema: DocumentNode, limit: int, hidden: frozenset[str]) -> JsonObject:
