@@ -6,10 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio.client import WithStartWorkflowOperation
-from temporalio.common import (
-    WorkflowIDConflictPolicy,
-    WorkflowIDReusePolicy,
-)
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
@@ -95,7 +92,12 @@ class Starter:
                 within=within,
             )
         except WorkflowAlreadyStartedError:
-            return await self._accepted_before(request)  # it ran, and is over
+            pass  # it ran, and is over: what did it answer when it was started?
+        mission_id = _id_of(request)
+        accepted = await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
+        if accepted.request_digest != request_digest(request):
+            raise errors.MissionIdTaken(mission_id)
+        return accepted
 
     def _operation(self, request: MissionRequest) -> "WithStartWorkflowOperation[Any, Any]":
         mission_id = _id_of(request)
@@ -110,18 +112,6 @@ class Starter:
             memo={"goal": request.goal},
             static_summary=request.goal[:200],
         )
-
-    async def _accepted_before(self, request: MissionRequest) -> AcceptedMission:
-        """What a mission that is over answered when it was started.
-
-        Raises:
-            MissionIdTaken: as for `start`.
-        """
-        mission_id = _id_of(request)
-        accepted = await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
-        if accepted.request_digest != request_digest(request):
-            raise errors.MissionIdTaken(mission_id)
-        return accepted
 
     def _without_personal(self, inputs: JsonObject) -> JsonObject:
         """The inputs with personal fields moved to the vault: only their handles enter history."""
