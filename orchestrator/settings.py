@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import Field, TypeAdapter, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from orchestrator.core.errors import DocumentUnreadable, UsageError
@@ -21,6 +21,18 @@ T = TypeVar("T")
 def bundled_specs() -> Path:
     """The folder of example documents, beside the packages both in a checkout and installed."""
     return Path(__file__).parents[1] / "specs"
+
+
+def _split_at(separator: str) -> BeforeValidator:
+    """Reads a text as the elements between separators; what is no text is left as it is."""
+    return BeforeValidator(
+        lambda v: tuple(filter(None, v.split(separator))) if isinstance(v, str) else v
+    )
+
+
+_Paths = Annotated[tuple[Path, ...], NoDecode, _split_at(os.pathsep)]
+_Hosts = Annotated[tuple[str, ...], NoDecode, _split_at(",")]
+"""Commas and not colons, for IPv6 addresses are full of them."""
 
 
 class Settings(BaseSettings):
@@ -44,8 +56,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
 
-    specs: Annotated[tuple[Path, ...], NoDecode] = Field(default_factory=lambda: (bundled_specs(),))
-    overlays: Annotated[tuple[Path, ...], NoDecode] = ()
+    specs: _Paths = Field(default_factory=lambda: (bundled_specs(),))
+    overlays: _Paths = ()
     state_dir: Path = Field(
         default_factory=lambda: Path.home() / ".orchestrator",
         description="where catalogs and the PII vault are; shared by all workers of a queue",
@@ -63,7 +75,7 @@ class Settings(BaseSettings):
         default=None,
         description="provider:model for agents that name none; unset, they plan without a model",
     )
-    allowed_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+    allowed_private_hosts: _Hosts = Field(
         default=(),
         description="hosts of tools, as their URLs name them, that may have addresses which are "
         "not public",
@@ -90,22 +102,6 @@ class Settings(BaseSettings):
     embedder_timeout_ms: float = Field(
         default=30, gt=0, description="how long a routing waits for vectors, then goes on without"
     )
-
-    @field_validator("specs", "overlays", mode="before")
-    @classmethod
-    def _split_paths(cls, value: Any) -> Any:
-        """Paths as the shell writes them: separated by colons (semicolons on Windows)."""
-        if not isinstance(value, str):
-            return value
-        return tuple(path for path in value.split(os.pathsep) if path)
-
-    @field_validator("allowed_private_hosts", mode="before")
-    @classmethod
-    def _split_hosts(cls, value: Any) -> Any:
-        """Names between commas; not colons, for IPv6 addresses are full of them."""
-        if not isinstance(value, str):
-            return value
-        return tuple(host for part in value.split(",") if (host := part.strip()))
 
     @field_validator("sweep_interval", mode="before")
     @classmethod

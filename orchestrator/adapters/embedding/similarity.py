@@ -93,7 +93,8 @@ class TimedSimilarity:
                 return self._preparing.result()
             self._preparing = _in_background(self._prepare)
         self._rest()
-        raise EmbedderUnavailable(_reason(error)) from error
+        reason = error.reason if isinstance(error, EmbedderUnavailable) else type(error).__name__
+        raise EmbedderUnavailable(reason) from error
 
     def _answer(self, asked: Future[Floats]) -> Floats:
         try:
@@ -121,7 +122,3 @@ def _in_background(work: Callable[[], _T]) -> Future[_T]:
 
     threading.Thread(target=run, name="embedder", daemon=True).start()
     return future
-
-
-def _reason(error: BaseException) -> str:
-    return error.reason if isinstance(error, EmbedderUnavailable) else type(error).__name__
