@@ -1,6 +1,6 @@
 """`orchestrator confirm ...`: read the open cards and decide on them."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,8 +8,10 @@ from orchestrator.cli import render_cards
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_pairs
 from orchestrator.cli.output import AsJson, present, whoami
-from orchestrator.client.mission_client import MissionClient
-from orchestrator.confirmation.models import DecisionReceipt
+
+if TYPE_CHECKING:  # `ask` imports them
+    from orchestrator.client.mission_client import MissionClient
+    from orchestrator.confirmation.models import DecisionReceipt
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -25,7 +27,7 @@ def list_cards(as_json: AsJson = False) -> None:
 
     Example: orchestrator confirm list
     """
-    present(ask(MissionClient.confirmations), render_cards.cards, as_json=as_json)
+    present(ask(lambda client: client.confirmations()), render_cards.cards, as_json=as_json)
 
 
 @app.command()
@@ -53,7 +55,7 @@ def approve(
     Example: orchestrator confirm approve trip-1a2b3c.1-flights.2
     """
 
-    async def send(client: MissionClient) -> DecisionReceipt:
+    async def send(client: "MissionClient") -> "DecisionReceipt":
         read = digest or (await client.confirmation(confirmation_id)).digest
         return await client.approve(confirmation_id, read, approver=approver or whoami())
 

@@ -1,7 +1,7 @@
 """`orchestrator mission ...`: start, list, show, watch, answer, cancel, roll back."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
@@ -10,12 +10,13 @@ from orchestrator.cli import render_missions
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_money, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress, whoami
-from orchestrator.client.connection import until_answered
-from orchestrator.client.mission_client import MissionClient
-from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.settings import load_policy
+
+if TYPE_CHECKING:  # `ask` imports it
+    from orchestrator.client.mission_client import MissionClient
+    from orchestrator.client.mission_handle import MissionHandle
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -69,14 +70,16 @@ def start(
         render_missions.started(console, mission_id)
 
 
-async def _start_and_follow(client: MissionClient, request: MissionRequest) -> MissionResult:
+async def _start_and_follow(client: "MissionClient", request: MissionRequest) -> MissionResult:
     mission = await client.start(request)
     progress.print(f"mission {mission.mission_id} started")
     return await _follow(mission)
 
 
-async def _follow(mission: MissionHandle) -> MissionResult:
+async def _follow(mission: "MissionHandle") -> MissionResult:
     """Watch to the end, telling on standard error what changes and what waits for a person."""
+    from orchestrator.client.connection import until_answered
+
     told: set[str] = set()
     result = await mission.snapshot()
     async for result in mission.watch():

@@ -7,7 +7,6 @@ import typer
 from orchestrator.cli import render_missions
 from orchestrator.cli.connected import ask
 from orchestrator.cli.output import AsJson, present, whoami
-from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
 from orchestrator.saga.ledger import Resolution
 
@@ -22,7 +21,7 @@ def list_parked(as_json: AsJson = False) -> None:
 
     Example: orchestrator rollback list
     """
-    present(ask(MissionClient.parked), render_missions.rollbacks, as_json=as_json)
+    present(ask(lambda client: client.parked()), render_missions.rollbacks, as_json=as_json)
 
 
 @app.command()
@@ -65,4 +64,4 @@ def sweep(as_json: AsJson = False) -> None:
 
     Example: orchestrator rollback sweep
     """
-    present(ask(MissionClient.sweep), render_missions.sweep, as_json=as_json)
+    present(ask(lambda client: client.sweep()), render_missions.sweep, as_json=as_json)
