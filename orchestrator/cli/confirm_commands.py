@@ -1,5 +1,6 @@
 """`orchestrator confirm ...`: read the open cards and decide on them."""
 
+from getpass import getuser
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from orchestrator.cli import render_cards
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_pairs
-from orchestrator.cli.output import AsJson, present, whoami
+from orchestrator.cli.output import AsJson, present
 
 if TYPE_CHECKING:  # `ask` imports them
     from orchestrator.client.mission_client import MissionClient
@@ -57,7 +58,7 @@ def approve(
 
     async def send(client: "MissionClient") -> "DecisionReceipt":
         read = digest or (await client.confirmation(confirmation_id)).digest
-        return await client.approve(confirmation_id, read, approver=approver or whoami())
+        return await client.approve(confirmation_id, read, approver=approver or getuser())
 
     present(ask(send), render_cards.receipt, as_json=as_json)
 
@@ -73,7 +74,7 @@ def amend(
 
     Example: orchestrator confirm amend dinner-1a2b3c.1-dining.2 party_size=5
     """
-    who, changed = approver or whoami(), read_pairs(changes)
+    who, changed = approver or getuser(), read_pairs(changes)
     receipt = ask(lambda client: client.amend(confirmation_id, changed, approver=who))
     present(receipt, render_cards.receipt, as_json=as_json)
 
@@ -89,6 +90,6 @@ def reject(
 
     Example: orchestrator confirm reject trip-1a2b3c.1-flights.2 --reason "too early"
     """
-    who = approver or whoami()
+    who = approver or getuser()
     receipt = ask(lambda client: client.reject(confirmation_id, reason=reason, approver=who))
     present(receipt, render_cards.receipt, as_json=as_json)

@@ -1,5 +1,6 @@
 """`orchestrator mission ...`: start, list, show, watch, answer, cancel, roll back."""
 
+from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ from pydantic import ValidationError
 from orchestrator.cli import render_missions
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_money, read_pairs
-from orchestrator.cli.output import AsJson, console, present, print_json, progress, whoami
+from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.settings import load_policy
@@ -149,7 +150,7 @@ def answer(
 
     Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=2026-12-03
     """
-    mission_id, who, given = question_id.partition(".")[0], whoami(), read_pairs(values or [])
+    mission_id, who, given = question_id.partition(".")[0], getuser(), read_pairs(values or [])
     ask(lambda client: client.get(mission_id).answer(question_id, given, answered_by=who))
     console.print("answered")
 

@@ -1,12 +1,13 @@
 """`orchestrator rollback ...`: what rollbacks could not take back, and what an operator decides."""
 
+from getpass import getuser
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli import render_missions
 from orchestrator.cli.connected import ask
-from orchestrator.cli.output import AsJson, present, whoami
+from orchestrator.cli.output import AsJson, present
 from orchestrator.core.errors import UsageError
 from orchestrator.saga.ledger import Resolution
 
@@ -49,7 +50,7 @@ def resolve(
     """
     if decision not in _WORDS:
         raise UsageError(f"{decision!r} is not a decision; use retry, cancelled or accept")
-    who = operator or whoami()
+    who = operator or getuser()
     report = ask(
         lambda client: client.resolve(obligation_id, _WORDS[decision], operator=who, note=note)
     )
