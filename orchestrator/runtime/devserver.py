@@ -10,7 +10,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import httpx
@@ -66,7 +66,7 @@ class Ports:
         Raises:
             UsageError: a port is taken.
         """
-        for name, port in (("temporal", self.temporal), ("ui", self.ui), ("sandbox", self.sandbox)):
+        for name, port in asdict(self).items():
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     raise UsageError(
