@@ -57,7 +57,7 @@ def run_chaos(
     Exit 1 when an invariant broke. Logs are kept then, and where --keep says.
 
     With --specs the documents are yours: each tool that leaves something behind is called, its
-    answer spoilt in every way, and undone; exit 1 when one could not be.
+    answer spoilt in every way, and cancelled; exit 1 when one could not be.
 
     Example: orchestrator chaos run --seed 7 --missions 100 --faults 5xx,drop-after,kill-worker
 

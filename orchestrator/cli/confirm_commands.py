@@ -86,7 +86,7 @@ def reject(
     approver: Approver = None,
     as_json: AsJson = False,
 ) -> None:
-    """No. The leg is lost, and what the mission did is undone.
+    """No. The leg is lost, and what the mission did is rolled back.
 
     Example: orchestrator confirm reject trip-1a2b3c.1-flights.2 --reason "too early"
     """

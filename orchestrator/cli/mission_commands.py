@@ -157,7 +157,7 @@ def answer(
 
 @app.command()
 def cancel(mission_id: MissionId) -> None:
-    """Ask a mission to stop; it undoes what it did.
+    """Ask a mission to stop; it rolls back what it did.
 
     Example: orchestrator mission cancel book-a-flight-from-1a2b3c
     """
@@ -171,7 +171,7 @@ def rollback(
     reason: Annotated[str, typer.Option(help="Why, for the record.")] = "asked for",
     as_json: AsJson = False,
 ) -> None:
-    """Undo a mission that is over, finished or terminated; exit 1 if something is parked.
+    """Roll back a mission that is over, finished or terminated; exit 1 if something is parked.
 
     Example: orchestrator mission rollback book-a-flight-from-1a2b3c --reason "wrong week"
     """

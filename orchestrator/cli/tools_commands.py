@@ -77,7 +77,7 @@ def lint(
 
 @app.command("list")
 def list_tools(specs: Specs = None, overlays: Overlays = None, as_json: AsJson = False) -> None:
-    """Every tool: domain, effect, confirmation, and what undoes it.
+    """Every tool: domain, effect, confirmation, and its cancel tool.
 
     Example: orchestrator tools list --specs specs/flights.yaml
     """

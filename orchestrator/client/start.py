@@ -36,21 +36,13 @@ class Starter:
         self._settings = settings
 
     async def start(self, request: MissionRequest) -> str:
-        """Start a mission; its id, once a worker has taken it up.
-
-        Raises:
-            MissionIdTaken, NoWorker: as `MissionClient.start` says.
-        """
+        """Start a mission; its id, once a worker has taken it up. See `MissionClient.start`."""
         request = await self._completed(request)
         await self._take_on(request)
         return _id_of(request)
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
-        """Start a mission; what it will do.
-
-        Raises:
-            MissionRefused, MissionIdTaken, NoWorker: as `MissionClient.submit` says.
-        """
+        """Start a mission; what it will do. See `MissionClient.submit`."""
         request = await self._completed(request)
         try:
             accepted = await self._update_with_start(request, names.PLAN_UPDATE)

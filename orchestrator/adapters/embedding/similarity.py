@@ -27,13 +27,7 @@ REST_S: Final = 10.0
 def similarity_by(
     embedder: Embedder, store: VectorStore, *, timeout_s: float = ANSWER_S
 ) -> Callable[[Catalog], "TimedSimilarity"]:
-    """What sees the cards of a catalog as an embedder does, within a time limit.
-
-    Args:
-        embedder: turns texts into vectors.
-        store: keeps the vectors of cards.
-        timeout_s: how long a request waits.
-    """
+    """What sees the cards of a catalog as an embedder does, within a time limit."""
     return lambda catalog: TimedSimilarity(
         lambda: EmbeddedCards(catalog, embedder, store), timeout_s=timeout_s
     )

@@ -68,12 +68,7 @@ class Tokens:
         self._kept: dict[tuple[ClientGrant, ClientKey], _Kept] = {}
 
     async def get(self, tool: str, grant: ClientGrant, key: ClientKey) -> Token:
-        """A token that lives long enough for a call.
-
-        Args:
-            tool: that needs it; errors name it.
-            grant: what the document says.
-            key: the client's.
+        """A token that lives long enough for a call of this tool, which errors name.
 
         Raises:
             TokenRefused: the endpoint gives none to this client.

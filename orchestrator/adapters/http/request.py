@@ -55,13 +55,7 @@ def build_request(
     headers: Mapping[str, str],
     credentials: Sequence[tuple[Credential, str]] = (),
 ) -> httpx.Request:
-    """The request as it will leave.
-
-    Args:
-        endpoint: of the tool.
-        placement: its arguments, real values in them.
-        headers: further ones: the idempotency key and the call's id.
-        credentials: with their values.
+    """The request as it will leave; `headers` are the idempotency key and the call's id.
 
     Raises:
         ArgumentsInvalid: a value cannot stand where it would go in a request.

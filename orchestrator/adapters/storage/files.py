@@ -9,13 +9,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Write a file so that a reader sees all of the old content or all of the new.
-
-    Args:
-        path: in a directory that exists.
-        content: all of it.
-        mode: permissions of the new file.
-    """
+    """Write a file so that a reader sees all of the old content or all of the new."""
     with _written_beside(path, content, mode) as written:
         os.replace(written, path)
         _settle(path.parent)

@@ -35,12 +35,7 @@ class RouteTraces:
     """
 
     def __init__(self, path: Path, *, most_records: int = MOST_RECORDS) -> None:
-        """Open nothing yet: the file is made with the first record.
-
-        Args:
-            path: the database file.
-            most_records: the oldest beyond so many are deleted.
-        """
+        """Open nothing yet: the file is made with the first record; the oldest beyond go."""
         self._path = path
         self._most_records = most_records
         self._connection: sqlite3.Connection | None = None
