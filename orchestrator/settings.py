@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import Field, TypeAdapter, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from orchestrator.core.errors import DocumentUnreadable, UsageError
@@ -23,89 +23,62 @@ def bundled_specs() -> Path:
     return Path(__file__).parents[1] / "specs"
 
 
+def _split_at(separator: str) -> BeforeValidator:
+    """Reads a text as the elements between separators; what is no text is left as it is."""
+    return BeforeValidator(
+        lambda v: tuple(filter(None, v.split(separator))) if isinstance(v, str) else v
+    )
+
+
+_Paths = Annotated[tuple[Path, ...], NoDecode, _split_at(os.pathsep)]
+_Hosts = Annotated[tuple[str, ...], NoDecode, _split_at(",")]
+"""Commas and not colons, for IPv6 addresses are full of them."""
+
+
 class Settings(BaseSettings):
     """Settings from ORCHESTRATOR_* variables; the Temporal address comes from TEMPORAL_* ones.
 
     Examples:
         ORCHESTRATOR_SPECS=crm.yaml:billing/      files and folders of OpenAPI documents
         ORCHESTRATOR_OVERLAYS=crm-tools.yaml      overlays over them, applied in this order
+        ORCHESTRATOR_STATE_DIR=/var/lib/missions  catalogs, vault; of all workers of a queue
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
         ORCHESTRATOR_MISSION_POLICY=policy.yaml   for missions that bring no policy of their own
         ORCHESTRATOR_PLANNER=mine                 an entry point, or as module:factory
-        ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    a model plans; its key as its provider reads it
+        ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    for agents that name none; its key as its
+                                                  provider reads it; unset, no model plans
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
-        ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   vectors as one more feature of the router
+        ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   vectors as one more feature of the router;
+                                                  or https://HOST/v1#MODEL, or as for planners
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
-        ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   may be called though not public
-        ORCHESTRATOR_SWEEP_INTERVAL=PT1M          or seconds; how often the sweep runs, 0 for never
-        ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls
+        ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   hosts of tools, as their URLs name
+                                                  them, that may be called though not public
+        ORCHESTRATOR_SWEEP_INTERVAL=PT1M          or seconds; how often missions that were stopped
+                                                  from outside are looked for, 0 for never
+        ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls; HTTP_PROXY is not read
     """
 
     model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", frozen=True)
 
-    specs: Annotated[tuple[Path, ...], NoDecode] = Field(default_factory=lambda: (bundled_specs(),))
-    overlays: Annotated[tuple[Path, ...], NoDecode] = ()
-    state_dir: Path = Field(
-        default_factory=lambda: Path.home() / ".orchestrator",
-        description="where catalogs and the PII vault are; shared by all workers of a queue",
-    )
+    specs: _Paths = Field(default_factory=lambda: (bundled_specs(),))
+    overlays: _Paths = ()
+    state_dir: Path = Field(default_factory=lambda: Path.home() / ".orchestrator")
     task_queue: str = "orchestrator"
     server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     agents: Path | None = None
-    mission_policy: Path | None = Field(
-        default=None, description="of missions that bring none: who decides, how long, how often"
-    )
-    planner: str | None = Field(
-        default=None, description="an entry point of orchestrator.planners, or module:factory"
-    )
-    planner_model: str | None = Field(
-        default=None,
-        description="provider:model for agents that name none; unset, they plan without a model",
-    )
-    allowed_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        default=(),
-        description="hosts of tools, as their URLs name them, that may have addresses which are "
-        "not public",
-    )
-    proxy: str | None = Field(
-        default=None, description="URL of an HTTP proxy; HTTP_PROXY and its kin are not read"
-    )
-    sweep_interval: timedelta = Field(
-        default=timedelta(minutes=5),
-        ge=timedelta(0),
-        description="how often missions that were stopped from outside are looked for; zero: never",
-    )
-    routing_profile: Path | None = Field(
-        default=None, description="what `orchestrator route calibrate` wrote; None: the defaults"
-    )
-    routing_timeout_ms: float = Field(
-        default=50, gt=0, description="how long a routing may take, before all tools are forwarded"
-    )
-    embedder: str | None = Field(
-        default=None,
-        description="local:MODEL, https://HOST/v1#MODEL, an entry point of orchestrator.embedders, "
-        "or module:factory; None: no vectors",
-    )
-    embedder_timeout_ms: float = Field(
-        default=30, gt=0, description="how long a routing waits for vectors, then goes on without"
-    )
-
-    @field_validator("specs", "overlays", mode="before")
-    @classmethod
-    def _split_paths(cls, value: Any) -> Any:
-        """Paths as the shell writes them: separated by colons (semicolons on Windows)."""
-        if not isinstance(value, str):
-            return value
-        return tuple(path for path in value.split(os.pathsep) if path)
-
-    @field_validator("allowed_private_hosts", mode="before")
-    @classmethod
-    def _split_hosts(cls, value: Any) -> Any:
-        """Names between commas; not colons, for IPv6 addresses are full of them."""
-        if not isinstance(value, str):
-            return value
-        return tuple(host for part in value.split(",") if (host := part.strip()))
+    mission_policy: Path | None = None
+    planner: str | None = None
+    planner_model: str | None = None
+    allowed_private_hosts: _Hosts = ()
+    proxy: str | None = None
+    sweep_interval: timedelta = Field(default=timedelta(minutes=5), ge=timedelta(0))
+    routing_profile: Path | None = None
+    routing_timeout_ms: float = Field(default=50, gt=0)
+    """How long a routing may take, before all tools are forwarded."""
+    embedder: str | None = None
+    embedder_timeout_ms: float = Field(default=30, gt=0)
+    """How long a routing waits for vectors, then goes on without."""
 
     @field_validator("sweep_interval", mode="before")
     @classmethod

@@ -52,6 +52,11 @@ _VIOLATIONS: Final = (
         "orchestrator/planning/llm/__init__.py",
         "import orchestrator.planning.rules.split",
     ),
+    (
+        "adapters-stand-alone",
+        "orchestrator/adapters/http/__init__.py",
+        "import orchestrator.adapters.storage.files",
+    ),
     ("sandbox-is-a-witness", "orchestrator/sandbox/__init__.py", "import orchestrator.catalog"),
 )
 

@@ -1,15 +1,18 @@
 """`orchestrator confirm ...`: read the open cards and decide on them."""
 
-from typing import Annotated
+from getpass import getuser
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orchestrator.cli import render_cards
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_pairs
-from orchestrator.cli.output import AsJson, present, whoami
-from orchestrator.client.mission_client import MissionClient
-from orchestrator.confirmation.models import DecisionReceipt
+from orchestrator.cli.output import AsJson, present
+
+if TYPE_CHECKING:  # `ask` imports them
+    from orchestrator.client.mission_client import MissionClient
+    from orchestrator.confirmation.models import DecisionReceipt
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -25,7 +28,7 @@ def list_cards(as_json: AsJson = False) -> None:
 
     Example: orchestrator confirm list
     """
-    present(ask(MissionClient.confirmations), render_cards.cards, as_json=as_json)
+    present(ask(lambda client: client.confirmations()), render_cards.cards, as_json=as_json)
 
 
 @app.command()
@@ -53,9 +56,9 @@ def approve(
     Example: orchestrator confirm approve trip-1a2b3c.1-flights.2
     """
 
-    async def send(client: MissionClient) -> DecisionReceipt:
+    async def send(client: "MissionClient") -> "DecisionReceipt":
         read = digest or (await client.confirmation(confirmation_id)).digest
-        return await client.approve(confirmation_id, read, approver=approver or whoami())
+        return await client.approve(confirmation_id, read, approver=approver or getuser())
 
     present(ask(send), render_cards.receipt, as_json=as_json)
 
@@ -71,7 +74,7 @@ def amend(
 
     Example: orchestrator confirm amend dinner-1a2b3c.1-dining.2 party_size=5
     """
-    who, changed = approver or whoami(), read_pairs(changes)
+    who, changed = approver or getuser(), read_pairs(changes)
     receipt = ask(lambda client: client.amend(confirmation_id, changed, approver=who))
     present(receipt, render_cards.receipt, as_json=as_json)
 
@@ -83,10 +86,10 @@ def reject(
     approver: Approver = None,
     as_json: AsJson = False,
 ) -> None:
-    """No. The leg is lost, and what the mission did is undone.
+    """No. The leg is lost, and what the mission did is rolled back.
 
     Example: orchestrator confirm reject trip-1a2b3c.1-flights.2 --reason "too early"
     """
-    who = approver or whoami()
+    who = approver or getuser()
     receipt = ask(lambda client: client.reject(confirmation_id, reason=reason, approver=who))
     present(receipt, render_cards.receipt, as_json=as_json)

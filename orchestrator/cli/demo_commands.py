@@ -2,15 +2,16 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from orchestrator.cli import render_demo
 from orchestrator.cli.output import AsJson, present, progress, run
-from orchestrator.runtime.demo import Demo, DemoReport
-from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
+
+if TYPE_CHECKING:
+    from orchestrator.runtime.demo import DemoReport
 
 app = typer.Typer(add_completion=False)
 
@@ -30,7 +31,10 @@ def demo(
     present(report, render_demo.demo, as_json=as_json, ok=report.ok)
 
 
-async def _demo(keep: Path | None) -> DemoReport:
+async def _demo(keep: Path | None) -> "DemoReport":
+    from orchestrator.runtime.demo import Demo
+    from orchestrator.runtime.devserver import Ports, Stack
+
     with tempfile.TemporaryDirectory(prefix="orchestrator-demo-") as scratch:
         stack = Stack(keep or Path(scratch), (bundled_specs(),), Ports.free())
         with progress.status("starting Temporal, the sandbox and a worker"):

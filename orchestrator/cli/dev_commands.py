@@ -10,7 +10,6 @@ import typer
 from orchestrator.cli import render_demo
 from orchestrator.cli.options import Specs
 from orchestrator.cli.output import console, progress, run
-from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import load_settings
 
 app = typer.Typer(add_completion=False)
@@ -30,10 +29,15 @@ def dev(
 
     Example: orchestrator dev, then in another terminal: orchestrator mission start "..." --wait
     """
-    run(_dev(Ports(temporal_port, ui_port, sandbox_port), folder, specs))
+    run(_dev((temporal_port, ui_port, sandbox_port), folder, specs))
 
 
-async def _dev(ports: Ports, folder: Path | None, specs: list[Path] | None) -> None:
+async def _dev(
+    listening: tuple[int, int, int], folder: Path | None, specs: list[Path] | None
+) -> None:
+    from orchestrator.runtime.devserver import Ports, Stack
+
+    ports = Ports(*listening)
     ports.check_free()
     settings = load_settings()
     # Overlays of the settings are for the documents of the settings.

@@ -1,7 +1,8 @@
 """`orchestrator mission ...`: start, list, show, watch, answer, cancel, roll back."""
 
+from getpass import getuser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
@@ -9,13 +10,14 @@ from pydantic import ValidationError
 from orchestrator.cli import render_missions
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_money, read_pairs
-from orchestrator.cli.output import AsJson, console, present, print_json, progress, whoami
-from orchestrator.client.connection import until_answered
-from orchestrator.client.mission_client import MissionClient
-from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.settings import load_policy
+
+if TYPE_CHECKING:  # `ask` imports it
+    from orchestrator.client.mission_client import MissionClient
+    from orchestrator.client.mission_handle import MissionHandle
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -69,14 +71,16 @@ def start(
         render_missions.started(console, mission_id)
 
 
-async def _start_and_follow(client: MissionClient, request: MissionRequest) -> MissionResult:
+async def _start_and_follow(client: "MissionClient", request: MissionRequest) -> MissionResult:
     mission = await client.start(request)
     progress.print(f"mission {mission.mission_id} started")
     return await _follow(mission)
 
 
-async def _follow(mission: MissionHandle) -> MissionResult:
+async def _follow(mission: "MissionHandle") -> MissionResult:
     """Watch to the end, telling on standard error what changes and what waits for a person."""
+    from orchestrator.client.connection import until_answered
+
     told: set[str] = set()
     result = await mission.snapshot()
     async for result in mission.watch():
@@ -146,14 +150,14 @@ def answer(
 
     Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=2026-12-03
     """
-    mission_id, who, given = question_id.partition(".")[0], whoami(), read_pairs(values or [])
+    mission_id, who, given = question_id.partition(".")[0], getuser(), read_pairs(values or [])
     ask(lambda client: client.get(mission_id).answer(question_id, given, answered_by=who))
     console.print("answered")
 
 
 @app.command()
 def cancel(mission_id: MissionId) -> None:
-    """Ask a mission to stop; it undoes what it did.
+    """Ask a mission to stop; it rolls back what it did.
 
     Example: orchestrator mission cancel book-a-flight-from-1a2b3c
     """
@@ -167,7 +171,7 @@ def rollback(
     reason: Annotated[str, typer.Option(help="Why, for the record.")] = "asked for",
     as_json: AsJson = False,
 ) -> None:
-    """Undo a mission that is over, finished or terminated; exit 1 if something is parked.
+    """Roll back a mission that is over, finished or terminated; exit 1 if something is parked.
 
     Example: orchestrator mission rollback book-a-flight-from-1a2b3c --reason "wrong week"
     """

@@ -30,11 +30,7 @@ def read_pairs(pairs: Sequence[str]) -> JsonObject:
     Raises:
         UsageError: a pair has no `=` or no name.
     """
-    values: JsonObject = {}
-    for pair in pairs:
-        name, text = split_pair(pair)
-        values[name] = read_json(text)
-    return values
+    return {name: read_json(text) for name, text in map(split_pair, pairs)}
 
 
 def split_pair(pair: str) -> tuple[str, str]:

@@ -1,13 +1,13 @@
 """Where output goes: people get rich text, scripts get one JSON document and nothing else."""
 
 import asyncio
-import getpass
 import json
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 
 T = TypeVar("T")
@@ -24,12 +24,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 
 def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
     """One JSON document on standard output."""
-    if isinstance(value, BaseModel):
-        document: Any = value.model_dump(mode="json")
-    elif isinstance(value, dict):
-        document = value
-    else:
-        document = [item.model_dump(mode="json") for item in value]
+    document = to_jsonable_python(value, by_alias=False)
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 
@@ -55,7 +50,10 @@ def run(work: Coroutine[Any, Any, T], *, is_service: bool = False) -> T:
             say in their own words what a server does not answer.
     """
     if not is_service:
-        _silence_sdk()
+        from temporalio.runtime import Runtime, TelemetryConfig
+
+        silent = Runtime(telemetry=TelemetryConfig(logging=None))
+        Runtime.set_default(silent, error_if_already_set=False)
 
     async def settled() -> T:
         try:
@@ -66,16 +64,3 @@ def run(work: Coroutine[Any, Any, T], *, is_service: bool = False) -> T:
             await asyncio.sleep(_SDK_SETTLES_S)
 
     return asyncio.run(settled())
-
-
-def _silence_sdk() -> None:
-    # Only commands that talk to the server need it: the others start faster without.
-    from temporalio.runtime import Runtime, TelemetryConfig
-
-    silent = Runtime(telemetry=TelemetryConfig(logging=None))
-    Runtime.set_default(silent, error_if_already_set=False)
-
-
-def whoami() -> str:
-    """Who decides, when no name is given: the account this command runs under."""
-    return getpass.getuser()

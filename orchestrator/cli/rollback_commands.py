@@ -1,13 +1,13 @@
 """`orchestrator rollback ...`: what rollbacks could not take back, and what an operator decides."""
 
+from getpass import getuser
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli import render_missions
 from orchestrator.cli.connected import ask
-from orchestrator.cli.output import AsJson, present, whoami
-from orchestrator.client.mission_client import MissionClient
+from orchestrator.cli.output import AsJson, present
 from orchestrator.core.errors import UsageError
 from orchestrator.saga.ledger import Resolution
 
@@ -22,7 +22,7 @@ def list_parked(as_json: AsJson = False) -> None:
 
     Example: orchestrator rollback list
     """
-    present(ask(MissionClient.parked), render_missions.rollbacks, as_json=as_json)
+    present(ask(lambda client: client.parked()), render_missions.rollbacks, as_json=as_json)
 
 
 @app.command()
@@ -50,7 +50,7 @@ def resolve(
     """
     if decision not in _WORDS:
         raise UsageError(f"{decision!r} is not a decision; use retry, cancelled or accept")
-    who = operator or whoami()
+    who = operator or getuser()
     report = ask(
         lambda client: client.resolve(obligation_id, _WORDS[decision], operator=who, note=note)
     )
@@ -65,4 +65,4 @@ def sweep(as_json: AsJson = False) -> None:
 
     Example: orchestrator rollback sweep
     """
-    present(ask(MissionClient.sweep), render_missions.sweep, as_json=as_json)
+    present(ask(lambda client: client.sweep()), render_missions.sweep, as_json=as_json)

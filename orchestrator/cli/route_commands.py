@@ -5,25 +5,23 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from orchestrator.adapters.storage.files import replace_file
-from orchestrator.adapters.storage.route_traces import read_records
-from orchestrator.catalog.catalog import Catalog
 from orchestrator.cli import render_routes
 from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, present, print_json
 from orchestrator.cli.tools_commands import open_catalog
 from orchestrator.core.errors import UsageError
-from orchestrator.routing.learning.evaluation import evaluate
-from orchestrator.routing.learning.trace import RouteRecord
-from orchestrator.routing.router import Router
-from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.settings import Settings, load_routing_profile, load_settings
+
+if TYPE_CHECKING:
+    from orchestrator.catalog.catalog import Catalog
+    from orchestrator.routing.learning.trace import RouteRecord
+    from orchestrator.routing.scoring.embedding import CardSimilarity
 
 _ANSWER_S = 30.0
 """How long a command waits for the vectors of a request, in seconds."""
@@ -65,6 +63,8 @@ def route_text(
 
     Example: orchestrator route "weather in London" --explain
     """
+    from orchestrator.routing.router import Router
+
     settings = load_settings()
     catalog = open_catalog(specs, overlays)
     similarity = _similarity(embedder or settings.embedder, settings)
@@ -102,6 +102,8 @@ def evaluate_folder(
 
     Example: orchestrator route eval datasets/toolalpaca
     """
+    from orchestrator.routing.learning.evaluation import evaluate
+
     for name in ("tools.jsonl", "queries.jsonl"):
         if not (folder / name).is_file():
             raise UsageError(f"{folder} has no {name}; name a folder that holds both files")
@@ -139,6 +141,8 @@ def calibrate_profile(
 
     Example: orchestrator route calibrate ~/.orchestrator/route-traces.db --out profile.json
     """
+    from orchestrator.adapters.storage.files import replace_file
+    from orchestrator.adapters.storage.route_traces import read_records
     from orchestrator.routing.learning.calibration import calibrate
 
     report = calibrate(read_records(traces), profile=load_routing_profile(base))
@@ -150,7 +154,7 @@ def calibrate_profile(
 
 def _similarity(
     named: str | None, settings: Settings
-) -> Callable[[Catalog], CardSimilarity] | None:
+) -> "Callable[[Catalog], CardSimilarity] | None":
     """What embeds the cards, with all the time it needs; None without an embedder."""
     if named is None:
         return None
@@ -164,7 +168,7 @@ def _similarity(
         timeout_s=_ANSWER_S,
     )
 
-    def embedded(catalog: Catalog) -> CardSimilarity:
+    def embedded(catalog: "Catalog") -> "CardSimilarity":
         similarity = make(catalog)
         similarity.wait()
         return similarity

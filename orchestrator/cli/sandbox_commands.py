@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from orchestrator import sandbox as sandbox_server
 from orchestrator.cli.options import Specs
 from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError
@@ -28,6 +27,7 @@ def sandbox(
 
     Example: orchestrator sandbox --port 8700 --specs specs/
     """
+    from orchestrator import sandbox as sandbox_server
 
     def ready(running: sandbox_server.RunningSandbox) -> None:
         progress.print(f"sandbox answers at {running.base_url}")

@@ -3,14 +3,10 @@
 import secrets
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.lint import has_errors, lint_report
-from orchestrator.catalog.lint import lint as lint_documents
-from orchestrator.catalog.source import find_source_lines, read_sources
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.cli import render_tools
 from orchestrator.cli.options import Overlays, Specs
@@ -18,9 +14,11 @@ from orchestrator.cli.output import AsJson, console, present, print_json, progre
 from orchestrator.cli.typed import read_inputs
 from orchestrator.core.errors import TransportFailed, UsageError
 from orchestrator.core.record import JsonObject
-from orchestrator.routing.discovery import DiscoveryIndex
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.settings import load_settings
+
+if TYPE_CHECKING:
+    from orchestrator.catalog.catalog import Catalog
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -33,22 +31,18 @@ class LintFormat(StrEnum):
     SARIF = "sarif"
 
 
-_WRITERS = {
-    LintFormat.TEXT: lint_report.as_text,
-    LintFormat.JSON: lint_report.as_json,
-    LintFormat.SARIF: lint_report.as_sarif,
-}
-
 _SHOWN = {"kind", "status", "body", "reason", "contract_breach", "retry_after_s"}
 """Of an outcome; the rest only matters to missions."""
 
 
-def open_catalog(specs: list[Path] | None, overlays: list[Path] | None) -> Catalog:
+def open_catalog(specs: list[Path] | None, overlays: list[Path] | None) -> "Catalog":
     """The catalog of these paths, else of the settings.
 
     Overlays of the settings are for the documents of the settings: with other documents, or other
     overlays, they are left out.
     """
+    from orchestrator.catalog.catalog import Catalog
+
     settings = load_settings()
     if overlays is None and not specs:
         return Catalog.load(*settings.specs, overlays=settings.overlays)
@@ -67,17 +61,26 @@ def lint(
 
     Example: orchestrator tools lint specs/ --format sarif > lint.sarif
     """
+    from orchestrator.catalog.lint import has_errors, lint_report
+    from orchestrator.catalog.lint import lint as lint_documents
+    from orchestrator.catalog.source import find_source_lines, read_sources
+
     sources = read_sources(paths, overlays or ())
     findings = lint_documents(sources.documents, idle=sources.idle)
     places = find_source_lines(sources.files, ((f.document, f.pointer) for f in findings))
-    typer.echo(_WRITERS[style](findings, places))
+    writers = {
+        LintFormat.TEXT: lint_report.as_text,
+        LintFormat.JSON: lint_report.as_json,
+        LintFormat.SARIF: lint_report.as_sarif,
+    }
+    typer.echo(writers[style](findings, places))
     if has_errors(findings):
         raise typer.Exit(1)
 
 
 @app.command("list")
 def list_tools(specs: Specs = None, overlays: Overlays = None, as_json: AsJson = False) -> None:
-    """Every tool: domain, effect, confirmation, and what undoes it.
+    """Every tool: domain, effect, confirmation, and its cancel tool.
 
     Example: orchestrator tools list --specs specs/flights.yaml
     """
@@ -115,6 +118,8 @@ def discover(
 
     Example: orchestrator tools discover "send a massage to the team"
     """
+    from orchestrator.routing.discovery import DiscoveryIndex
+
     catalog = open_catalog(specs, overlays)
     matches = DiscoveryIndex(catalog).search(query, limit=limit)
     if as_json:
@@ -174,10 +179,9 @@ def refuse_consequences(tool: Tool) -> None:
 
 
 async def _call(
-    catalog: Catalog, tool: Tool, arguments: JsonObject, timeout_s: float
+    catalog: "Catalog", tool: Tool, arguments: JsonObject, timeout_s: float
 ) -> ToolOutcome:
     """One attempt; an answer that never came is an outcome too."""
-    # Only this command needs it: the others start faster without.
     from orchestrator.runtime.defaults import default_tools
 
     async with default_tools(load_settings()) as tools:

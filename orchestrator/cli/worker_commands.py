@@ -6,8 +6,6 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.output import progress, run
-from orchestrator.client.connection import connect_temporal
-from orchestrator.runtime.worker import run_worker
 from orchestrator.settings import load_settings
 
 app = typer.Typer(add_completion=False)
@@ -30,6 +28,9 @@ def worker(
             ready_file.touch()
 
     async def serve() -> None:
+        from orchestrator.client.connection import connect_temporal
+        from orchestrator.runtime.worker import run_worker
+
         await run_worker(await connect_temporal(), settings, ready=ready)
 
     settings = load_settings()

@@ -78,7 +78,7 @@ class MissionClient:
         return MissionHandle(self, await self._starter.start(request))
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
-        """Start a mission and hear in the same round trip what it will do, or why it will not.
+        """Start a mission and learn in the same round trip what it will do, or why it will not.
 
         For a process that keeps nothing: give a mission id, and after a crash, or for a caller who
         asks twice, send the same request again; it gets the same answer, and one mission runs.

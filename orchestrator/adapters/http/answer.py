@@ -89,21 +89,17 @@ async def read_answer(
 def _with_body(bare: Answer, data: bytes, *, sniff: bool) -> Answer:
     """The answer with its body, by the content type, or else by what it looks like."""
     charset = _charset(bare.header("content-type"))
-    if is_json(bare.content_type):
-        try:
-            value = _parsed(data, charset)
-            return replace(bare, value=value, body=value, is_empty=False)
-        except (ValueError, RecursionError):
-            text = _decoded(data, charset)
-            fault = f"the body is not valid {bare.content_type}"
-            return replace(bare, value=text, body=text[:_MAX_TEXT], is_empty=False, fault=fault)
-    if sniff and data.lstrip()[:1] in (b"{", b"["):
+    says_json = is_json(bare.content_type)
+    if says_json or (sniff and data.lstrip()[:1] in (b"{", b"[")):
         with contextlib.suppress(ValueError, RecursionError):
             value = _parsed(data, charset)
             return replace(bare, value=value, body=value, is_empty=False)
-    text = _decoded(data, charset)
-    shown = text[:_MAX_TEXT] if _is_text(bare.content_type, data) else _note(bare, data)
-    return replace(bare, value=text, body=shown, is_empty=False)
+    text = data.decode(charset, errors="replace")
+    shown = text[:_MAX_TEXT]
+    if not says_json and not _is_text(bare.content_type, data):
+        shown = f"({bare.content_type or 'data of no declared type'}, {len(data)} bytes)"
+    fault = f"the body is not valid {bare.content_type}" if says_json else None
+    return replace(bare, value=text, body=shown, is_empty=False, fault=fault)
 
 
 async def _raw_body(response: httpx.Response, max_bytes: int) -> bytes:
@@ -160,10 +156,6 @@ def _charset(content_type: str) -> str:
     return name if _ENCODING_OF_TEXT.fullmatch(name) else "utf-8"
 
 
-def _decoded(data: bytes, charset: str) -> str:
-    return data.decode(charset, errors="replace")
-
-
 def _is_text(content_type: str, data: bytes) -> bool:
     """Whether a reader can make something of it: a type for text, or no type and valid UTF-8."""
     if content_type:
@@ -173,10 +165,6 @@ def _is_text(content_type: str, data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _note(answer: Answer, data: bytes) -> str:
-    return f"({answer.content_type or 'data of no declared type'}, {len(data)} bytes)"
 
 
 def _parsed(data: bytes, charset: str) -> JsonValue:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.adapters.http.endpoint import Endpoint
 from orchestrator.adapters.http.oauth import ClientGrant, ClientKey, Token
+from orchestrator.adapters.telemetry import CallFacts
 from orchestrator.saga.outcome import TransportFault
 
 
@@ -41,6 +42,8 @@ class Attempt:
     endpoint: Endpoint
     call_id: str
     idempotency_key: str | None
+    timeout_s: float
+    facts: CallFacts
     wire: Wire = field(default_factory=Wire)
     tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
 

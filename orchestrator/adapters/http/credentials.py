@@ -13,15 +13,9 @@ from orchestrator.json_schema.document import DocumentNode
 
 _BEARER_KINDS = frozenset({"bearer", "oauth2", "openIdConnect"})
 """How a token is obtained differs; it is sent the same way."""
-_CLIENT_ID = "{}_client_id"
-_CLIENT_SECRET = "{}_client_secret"
 
 _KeyLocation = Literal["header", "query", "cookie"]
-_KEY_LOCATIONS: dict[str, _KeyLocation] = {
-    "header": "header",
-    "query": "query",
-    "cookie": "cookie",
-}
+_KEY_LOCATIONS: dict[str, _KeyLocation] = {"header": "header", "query": "query", "cookie": "cookie"}
 
 
 class Credential(NamedTuple):
@@ -103,9 +97,7 @@ def _value(credential: Credential, secrets: SecretStore) -> str | ClientKey:
     try:
         return secrets.get(name)
     except SecretMissing:
-        return ClientKey(
-            secrets.get(_CLIENT_ID.format(name)), secrets.get(_CLIENT_SECRET.format(name))
-        )
+        return ClientKey(secrets.get(f"{name}_client_id"), secrets.get(f"{name}_client_secret"))
 
 
 def _grant(
@@ -126,7 +118,9 @@ def _grant(
 def _credential(
     operation: Operation, requirement: DocumentNode, scheme_name: str, base_url: str
 ) -> Credential:
-    scheme = _find_scheme(operation.root, requirement, scheme_name)
+    scheme = operation.root.at("components", "securitySchemes", scheme_name)
+    if scheme is None:
+        raise requirement.invalid(f"no security scheme is called {scheme_name!r}")
     secret = secret_for_scheme(operation.document, scheme_name)
     kind = scheme.require("type").text()
     if kind == "apiKey":
@@ -144,10 +138,3 @@ def _credential(
     raise scheme.invalid(
         "we can send apiKey, http basic, http bearer, oauth2 and openIdConnect only"
     )
-
-
-def _find_scheme(root: DocumentNode, requirement: DocumentNode, name: str) -> DocumentNode:
-    scheme = root.at("components", "securitySchemes", name)
-    if scheme is None:
-        raise requirement.invalid(f"no security scheme is called {name!r}")
-    return scheme

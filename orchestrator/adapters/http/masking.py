@@ -9,6 +9,7 @@ from urllib.parse import quote, quote_plus
 
 from pydantic import JsonValue
 
+from orchestrator.adapters.http.transport_errors import causes_of
 from orchestrator.core.pii import handle_for
 
 _SHORT = 3
@@ -71,12 +72,7 @@ class Mask:
 
     def is_absent_from(self, error: BaseException) -> bool:
         """Whether neither an exception nor what caused it holds a hidden value in its text."""
-        seen: BaseException | None = error
-        while seen is not None:
-            if self.text(str(seen)) != str(seen):
-                return False
-            seen = seen.__cause__ or seen.__context__
-        return True
+        return all(self.text(str(cause)) == str(cause) for cause in causes_of(error))
 
     def _scalar(self, value: str | int | float, name: str) -> JsonValue:
         text = str(value)

@@ -4,9 +4,10 @@ import asyncio
 import time
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import quote_plus, urlencode
+from urllib.parse import quote_plus
 
 import httpx
 
@@ -67,12 +68,7 @@ class Tokens:
         self._kept: dict[tuple[ClientGrant, ClientKey], _Kept] = {}
 
     async def get(self, tool: str, grant: ClientGrant, key: ClientKey) -> Token:
-        """A token that lives long enough for a call.
-
-        Args:
-            tool: that needs it; errors name it.
-            grant: what the document says.
-            key: the client's.
+        """A token that lives long enough for a call of this tool, which errors name.
 
         Raises:
             TokenRefused: the endpoint gives none to this client.
@@ -119,26 +115,20 @@ class Tokens:
         form = {"grant_type": "client_credentials"}
         if grant.scopes:
             form["scope"] = " ".join(grant.scopes)
-        headers = {
-            "Accept": "application/json",
-            "Accept-Encoding": "gzip, deflate",
-            "Content-Type": "application/x-www-form-urlencoded",
-        }
+        headers = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
         if in_header:
-            headers["Authorization"] = f"Basic {_basic(key)}"
+            # Both halves are encoded first, so that a colon in them is none of the header's.
+            pair = f"{quote_plus(key.client_id)}:{quote_plus(key.client_secret)}"
+            headers["Authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
         else:
             form |= {"client_id": key.client_id, "client_secret": key.client_secret}
-        request = httpx.Request(
-            "POST", grant.token_url, headers=headers, content=urlencode(form).encode()
-        )
+        request = httpx.Request("POST", grant.token_url, headers=headers, data=form)
         try:
             response = await self._http.send(
                 request, stream=True, auth=None, follow_redirects=False
             )
-            try:
+            async with aclosing(response):
                 return await read_answer(response, max_bytes=_MAX_ANSWER_BYTES)
-            finally:
-                await response.aclose()
         except httpx.HTTPError as error:
             # The form holds a secret, and the error holds the request.
             raise _no_token(tool, type(error).__name__) from None
@@ -169,9 +159,3 @@ def _error_code(answer: Answer) -> str:
     """RFC 6749's error code; '' when the answer has none."""
     code = answer.value.get("error") if isinstance(answer.value, dict) else None
     return code if isinstance(code, str) and answer.status >= 400 else ""
-
-
-def _basic(key: ClientKey) -> str:
-    """Both halves are encoded first, so that a colon in them is none of the header's."""
-    written = f"{quote_plus(key.client_id)}:{quote_plus(key.client_secret)}"
-    return b64encode(written.encode()).decode()

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import httpx
 from jsonschema.exceptions import ValidationError as SchemaViolation
 from jsonschema.protocols import Validator
 from jsonschema_path import SchemaPath
@@ -151,7 +152,8 @@ class OperationContract:
         """What of an answer breaks the contract, in one text; None when it honours it."""
         response = _GivenResponse(
             answer.status,
-            _AnyCase(answer.headers),
+            # In UTF-8: a document may name a header that is no ASCII.
+            httpx.Headers(answer.headers.multi_items(), encoding="utf-8"),
             answer.content_type,
             None if answer.is_empty else _Read(answer.value),
         )
@@ -165,7 +167,8 @@ class OperationContract:
             texts = list(dict.fromkeys(text for e in errors for text in _response_words(e)))
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
             return f"the answer cannot be checked against its schema ({type(fault).__name__})"
-        return _limited(texts) if texts else None
+        rest = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+        return "; ".join(texts[:_SHOWN]) + rest if texts else None
 
 
 class _KeptValidators(SchemaValidatorsFactory):
@@ -205,24 +208,6 @@ class _AnyType(dict[str, Any]):
 
 def _value_of(read: _Read, **_: str) -> JsonValue:
     return read.value
-
-
-class _AnyCase(dict[str, str]):
-    """Headers that are found whatever their case; reading them is all that is asked."""
-
-    def __init__(self, headers: Mapping[str, str]) -> None:
-        super().__init__({name.lower(): value for name, value in headers.items()})
-
-    def __getitem__(self, name: str) -> str:
-        return super().__getitem__(name.lower())
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and super().__contains__(name.lower())
-
-
-def _limited(texts: list[str]) -> str:
-    rest = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return "; ".join(texts[:_SHOWN]) + rest
 
 
 def _finder_of(spec: SchemaPath, tool: Tool) -> type[BasePathFinder]:

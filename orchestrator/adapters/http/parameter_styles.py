@@ -32,13 +32,8 @@ def scalar_text(value: JsonValue) -> str:
 def unwritable_part(value: JsonValue, *, location: str, style: str, explode: bool) -> str | None:
     """The name of a character in a list or object that its style cannot carry; None: it can.
 
-    The receiver would find other elements than were sent, and nobody would notice.
-
-    Args:
-        value: of a parameter, or of a field of a form, which is written like a query.
-        location: path, query, header, cookie or body.
-        style: of the parameter.
-        explode: of the parameter.
+    The receiver would find other elements than were sent, and nobody would notice. A `location` of
+    `body` is that of a form's field, which is written like a query.
     """
     written_like = "query" if location in ("cookie", "body") else location
     found = _AMBIGUOUS.get((written_like, style, explode))

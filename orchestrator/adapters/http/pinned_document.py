@@ -1,6 +1,6 @@
 """A document reduced to one operation, in the form in which openapi-core checks its values."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from pydantic import JsonValue
 
@@ -8,6 +8,7 @@ from orchestrator.catalog.inputs import is_json
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.document import DocumentNode
 
 _IGNORED_HEADERS = frozenset({"accept", "authorization", "content-type"})
 """OpenAPI: parameters of these names are ignored."""
@@ -31,10 +32,6 @@ def pinned_document(operation: Operation, tool: Tool, responses: JsonObject) -> 
     return {**root, "paths": pinned}
 
 
-def _counts(parameter: JsonObject) -> bool:
-    return parameter["in"] != "header" or str(parameter["name"]).lower() not in _IGNORED_HEADERS
-
-
 def declared_responses(operation: Operation) -> JsonObject:
     """The declared responses, their media types as answers are looked up in them."""
     declared = operation.node.at("responses")
@@ -46,19 +43,19 @@ def declared_responses(operation: Operation) -> JsonObject:
         mapping = dict(response.mapping())
         content = response.at("content")
         if content is not None:
-            mapping["content"] = _content({key: node.mapping() for key, node in content.items()})
+            mapping["content"] = _content(content)
         pinned[status] = mapping
     return pinned
 
 
-def _content(declared: Mapping[str, JsonObject]) -> JsonObject:
+def _content(declared: DocumentNode) -> JsonObject:
     """By media types without parameters; two that differ only in these hold either's schema."""
     schemas: dict[str, list[JsonValue]] = {}
     for key, media_type in declared.items():
         essence = key.partition(";")[0].strip().lower()
         # What is no JSON and no text, such as XML, is not turned into what a schema speaks of.
         speaks = is_json(essence) or essence.startswith("text/") or "*" in essence
-        schema = media_type.get("schema", {}) if speaks else {}
+        schema = media_type.mapping().get("schema", {}) if speaks else {}
         schemas.setdefault(essence, []).append(schema)
     return {
         essence: {"schema": found[0] if len(found) == 1 else {"anyOf": found}}
@@ -79,7 +76,8 @@ def _request_schema(operation: Operation, tool: Tool) -> JsonObject:
     required: list[JsonValue] = []
     for node in operation.parameters():
         parameter = node.mapping()
-        if _counts(parameter):
+        is_header = parameter["in"] == "header"
+        if not is_header or str(parameter["name"]).lower() not in _IGNORED_HEADERS:
             part = part_name(str(parameter["in"]), str(parameter["name"]))
             properties[part] = _schema_of_parameter(parameter)
             if parameter.get("required") is True:

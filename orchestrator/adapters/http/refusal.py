@@ -110,13 +110,9 @@ def is_in_progress(answer: Answer, *, has_key: bool) -> bool:
         return False
     if answer.header("retry-after"):
         return True
-    return isinstance(answer.body, dict) and bool(_IN_PROGRESS.search(_progress_text(answer.body)))
-
-
-def _progress_text(body: Mapping[str, JsonValue]) -> str:
-    return (
-        " ".join(str(body.get(key, "")) for key in ("type", "code")) + " " + _title_and_detail(body)
-    )
+    body = answer.body if isinstance(answer.body, dict) else {}
+    text = f"{body.get('type', '')} {body.get('code', '')} {_title_and_detail(body)}"
+    return bool(_IN_PROGRESS.search(text))
 
 
 def retry_after_s(answer: Answer, *, now: datetime) -> float | None:

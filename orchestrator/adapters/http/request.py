@@ -46,7 +46,6 @@ _OF_THE_CONNECTION = frozenset(
 )
 """Headers that say where a request ends or whom it is for: no document makes arguments of them."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_Parts = list[tuple[str, tuple[str | None, bytes, str]]]
 
 
 def build_request(
@@ -56,13 +55,7 @@ def build_request(
     headers: Mapping[str, str],
     credentials: Sequence[tuple[Credential, str]] = (),
 ) -> httpx.Request:
-    """The request as it will leave.
-
-    Args:
-        endpoint: of the tool.
-        placement: its arguments, real values in them.
-        headers: further ones: the idempotency key and the call's id.
-        credentials: with their values.
+    """The request as it will leave; `headers` are the idempotency key and the call's id.
 
     Raises:
         ArgumentsInvalid: a value cannot stand where it would go in a request.
@@ -70,16 +63,18 @@ def build_request(
     """
     _check_styles(endpoint, placement)
     url = _url(endpoint, placement, credentials)
-    written = _each_name_once(
+    named = (
         ("Accept", _ACCEPT),
         # No more: what we decompress, we decompress within a limit.
         ("Accept-Encoding", "gzip, deflate"),
         ("User-Agent", _AGENT),
         *headers.items(),
         *_header_parameters(endpoint.tool, placement),
-        *_credential_headers(credentials),
+        *((c.field, c.written(value)) for c, value in credentials if c.location == "header"),
         *_cookie_header(placement, credentials),
     )
+    # The last one of each name: arguments replace what is ours, credentials replace arguments.
+    written = {name.lower(): (name, text) for name, text in named}.values()
     encoded = [
         (_header_bytes(endpoint.tool, n, n), _header_bytes(endpoint.tool, n, v)) for n, v in written
     ]
@@ -87,11 +82,6 @@ def build_request(
         return _with_body(endpoint, placement, url, encoded)
     except httpx.InvalidURL:
         raise ArgumentsInvalid(endpoint.tool.name, ["they are too long for a URL"]) from None
-
-
-def _each_name_once(*headers: tuple[str, str]) -> list[tuple[str, str]]:
-    """The last one of each name: arguments replace what is ours, credentials replace arguments."""
-    return list({name.lower(): (name, text) for name, text in headers}.values())
 
 
 def _check_styles(endpoint: Endpoint, placement: Placement) -> None:
@@ -155,12 +145,6 @@ def _header_parameters(tool: Tool, placement: Placement) -> Iterable[tuple[str, 
             yield binding.field, text
 
 
-def _credential_headers(
-    credentials: Iterable[tuple[Credential, str]],
-) -> Iterable[tuple[str, str]]:
-    return ((c.field, c.written(value)) for c, value in credentials if c.location == "header")
-
-
 def _cookie_header(
     placement: Placement, credentials: Iterable[tuple[Credential, str]]
 ) -> list[tuple[str, str]]:
@@ -191,15 +175,12 @@ def _with_body(
         files = _multipart(endpoint, placement.body)
         if files:
             return httpx.Request(method, url, headers=headers, files=files)
-        content, content_type = b"--empty--\r\n", f"{_essence(content_type)}; boundary=empty"
+        essence = content_type.partition(";")[0].strip()
+        content, content_type = b"--empty--\r\n", f"{essence}; boundary=empty"
     else:
         content = _content(endpoint, placement.body, content_type)
     headers = [*headers, (b"Content-Type", content_type.encode())]
     return httpx.Request(method, url, headers=headers, content=content)
-
-
-def _essence(content_type: str) -> str:
-    return content_type.partition(";")[0].strip()
 
 
 def _content(endpoint: Endpoint, body: JsonValue, content_type: str) -> bytes:
@@ -226,25 +207,20 @@ def _form_parts(endpoint: Endpoint, body: JsonObject) -> Iterable[str]:
 
 
 def _multipart(endpoint: Endpoint, body: JsonObject) -> Any:
-    parts: _Parts = []
-    for name, value in body.items():
-        declared = endpoint.encoding.get(name, {}).get("contentType")
-        for element in value if isinstance(value, list) else [value]:
-            parts.append((name, _part(endpoint.tool, name, element, declared)))
-    return parts
+    return [
+        (name, _part(endpoint, name, element))
+        for name, value in body.items()
+        for element in (value if isinstance(value, list) else [value])
+    ]
 
 
-def _part(
-    tool: Tool, name: str, value: JsonValue, declared: JsonValue
-) -> tuple[str | None, bytes, str]:
+def _part(endpoint: Endpoint, name: str, value: JsonValue) -> tuple[str | None, bytes, str]:
     """File name, content and media type of one part."""
     if isinstance(value, dict | list):
         return None, json_text(value).encode(), "application/json"
+    declared = endpoint.encoding.get(name, {}).get("contentType")
     content = scalar_text(value).encode(errors="replace")
-    if _is_file(tool.properties.get(name, {})):
+    schema = endpoint.tool.properties.get(name, {})
+    if schema.get("format") == "binary" or "contentMediaType" in schema:
         return name, content, str(declared or "application/octet-stream")
     return None, content, str(declared or "text/plain; charset=utf-8")
-
-
-def _is_file(schema: JsonObject) -> bool:
-    return schema.get("format") == "binary" or "contentMediaType" in schema

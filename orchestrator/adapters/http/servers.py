@@ -1,7 +1,7 @@
 """Where the requests of a document may go: its servers, their variables filled in."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from orchestrator.catalog.operations import Operation
@@ -39,7 +39,8 @@ def base_url(tool: Tool, configured: Mapping[str, str]) -> str:
 def declared_origins(operation: Operation, configured: Mapping[str, str]) -> frozenset[Origin]:
     """The origins of every server that applies to an operation."""
     servers = operation.inherited("servers")
-    urls = (_server_url(server, configured) for server in _elements(servers))
+    declared = servers.elements() if servers is not None else ()
+    urls = (_server_url(server, configured) for server in declared)
     return frozenset(origin for url in urls if (origin := origin_of(url)) is not None)
 
 
@@ -53,10 +54,6 @@ def origin_of(url: str) -> Origin | None:
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or parts.username is not None:
         return None
     return parts.scheme, parts.hostname, port if port is not None else _DEFAULT_PORTS[parts.scheme]
-
-
-def _elements(servers: DocumentNode | None) -> Iterator[DocumentNode]:
-    return servers.elements() if servers is not None else iter(())
 
 
 def _server_url(server: DocumentNode, configured: Mapping[str, str]) -> str:

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
@@ -13,7 +13,7 @@ from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
 from orchestrator.adapters.http.answer import Answer, read_answer
 from orchestrator.adapters.http.attempt import Attempt, Wire
 from orchestrator.adapters.http.credentials import Credential, basic_token, resolve_credentials
-from orchestrator.adapters.http.endpoint import Endpoint, Endpoints
+from orchestrator.adapters.http.endpoint import Endpoints
 from orchestrator.adapters.http.masking import Hidden, Mask, hide_personal, hide_secret
 from orchestrator.adapters.http.oauth import ClientKey, Tokens
 from orchestrator.adapters.http.placement import Placement, place_arguments
@@ -23,7 +23,7 @@ from orchestrator.adapters.http.reveal import PersonalValues, personal_literals,
 from orchestrator.adapters.http.transport import CheckedTransport
 from orchestrator.adapters.http.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
 from orchestrator.adapters.secrets import SecretStore
-from orchestrator.adapters.telemetry import CallFacts, Telemetry, default_telemetry, tool_call_span
+from orchestrator.adapters.telemetry import Telemetry, default_telemetry, tool_call_span
 from orchestrator.adapters.wire_logs import wire_logs_dropped
 from orchestrator.catalog.arguments import check_arguments, check_names, needed_fields
 from orchestrator.catalog.catalog import Catalog
@@ -75,8 +75,11 @@ class ToolClient:
         self._secrets = secrets
         self._pii = pii
         self._max_answer_bytes = max_answer_bytes
-        self._http = http if http is not None else _checked_http(allowed_private_hosts, proxy)
-        self._telemetry = telemetry if telemetry is not None else default_telemetry()
+        if http is None:
+            transport = CheckedTransport(AddressPolicy(allowed_private_hosts), proxy=proxy)
+            http = httpx.AsyncClient(transport=transport, trust_env=False)
+        self._http = http
+        self._telemetry = telemetry or default_telemetry()
         self._endpoints = Endpoints(server_variables)
         self._tokens = Tokens(self._http)
 
@@ -84,12 +87,7 @@ class ToolClient:
         """This client."""
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Close the connections."""
         await self.aclose()
 
@@ -140,23 +138,14 @@ class ToolClient:
             if problems:
                 raise ArgumentsInvalid(tool.name, problems)
         endpoint = self._endpoints.of(catalog, tool)
-        call = Attempt(endpoint, call_id, idempotency_key if tool.idempotency_header else None)
-        with (
-            tool_call_span(
-                self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id
-            ) as facts,
-            wire_logs_dropped(),
-        ):
-            return await self._within(catalog, call, arguments, needed, timeout_s, facts)
+        key = idempotency_key if tool.idempotency_header else None
+        span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
+        with span as facts, wire_logs_dropped():
+            call = Attempt(endpoint, call_id, key, timeout_s, facts)
+            return await self._within_time(catalog, call, arguments, needed)
 
-    async def _within(
-        self,
-        catalog: Catalog,
-        call: Attempt,
-        arguments: JsonObject,
-        needed: Sequence[str],
-        timeout_s: float,
-        facts: CallFacts,
+    async def _within_time(
+        self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[str]
     ) -> ToolOutcome:
         """The call under its deadline.
 
@@ -164,19 +153,24 @@ class ToolClient:
         """
         tool = call.endpoint.tool
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(call.timeout_s):
                 placement, personal = await self._place(catalog, call, arguments, needed)
-                answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
+                answer, mask = await self._answered(call, placement, personal)
                 if answer.status == 401 and self._forget_stale(call):
                     # Refused, so nothing was done: the same request once more, with a new token.
                     call.wire = Wire()
-                    answer, mask = await self._answered(call, placement, personal, timeout_s, facts)
+                    answer, mask = await self._answered(call, placement, personal)
                 return _outcome(call, answer, mask)
         except AddressRefused as refused:
-            raise _not_allowed(tool, refused) from None
+            raise EgressRefused(
+                tool.name,
+                refused.host,
+                f"leads to {refused.address}, which is {refused.kind}; to allow it, add the host "
+                "to ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
+            ) from None
         except TimeoutError:
             fault = call.wire.late_fault
-            raise transport_failure(tool.name, fault, f"{timeout_s:g} s") from None
+            raise transport_failure(tool.name, fault, f"{call.timeout_s:g} s") from None
 
     async def _place(
         self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[str]
@@ -200,21 +194,16 @@ class ToolClient:
         return placement, hidden
 
     async def _answered(
-        self,
-        call: Attempt,
-        placement: Placement,
-        personal: Sequence[Hidden],
-        timeout_s: float,
-        facts: CallFacts,
+        self, call: Attempt, placement: Placement, personal: Sequence[Hidden]
     ) -> tuple[Answer, Mask]:
         """The answer to one request, and what hides in it what was sent."""
         credentials = await self._credentials(call) if call.endpoint.credentials else []
         mask = Mask([*personal, *_hidden(credentials)])
         headers = {**call.key_header(), _CALL_ID_HEADER: quote(call.call_id, safe=":@/+=")}
         request = build_request(call.endpoint, placement, headers=headers, credentials=credentials)
-        request.extensions["timeout"] = httpx.Timeout(timeout_s).as_dict()
+        request.extensions["timeout"] = httpx.Timeout(call.timeout_s).as_dict()
         request.extensions["trace"] = call.wire.on_event
-        return await self._exchange(call, request, mask, facts), mask
+        return await self._exchange(call, request, mask), mask
 
     async def _credentials(self, call: Attempt) -> list[tuple[Credential, str]]:
         """The credentials that the call carries, with their values."""
@@ -236,8 +225,8 @@ class ToolClient:
     def _forget_stale(self, call: Attempt) -> bool:
         """Forget the kept tokens that a call carried; whether there were any."""
         stale = [used for used in call.tokens if not used[2].is_fresh]
-        for grant, key, token in stale:
-            self._tokens.forget(grant, key, token)
+        for used in stale:
+            self._tokens.forget(*used)
         return bool(stale)
 
     async def missing_personal(self, fields: Sequence[str]) -> tuple[str, ...]:
@@ -249,9 +238,7 @@ class ToolClient:
         held = await asyncio.to_thread(self._pii.fields)
         return tuple(field for field in fields if field not in held)
 
-    async def _exchange(
-        self, call: Attempt, request: httpx.Request, mask: Mask, facts: CallFacts
-    ) -> Answer:
+    async def _exchange(self, call: Attempt, request: httpx.Request, mask: Mask) -> Answer:
         call.wire.begun = True
         try:
             response = await self._http.send(
@@ -260,11 +247,9 @@ class ToolClient:
         except HTTPX_ERRORS as error:
             failure = transport_failure(call.endpoint.tool.name, fault_of(error))
             raise failure from (error if mask.is_absent_from(error) else None)
-        facts.status = response.status_code
-        try:
+        call.facts.status = response.status_code
+        async with aclosing(response):
             return await self._read(call, response)
-        finally:
-            await response.aclose()
 
     async def _read(self, call: Attempt, response: httpx.Response) -> Answer:
         """The answer; a body that broke off is missed only where the call may have happened.
@@ -280,18 +265,9 @@ class ToolClient:
             )
         except HTTPX_ERRORS as error:
             if 300 <= response.status_code < 500:
-                return Answer(
-                    response.status_code,
-                    response.headers,
-                    is_empty=False,
-                    fault="the body broke off",
-                )
+                fault = "the body broke off"
+                return Answer(response.status_code, response.headers, is_empty=False, fault=fault)
             raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
-
-
-def _checked_http(allowed_private_hosts: Iterable[str], proxy: str | None) -> httpx.AsyncClient:
-    transport = CheckedTransport(AddressPolicy(allowed_private_hosts), proxy=proxy)
-    return httpx.AsyncClient(transport=transport, trust_env=False)
 
 
 def _read_all(pii: PersonalValues, fields: Sequence[str]) -> dict[str, str]:
@@ -338,23 +314,10 @@ def _outcome(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         reason=None if kind == "succeeded" else mask.text(reason_of(answer)),
         contract_breach=mask.text(breach) if breach else None,
         price=price_of(answer.body) if spends else None,
-        headers=_kept_headers(call.endpoint, answer, mask),
+        headers={
+            name: mask.text(answer.header(name))
+            for name in sorted(call.endpoint.kept_headers)
+            if name in answer.headers
+        },
         retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
     )
-
-
-def _not_allowed(tool: Tool, refused: AddressRefused) -> EgressRefused:
-    return EgressRefused(
-        tool.name,
-        refused.host,
-        f"leads to {refused.address}, which is {refused.kind}; to allow it, add the host to "
-        "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
-    )
-
-
-def _kept_headers(endpoint: Endpoint, answer: Answer, mask: Mask) -> dict[str, str]:
-    return {
-        name: mask.text(answer.header(name))
-        for name in sorted(endpoint.kept_headers)
-        if name in answer.headers
-    }

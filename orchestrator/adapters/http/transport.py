@@ -5,20 +5,17 @@ name which leads elsewhere a moment later (DNS rebinding) changes nothing.
 """
 
 import asyncio
-import contextlib
 import socket
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import Iterable
 
 import httpcore
 import httpx
 
 from orchestrator.adapters.http.addresses import AddressPolicy
 
-_KEEPALIVE_S = 2.0
-"""Shorter than servers wait (uvicorn: 5 s): a request on a connection that the server is closing
-breaks in a way that leaves its outcome unclear."""
-_MAX_CONNECTIONS = 200
-_MAX_IDLE = 50
+_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
+"""Idle for less than servers wait (uvicorn: 5 s): a request on a connection that the server is
+closing breaks in a way that leaves its outcome unclear."""
 
 _SocketOption = (
     tuple[int, int, int] | tuple[int, int, bytes | bytearray] | tuple[int, int, None, int]
@@ -29,7 +26,7 @@ class NameNotResolved(httpx.ConnectError):
     """The host's name leads to no address."""
 
 
-class CheckedTransport(httpx.AsyncBaseTransport):
+class CheckedTransport(httpx.AsyncHTTPTransport):
     """HTTP/1.1 over connections to addresses that a policy permits."""
 
     def __init__(self, policy: AddressPolicy, *, proxy: str | None = None) -> None:
@@ -41,27 +38,20 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             proxy: URL of an HTTP proxy that all requests go through. The environment's HTTP_PROXY
                 and its kin are not read: they would decide unseen where credentials go.
         """
-        self._policy = policy
-        self._by_proxy = proxy is not None
         # The environment may name certificates (SSL_CERT_FILE): they only say whom to trust.
         tls = httpx.create_ssl_context()
+        super().__init__(verify=tls, limits=_LIMITS, proxy=proxy)
+        self._policy = policy
+        self._by_proxy = proxy is not None
         if proxy is None:
+            # httpx takes no backend. Should it call its pool by another name, this line fails.
+            assert isinstance(self._pool, httpcore.AsyncConnectionPool)
             self._pool = httpcore.AsyncConnectionPool(
                 ssl_context=tls,
-                max_connections=_MAX_CONNECTIONS,
-                max_keepalive_connections=_MAX_IDLE,
-                keepalive_expiry=_KEEPALIVE_S,
+                max_connections=_LIMITS.max_connections,
+                max_keepalive_connections=_LIMITS.max_keepalive_connections,
+                keepalive_expiry=_LIMITS.keepalive_expiry,
                 network_backend=_CheckedBackend(policy),
-            )
-        else:
-            spoken_to = httpx.Proxy(proxy)
-            self._pool = httpcore.AsyncHTTPProxy(
-                proxy_url=_core_url(spoken_to.url),
-                proxy_auth=spoken_to.raw_auth,
-                ssl_context=tls,
-                max_connections=_MAX_CONNECTIONS,
-                max_keepalive_connections=_MAX_IDLE,
-                keepalive_expiry=_KEEPALIVE_S,
             )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -71,44 +61,9 @@ class CheckedTransport(httpx.AsyncBaseTransport):
             httpx.TransportError: as httpx's own transport does.
             AddressRefused: its host leads to no address that may be called.
         """
-        assert isinstance(request.stream, httpx.AsyncByteStream)
         if self._by_proxy:
             self._policy.permitted(request.url.host, _as_address(request.url.host))
-        sent = httpcore.Request(
-            method=request.method,
-            url=_core_url(request.url),
-            headers=request.headers.raw,
-            content=request.stream,
-            extensions=request.extensions,
-        )
-        with _errors_of_httpx():
-            response = await self._pool.handle_async_request(sent)
-        assert not isinstance(response.stream, Iterable)
-        return httpx.Response(
-            status_code=response.status,
-            headers=response.headers,
-            stream=_Stream(response),
-            extensions=response.extensions,
-        )
-
-    async def aclose(self) -> None:
-        """Close all connections."""
-        await self._pool.aclose()
-
-
-class _Stream(httpx.AsyncByteStream):
-    """The body of an answer, its errors as httpx's."""
-
-    def __init__(self, response: httpcore.Response) -> None:
-        self._response = response
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _errors_of_httpx():
-            async for part in self._response.aiter_stream():
-                yield part
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
+        return await super().handle_async_request(request)
 
 
 class _CheckedBackend(httpcore.AsyncNetworkBackend):
@@ -163,40 +118,3 @@ def _as_address(host: str) -> list[str]:
     except (socket.gaierror, UnicodeError):
         return []
     return [str(address[0]) for *_, address in found[:1]]
-
-
-def _core_url(url: httpx.URL) -> httpcore.URL:
-    return httpcore.URL(
-        scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-    )
-
-
-@contextlib.contextmanager
-def _errors_of_httpx() -> Iterator[None]:
-    """Raise httpcore's errors as those of httpx that have the same names."""
-    try:
-        yield
-    except tuple(_ERRORS) as error:
-        found = next(_ERRORS[kind] for kind in type(error).__mro__ if kind in _ERRORS)
-        raise found(str(error)) from error
-
-
-_ERRORS: dict[type[Exception], type[httpx.TransportError]] = {
-    getattr(httpcore, name): getattr(httpx, name)
-    for name in (
-        "ConnectError",
-        "ConnectTimeout",
-        "LocalProtocolError",
-        "NetworkError",
-        "PoolTimeout",
-        "ProtocolError",
-        "ProxyError",
-        "ReadError",
-        "ReadTimeout",
-        "RemoteProtocolError",
-        "TimeoutException",
-        "UnsupportedProtocol",
-        "WriteError",
-        "WriteTimeout",
-    )
-}

@@ -52,7 +52,9 @@ def fault_of(error: Exception) -> TransportFault:
     """The fault that one of httpx's exceptions stands for, by its most specific line."""
     for kind in type(error).__mro__:
         found = FAULTS.get(kind)
-        if found is TransportFault.CONNECT and _is_of_tls(error):
+        if found is TransportFault.CONNECT and any(
+            isinstance(cause, ssl.SSLError) for cause in causes_of(error)
+        ):
             return TransportFault.TLS
         if found is not None:
             return found
@@ -65,11 +67,8 @@ def transport_failure(tool: str, fault: TransportFault, detail: str = "") -> Tra
     return TransportFailed(tool, reason, may_have_arrived=classify(fault) == "unknown")
 
 
-def _is_of_tls(error: BaseException) -> bool:
-    return any(isinstance(cause, ssl.SSLError) for cause in _chain(error))
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """An exception, what caused it, what caused that, and so on."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen

@@ -1,20 +1,15 @@
-"""Files that are either whole or not there, whoever dies while writing them."""
+"""Files that are either whole or not there, whoever dies while writing them; SQLite files."""
 
 import contextlib
 import os
+import sqlite3
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Write a file so that a reader sees all of the old content or all of the new.
-
-    Args:
-        path: in a directory that exists.
-        content: all of it.
-        mode: permissions of the new file.
-    """
+    """Write a file so that a reader sees all of the old content or all of the new."""
     with _written_beside(path, content, mode) as written:
         os.replace(written, path)
         _settle(path.parent)
@@ -30,6 +25,23 @@ def create_file(path: Path, content: bytes, *, mode: int = 0o600) -> bool:
             return False
         _settle(path.parent)
         return True
+
+
+def open_database(path: Path, *statements: str) -> sqlite3.Connection:
+    """A SQLite file, made with its folder where there is none, after these statements.
+
+    Raises:
+        sqlite3.Error, OSError: it cannot be used; nothing is left open.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, timeout=1, check_same_thread=False)
+    try:
+        for statement in statements:
+            connection.execute(statement)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def _settle(folder: Path) -> None:

@@ -78,13 +78,10 @@ class FilePiiVault:
         return values
 
     def _write(self, values: dict[str, str]) -> None:
-        token = self._fernet().encrypt(json.dumps(values).encode())
-        replace_file(self._vault_path, token)
-
-    def _fernet(self) -> Fernet:
         if not self._key_path.exists():
             create_file(self._key_path, Fernet.generate_key())
-        return Fernet(self._key_path.read_bytes())
+        fernet = Fernet(self._key_path.read_bytes())
+        replace_file(self._vault_path, fernet.encrypt(json.dumps(values).encode()))
 
     @contextlib.contextmanager
     def _only_writer(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from orchestrator.adapters.storage.files import open_database
 from orchestrator.core.errors import DocumentUnreadable
 from orchestrator.routing.learning.trace import RouteRecord
 
@@ -22,6 +23,7 @@ _SCHEMA = """
         UNIQUE (mission_id, leg_id, step)
     )
 """
+_FAST = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL")
 _TRIM = "DELETE FROM selections WHERE number <= (SELECT max(number) FROM selections) - ?"
 _log = logging.getLogger(__name__)
 
@@ -33,12 +35,7 @@ class RouteTraces:
     """
 
     def __init__(self, path: Path, *, most_records: int = MOST_RECORDS) -> None:
-        """Open nothing yet: the file is made with the first record.
-
-        Args:
-            path: the database file.
-            most_records: the oldest beyond so many are deleted.
-        """
+        """Open nothing yet: the file is made with the first record; the oldest beyond go."""
         self._path = path
         self._most_records = most_records
         self._connection: sqlite3.Connection | None = None
@@ -71,7 +68,7 @@ class RouteTraces:
         with self._lock:
             try:
                 if self._connection is None:
-                    self._connection = _opened(self._path)
+                    self._connection = open_database(self._path, *_FAST, _SCHEMA)
                 with self._connection as connection:
                     connection.execute(statement, values)
                     if self._written % _TRIMMED_EVERY == 0:
@@ -79,18 +76,6 @@ class RouteTraces:
                 self._written += 1
             except (sqlite3.Error, OSError) as error:
                 _log.warning("a route trace is lost: %s", type(error).__name__)
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(path, timeout=1, check_same_thread=False)
-    try:
-        for statement in ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", _SCHEMA):
-            connection.execute(statement)
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
 
 
 def read_records(path: Path) -> list[RouteRecord]:
@@ -104,20 +89,14 @@ def read_records(path: Path) -> list[RouteRecord]:
     try:
         with path.open("rb") as file:
             is_database = file.read(15) == b"SQLite format 3"
-        return _from_database(path) if is_database else _from_lines(path)
+        if not is_database:
+            lines = path.read_text(encoding="utf-8").splitlines()
+            return [RouteRecord.model_validate_json(line) for line in lines if line.strip()]
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            rows = connection.execute("SELECT record, called FROM selections ORDER BY number")
+            return [_with_call(record, called) for record, called in rows]
     except (sqlite3.Error, OSError, ValidationError, UnicodeDecodeError) as error:
         raise DocumentUnreadable(str(path), "it does not hold route traces") from error
-
-
-def _from_lines(path: Path) -> list[RouteRecord]:
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [RouteRecord.model_validate_json(line) for line in lines if line.strip()]
-
-
-def _from_database(path: Path) -> list[RouteRecord]:
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
-        rows = connection.execute("SELECT record, called FROM selections ORDER BY number")
-        return [_with_call(record, called) for record, called in rows]
 
 
 def _with_call(text: str, called: str | None) -> RouteRecord:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from orchestrator.adapters.storage.files import open_database
 from orchestrator.routing.scoring.embedding import Vectors
 
 FILE_NAME = "card-vectors.db"
@@ -29,7 +30,7 @@ class SqliteVectors:
         """Those that are there, each of shape (n_dimensions,)."""
         found: dict[str, Vectors] = {}
         try:
-            with self._lock, closing(self._open()) as connection:
+            with self._lock, self._open() as connection:
                 for start in range(0, len(keys), _AT_ONCE):
                     some = keys[start : start + _AT_ONCE]
                     marks = ",".join("?" * len(some))
@@ -46,17 +47,10 @@ class SqliteVectors:
         """Keep vectors."""
         rows = [(key, np.asarray(v, dtype=np.float32).tobytes()) for key, v in vectors.items()]
         try:
-            with self._lock, closing(self._open()) as connection, connection:
+            with self._lock, self._open() as connection, connection:
                 connection.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
         except (sqlite3.Error, OSError) as error:
             _log.warning("vectors of cards cannot be kept: %s", type(error).__name__)
 
-    def _open(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self._path, timeout=1)
-        try:
-            connection.execute(_SCHEMA)
-        except sqlite3.Error:
-            connection.close()
-            raise
-        return connection
+    def _open(self) -> closing[sqlite3.Connection]:
+        return closing(open_database(self._path, _SCHEMA))

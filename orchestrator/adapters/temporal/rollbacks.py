@@ -13,10 +13,7 @@ from temporalio.client import (
     WorkflowExecutionStatus,
     WorkflowHandle,
 )
-from temporalio.common import (
-    WorkflowIDConflictPolicy,
-    WorkflowIDReusePolicy,
-)
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -78,9 +75,7 @@ async def describe_rollback(client: Client, mission_id: str) -> WorkflowExecutio
     return await described(client.get_workflow_handle(names.rollback_workflow_id(mission_id)))
 
 
-async def described(
-    handle: "WorkflowHandle[Any, Any]",
-) -> WorkflowExecutionDescription | None:
+async def described(handle: "WorkflowHandle[Any, Any]") -> WorkflowExecutionDescription | None:
     """What the server says of a workflow; None when it knows none."""
     try:
         return await handle.describe()

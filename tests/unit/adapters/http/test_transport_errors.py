@@ -8,7 +8,7 @@ import httpcore
 import httpx
 import pytest
 
-from orchestrator.adapters.http.transport import _ERRORS, NameNotResolved
+from orchestrator.adapters.http.transport import NameNotResolved
 from orchestrator.adapters.http.transport_errors import (
     FAULTS,
     HTTPX_ERRORS,
@@ -60,14 +60,6 @@ def test_an_exception_that_httpx_grows_is_noticed(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(httpx, "ExportedError", exported, raising=False)
     assert _without_a_line() == ["ExportedError"]
-
-
-def test_every_exception_of_the_pool_becomes_one_of_httpx() -> None:
-    """The names are the same; the one that is left out never leaves the pool."""
-    exported = set(_exceptions(httpcore, "httpcore"))
-
-    assert {kind.__name__ for kind in exported - set(_ERRORS)} == {"ConnectionNotAvailable"}
-    assert all(core.__name__ == ours.__name__ for core, ours in _ERRORS.items())
 
 
 @pytest.mark.parametrize(

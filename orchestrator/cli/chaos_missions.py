@@ -1,0 +1,99 @@
+"""`orchestrator chaos run`: missions of our own documents, under planned trouble."""
+
+import asyncio
+import shlex
+import shutil
+import signal
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from rich.progress import Progress
+
+from orchestrator.chaos.chaos_faults import format_faults
+from orchestrator.chaos.chaos_run import WORKER_VARIABLES, ChaosRun, RunOptions
+from orchestrator.chaos.exhaustive import EveryPoint
+from orchestrator.chaos.goals import GOALS
+from orchestrator.chaos.plan import write_script
+from orchestrator.chaos.report import ChaosReport
+from orchestrator.cli.bar import counting_bar
+from orchestrator.cli.output import progress
+from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.settings import bundled_specs
+
+Play = Callable[[Stack, Progress], Awaitable[ChaosReport]]
+
+
+def seeded(options: RunOptions, goals: Sequence[str] | None, indexes: Sequence[int]) -> Play:
+    """Missions to which everything happens that follows from the seed and their index."""
+    about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
+    scripts = [
+        write_script(options.seed, index, options.faults, tuple(goals or GOALS))
+        for index in indexes
+    ]
+
+    async def play(stack: Stack, bar: Progress) -> ChaosReport:
+        faults = format_faults(options.faults)
+        progress.print(f"seed {options.seed}, faults {faults}")
+        task = bar.add_task("missions", total=len(scripts))
+        chaos_run = ChaosRun(stack, options, on_end=lambda _: bar.advance(task))
+        return await chaos_run.run(
+            scripts,
+            lambda index: (
+                f"orchestrator chaos run --seed {options.seed} --only {index} "
+                f"--faults {faults}{about}"
+            ),
+        )
+
+    return play
+
+
+def every_point(options: RunOptions, goals: Sequence[str] | None, only: int | None) -> Play:
+    """Missions of the first goal, hit at one point each."""
+    about = "".join(f" --goal {shlex.quote(text)}" for text in goals or ())
+
+    async def play(stack: Stack, bar: Progress) -> ChaosReport:
+        task = bar.add_task("points", total=None)
+        every = EveryPoint(
+            stack,
+            options,
+            (goals or GOALS)[0],
+            on_count=lambda count: bar.update(task, total=count),
+            on_end=lambda _: bar.advance(task),
+        )
+        return await every.run(
+            lambda index: f"orchestrator chaos run --every-point --only {index}{about}", only=only
+        )
+
+    return play
+
+
+async def on_a_stack(options: RunOptions, keep: Path | None, play: Play) -> ChaosReport:
+    """Run missions on an installation of their own, whose logs stay when an invariant broke."""
+    this_run = asyncio.current_task()
+    assert this_run is not None
+    # Asked to stop, it stops its processes first, as after Ctrl-C.
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this_run.cancel)
+    folder = Path(tempfile.mkdtemp(prefix=f"chaos-{options.seed}-", dir=_parent(keep)))
+    stack = Stack(folder, (bundled_specs(),), Ports.free(), variables=WORKER_VARIABLES)
+    with progress.status("starting Temporal, the sandbox and a worker"):
+        await stack.__aenter__()
+    try:
+        progress.print(f"logs {folder}, Temporal UI while this runs: {stack.ui_url}")
+        with counting_bar() as bar:
+            report = await play(stack, bar)
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        await stack.stop()
+    if report.ok and keep is None:
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return report.model_copy(update={"logs": ""})
+    return report
+
+
+def _parent(keep: Path | None) -> Path | None:
+    """Each run in a folder of its own: missions of an earlier one must not be met again."""
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+    return keep
