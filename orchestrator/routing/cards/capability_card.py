@@ -1,7 +1,7 @@
 """Capability cards: what the router knows of a tool, prepared for scoring."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,14 +49,14 @@ class CapabilityCard:
     """Whether it shows what was booked before, where another tool finds what can be booked."""
 
     @property
-    def is_side_effect(self) -> bool:
-        """Whether a call changes anything at the provider."""
-        return self.effect is not Effect.READ
-
-    @property
     def is_mutation(self) -> bool:
         """Whether the tool's verb orders a change, whatever its effect was declared as."""
         return self.action in SIDE_EFFECT_ACTIONS
+
+    @property
+    def is_change(self) -> bool:
+        """Whether a call changes anything, by the tool's effect or by its verb."""
+        return self.effect is not Effect.READ or self.is_mutation
 
 
 def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
@@ -86,10 +86,12 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
     )
 
 
-def make_cards(tools: Sequence[Tool]) -> tuple[CapabilityCard, ...]:
-    """The cards of a catalog's tools, in their order."""
+def make_cards(
+    tools: Sequence[Tool], make: Callable[..., CapabilityCard] = make_card
+) -> tuple[CapabilityCard, ...]:
+    """The cards of a catalog's tools, in their order; `make` takes what `make_card` does."""
     probes, own = probes_of(tools), own_views_of(tools)
-    return tuple(make_card(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools)
+    return tuple(make(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools)
 
 
 def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
