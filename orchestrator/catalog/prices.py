@@ -8,9 +8,9 @@ from typing import Final
 
 from pydantic import JsonValue, ValidationError
 
-from orchestrator.catalog.field_words import words_of
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
+from orchestrator.language.words import name_words
 
 
 def _words(text: str) -> frozenset[str]:
@@ -104,7 +104,7 @@ def amounts_in(value: JsonValue, currency: str = "") -> Iterator[Money]:
         for name, inner in value.items():
             if isinstance(inner, dict | list):
                 yield from amounts_in(inner, beside)
-            elif set(words_of(name)) & (_PRICE | {"fee", "value"}):
+            elif set(name_words(name)) & (_PRICE | {"fee", "value"}):
                 yield from _number(inner, beside)
 
 
@@ -115,19 +115,19 @@ def names_price(name: str) -> bool:
 
 def names_money(name: str) -> bool:
     """Whether a number in a field of that name is money where a currency is beside it."""
-    words = set(words_of(name))
+    words = set(name_words(name))
     return bool(words & (_PRICE | {"fee"})) and not words & _MINOR
 
 
 def names_currency(name: str) -> bool:
     """Whether a field of that name holds the code of a currency."""
-    return words_of(name) in (("currency",), ("currency", "code"))
+    return name_words(name) in (("currency",), ("currency", "code"))
 
 
 def _ranked(holder: JsonObject) -> dict[str, int]:
     """The fields of an object that may hold its price, the most telling with the lowest number."""
     ranks = {name: rank for name in holder if (rank := _rank(name)) is not None}
-    is_part_paid = any(_PAID & set(words_of(name)) for name in holder)
+    is_part_paid = any(_PAID & set(name_words(name)) for name in holder)
     left_out = {name for name, rank in ranks.items() if rank == _DUE and is_part_paid}
     return {n: r for n, r in ranks.items() if n not in left_out and not _counts(n, holder)}
 
@@ -135,7 +135,7 @@ def _ranked(holder: JsonObject) -> dict[str, int]:
 @lru_cache(maxsize=4096)
 def _rank(name: str) -> int | None:
     """How much a name tells of a price, 0 the most; None when it names no price."""
-    words = frozenset(words_of(name))
+    words = frozenset(name_words(name))
     if not words & _PRICE:
         return None
     if not words <= _PRICE | _WHOLE | _NEUTRAL:
@@ -152,10 +152,10 @@ def _counts(name: str, holder: JsonObject) -> bool:
     """Whether a total is the number of things that are listed."""
     value = holder[name]
     return (
-        words_of(name) == ("total",)
+        name_words(name) == ("total",)
         and isinstance(value, int)
         and any(
-            (isinstance(other, list) and len(other) == value) or _PAGING & set(words_of(beside))
+            (isinstance(other, list) and len(other) == value) or _PAGING & set(name_words(beside))
             for beside, other in holder.items()
         )
     )
@@ -163,12 +163,12 @@ def _counts(name: str, holder: JsonObject) -> bool:
 
 def _stated_within(name: str, value: JsonValue, currency: str) -> frozenset[Money]:
     """The prices that an object inside of the body states."""
-    words = frozenset(words_of(name))
+    words = frozenset(name_words(name))
     if not isinstance(value, dict) or names_price(name) or _has(words, _OTHER):
         return frozenset()
     ranks = _ranked(value)
     if not words & _WHOLE:
-        ranks = {n: rank for n, rank in ranks.items() if _CERTAIN & set(words_of(n))}
+        ranks = {n: rank for n, rank in ranks.items() if _CERTAIN & set(name_words(n))}
     return _stated(value, ranks, currency)
 
 
@@ -190,10 +190,10 @@ def _stated(
 def _is_relative(holder: JsonObject) -> bool:
     """Whether amounts beside these fields are rates, or counted in minor units."""
     for name, value in holder.items():
-        words = set(words_of(name))
+        words = set(name_words(name))
         if words & _MINOR and not words & _PRICE:
             return True
-        if words & _MEASURE and isinstance(value, str) and _RATE & set(words_of(value)):
+        if words & _MEASURE and isinstance(value, str) and _RATE & set(name_words(value)):
             return True
     return False
 

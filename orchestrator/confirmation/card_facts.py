@@ -10,12 +10,12 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.field_words import words_of
 from orchestrator.catalog.prices import money_of, names_currency, names_money, price_of
 from orchestrator.confirmation.card_content import CardLine, LineItem
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import field_of, is_handle
 from orchestrator.core.record import JsonObject
+from orchestrator.language.words import name_words
 
 FactKind = Literal["money", "moment", "items", "flag", "text"]
 
@@ -65,7 +65,7 @@ def facts(holder: JsonObject, labels: dict[str, str] | None = None) -> Iterator[
 
 
 def _facts_of(name: str, value: JsonValue, holder: JsonObject, label: str) -> Iterator[CardFact]:
-    words = words_of(name)
+    words = name_words(name)
     money = _money(name, value, holder)
     if money is not None:
         yield CardFact(name, label, words, value, "money", money)

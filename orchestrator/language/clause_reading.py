@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.language.clauses import without_lead
-from orchestrator.language.idioms import Idiom, idioms_in
+from orchestrator.language.idioms import idioms_in
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -94,34 +94,22 @@ def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     """Read one clause; `verbs` are further words that may command (the catalog's own)."""
     bare, idioms = without_lead(clause), idioms_in(clause)
     order = next((idiom for idiom in idioms if idiom.verb), None)
-    if order is not None and not _asks(bare):
-        return _read_order(clause, order)
-    verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
-    told = (word for idiom in idioms for word in idiom.stems or (stem(idiom.verb),))
+    # A question orders nothing yet: "can I get my money back".
+    if order is not None and next(iter(tokens(bare[:20])), "") not in _ASKING:
+        verb, action = order.verb, order.action
+        before, rest = clause[: order.start], clause[order.end :]
+        stems = (stem(verb), *content_stems(f"{before} {rest}"))
+    else:
+        verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
+        place = _find(verb, clause) if verb else None
+        before = clause[: place.start() if place else len(clause) - len(rest)]
+        told = (word for idiom in idioms for word in idiom.stems or (stem(idiom.verb),))
+        stems = (*_stems(clause, verb, action, verbs), *told)
     return ClauseReading(
         text=clause,
-        stems=(*_stems(clause, verb, action, verbs), *told),
+        stems=stems,
         verb=verb,
         action=action,
-        objects=_objects(rest),
-        is_own=bool(_OWN.search(lowered(clause))),
-        is_negated=bool(_NEGATED.search(clause[: _start_of(verb, clause, rest)])),
-    )
-
-
-def _asks(bare: str) -> bool:
-    """Whether a clause is a question: "can I get my money back" orders nothing yet."""
-    return next(iter(tokens(bare[:20])), "") in _ASKING
-
-
-def _read_order(clause: str, order: Idiom) -> ClauseReading:
-    """A clause that orders something in other words than those of a verb."""
-    before, rest = clause[: order.start], clause[order.end :]
-    return ClauseReading(
-        text=clause,
-        stems=(stem(order.verb), *content_stems(f"{before} {rest}")),
-        verb=order.verb,
-        action=order.action,
         objects=_objects(rest),
         is_own=bool(_OWN.search(lowered(clause))),
         is_negated=bool(_NEGATED.search(before)),
@@ -209,12 +197,6 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
         if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:
             return word, action_of_stem(stem(word)), bare
     return (first if first not in STOP_WORDS else ""), Action.UNKNOWN, bare
-
-
-def _start_of(verb: str, clause: str, rest: str) -> int:
-    """Where the verb of a clause stands, or where what is done to something begins."""
-    match = _find(verb, clause) if verb else None
-    return match.start() if match else len(clause) - len(rest)
 
 
 def _after(text: str, word: str) -> str:

@@ -52,6 +52,7 @@ _PHRASE = re.compile(
     """,
     re.VERBOSE,
 )
+_ARTICLE_OR_TIME = re.compile(r"^the\s+|['\u2019]?\s+time$")
 _BARE_NTH = re.compile(rf"(?:the\s+)?{_NTH}")
 _DAY_AND_MONTH: Final = re.compile(
     rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})"
@@ -107,7 +108,7 @@ def _matches(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iter
 
 def _iso_phrases(text: str) -> Iterator[DatePhrase]:
     for match in _ISO.finditer(text) if "-" in text else ():
-        day = _iso_day(match["iso"])
+        day = _day_or_none(*map(int, match["iso"].split("-")))
         if day is not None:
             yield DatePhrase(match.start("iso"), match.end("iso"), day)
 
@@ -116,31 +117,24 @@ def _phrase(match: re.Match[str], now: datetime | None) -> DatePhrase:
     if match["dated"]:
         return DatePhrase(*match.span("dated"), _parsed(match["dated"], now))
     if match["relative"]:
-        day = _parsed(_without_article(match["relative"]), now) if now else None
+        day = _parsed(_ARTICLE_OR_TIME.sub("", match["relative"]), now) if now else None
         return DatePhrase(*match.span("relative"), day)
     if match["weekday"] or match["short"]:
         which = match["which"] or "on"
         day = _weekday(match["weekday"] or match["short"], which, now) if now else None
         start = match.start() if which != "on" or match["weekday"] else match.start("short")
         return DatePhrase(start, match.end(), day)
-    return DatePhrase(
-        match.start(), match.end("nth"), _next_nth(match["nth"], now) if now else None
-    )
+    day = _next_nth(match["nth"], now.date()) if now else None
+    return DatePhrase(match.start(), match.end("nth"), day)
 
 
 def _range_phrases(match: re.Match[str], now: datetime | None) -> Iterator[DatePhrase]:
     """The two ends of "3 to 6 December" or "December 3 to 6", the month read for both."""
-    month_first = match["month"] is None
     month, year = match["month"] or match["month_b"], match["year"] or match["year_b"] or ""
-    first, second = ("day1_b", "day2_b") if month_first else ("day1", "day2")
-    yield DatePhrase(
-        match.start() if month_first else match.start(first),
-        match.end(first),
-        _parsed(f"{match[first]} {month} {year}".strip(), now),
-    )
-    yield DatePhrase(
-        match.start(second), match.end(), _parsed(f"{match[second]} {month} {year}".strip(), now)
-    )
+    first, second = ("day1", "day2") if match["month"] else ("day1_b", "day2_b")
+    days = [_parsed(f"{match[day]} {month} {year}".strip(), now) for day in (first, second)]
+    yield DatePhrase(match.start(), match.end(first), days[0])
+    yield DatePhrase(match.start(second), match.end(), days[1])
 
 
 def _ranges_in_order(text: str, phrases: list[DatePhrase]) -> list[DatePhrase]:
@@ -155,13 +149,6 @@ def _ranges_in_order(text: str, phrases: list[DatePhrase]) -> list[DatePhrase]:
     return phrases
 
 
-def _iso_day(text: str) -> date | None:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
 def _weekday(name: str, which: str, now: datetime) -> date:
     """The next such weekday after today; "last" is the one before, "this" may be today."""
     weekday = next(day for day, names in enumerate(_WEEKDAYS) if name.startswith(names[-1]))
@@ -171,15 +158,12 @@ def _weekday(name: str, which: str, now: datetime) -> date:
     return now.date() + timedelta(days=ahead if which == "this" else ahead or 7)
 
 
-def _next_nth(phrase: str, now: date) -> date | None:
-    """The next day with that number in its month, today included."""
+def _next_nth(phrase: str, day: date) -> date:
+    """The next day with that number in its month, from this day on."""
     number = int(re.sub(r"\D", "", phrase))
-    day = now.date() if isinstance(now, datetime) else now
-    for _ in range(62):
-        if day.day == number:
-            return day
+    while day.day != number:
         day += timedelta(days=1)
-    return None
+    return day
 
 
 def warm_up() -> None:
@@ -188,15 +172,10 @@ def warm_up() -> None:
 
 
 def _parsed(phrase: str, now: datetime | None) -> date | None:
-    """What the library reads; without `now`, only phrases that name their year."""
+    """The day that is meant; without `now`, only of phrases that name their year."""
     if now is None and not re.search(r"\d{4}", phrase):
         return None
-    base = now.date() if now else date(2000, 1, 1)
-    return _parse_cached(" ".join(phrase.split()), base)
-
-
-@lru_cache(maxsize=4096)
-def _parse_cached(phrase: str, base: date) -> date | None:
+    phrase, base = " ".join(phrase.split()), now.date() if now else date(2000, 1, 1)
     return _plain_day(phrase, base) or _library_day(phrase, base)
 
 
@@ -222,6 +201,7 @@ def _day_or_none(year: int, month: int, day: int) -> date | None:
         return None
 
 
+@lru_cache(maxsize=4096)
 def _library_day(phrase: str, base: date) -> date | None:
     parsed = _parser(base).get_date_data(phrase).date_obj
     return parsed.date() if parsed else None
@@ -232,7 +212,3 @@ def _parser(base: date) -> DateDataParser:
     noon = datetime(base.year, base.month, base.day, 12)
     settings = {"RELATIVE_BASE": noon, "PREFER_DATES_FROM": "future"}
     return DateDataParser(languages=["en"], settings=settings)
-
-
-def _without_article(phrase: str) -> str:
-    return re.sub(r"^the\s+|['\u2019]?\s+time$", "", phrase)

@@ -21,12 +21,8 @@ def mark_of(identifier: str) -> str:
     prefix, *rest = [part for part in _SEPARATOR.split(identifier.lower()) if part] or [""]
     if rest:
         return f"{prefix}_" if prefix.isalpha() else ""
-    runs = "".join(run for run, _ in groupby(map(_class, prefix)))
+    runs = "".join("9" if digits else "a" for digits, _ in groupby(prefix, str.isdigit))
     return runs if 1 < len(runs) <= _MOST_RUNS else ""
-
-
-def _class(character: str) -> str:
-    return "9" if character.isdigit() else "a"
 
 
 def marks_of(identifiers: Iterable[str]) -> tuple[str, ...]:

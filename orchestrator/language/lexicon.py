@@ -7,12 +7,6 @@ from typing import Final
 
 from orchestrator.language.word_lists import WordLists
 
-
-def words_of(text: str) -> frozenset[str]:
-    """A set of words, written as one text."""
-    return frozenset(text.split())
-
-
 _LISTS: Final = WordLists("parameters")
 _set: Final = _LISTS.word_set
 
@@ -57,3 +51,6 @@ PREFERENCES: Final = CHEAPEST | NEWEST | OLDEST | BEST_RATED | _set("other_prefe
 RATING: Final = _set("rating")
 GONE: Final = _set("gone")
 BOOKKEEPING: Final = _set("bookkeeping")
+AFTER_A_POINTER: Final = _set("after_a_pointer")
+POINTS_BACK: Final = _set("points_back")
+CONNECTING: Final = _set("connecting")

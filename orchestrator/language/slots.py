@@ -1,9 +1,10 @@
 """The values in a request: dates, times, places, money, quantities, ids, names."""
 
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Final, NamedTuple
 
 from babel.core import get_global
@@ -50,6 +51,7 @@ _TIME = re.compile(
     r"(?<![\d:.-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?(?:\s*(?P<ap>[ap])\.?m\b\.?)?"
     r"|(?P<h12>1[0-2]|0?[1-9])\s*(?P<ap12>[ap])\.?m\b\.?|\b(?P<named>noon|midnight)\b)(?![\d:])"
 )
+_NAMED_HOURS: Final = {"noon": 12, "midnight": 0}
 _TIME_MARK: Final = re.compile(r":|\d\s*[ap]\.?m|noon|midnight")
 _MONEY = re.compile(
     rf"(?P<symbol>[€$£¥₹])\s?(?P<a>{_NUM})(?P<ka>\s?[kK]\b)?(?:\s?(?P<codea>[A-Z]{{3}})\b)?"
@@ -113,30 +115,21 @@ def read_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
     """
     taken = bytearray(len(text))
     found: list[_Found] = []
-    for finder in _finders(now):
-        for slot in finder(text):
-            if slot.start < slot.end and 1 not in taken[slot.start : slot.end]:
-                taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
-                found.append(slot)
+    for slot in _candidates(text, now):
+        if slot.start < slot.end and 1 not in taken[slot.start : slot.end]:
+            taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
+            found.append(slot)
     found.sort(key=lambda slot: slot.start)
     ends = {slot.end for slot in found}
     return tuple(_as_slot(slot, text, ends) for slot in found)
 
 
-def _finders(now: datetime | None) -> tuple[Callable[[str], Iterator[_Found]], ...]:
+def _candidates(text: str, now: datetime | None) -> Iterator[_Found]:
     """The kinds in order of certainty: what an earlier one took, a later one leaves alone."""
-    return (
-        _quoted,
-        _addresses,
-        lambda text: _dates(text, now),
-        _times,
-        _money,
-        _identifiers,
-        _quantities,
-        _people,
-        _proper,
-        _lower_places,
-    )
+    certain = (_quoted(text), _addresses(text), _dates(text, now), _times(text), _money(text))
+    likely = (_identifiers(text), _quantities(text))
+    words = (_people(text), _proper(text), _lower_places(text))
+    return chain(*certain, *likely, *words)
 
 
 def _quoted(text: str) -> Iterator[_Found]:
@@ -164,19 +157,11 @@ def _times(text: str) -> Iterator[_Found]:
     if _TIME_MARK.search(low) is None:
         return
     for match in _TIME.finditer(low):
-        if match["named"]:
-            value = "12:00" if match["named"] == "noon" else "00:00"
-        else:
-            value = _clock(match["h"] or match["h12"], match["m"], match["ap"] or match["ap12"])
-        yield _Found("time", value, *match.span())
-
-
-def _clock(hour: str, minute: str | None, half: str | None) -> str:
-    """HH:MM of the 24 hour clock; `half` is a or p."""
-    h = int(hour)
-    if half and h <= 12:
-        h = h % 12 + (12 if half == "p" else 0)
-    return f"{h:02d}:{minute or '00'}"
+        hour = int(match["h"] or match["h12"] or _NAMED_HOURS[match["named"]])
+        half = match["ap"] or match["ap12"]
+        if half and hour <= 12:
+            hour = hour % 12 + (12 if half == "p" else 0)
+        yield _Found("time", f"{hour:02d}:{match['m'] or '00'}", *match.span())
 
 
 def _money(text: str) -> Iterator[_Found]:

@@ -13,6 +13,7 @@ _TOKEN = re.compile(r"[eE]-(?=[mM]ail)[^\W_]+|[^\W_]+(?:['\u2019][^\W_]+)*")
 # A hump ends before an upper case letter that follows a lower case one or a digit, or that starts
 # the last word of a run of capitals (HTTPServer is HTTP, Server), and between letters and digits.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CLITIC = re.compile(r"['\u2019](?:s|re|ve|ll|d|m|t)$")
 
 _WORDS: Final = WordLists("words")
@@ -78,6 +79,13 @@ def tokens(text: str) -> list[str]:
         else:
             words.extend(part.lower() for part in _HUMP.split(bare) if part)
     return words
+
+
+@lru_cache(maxsize=1 << 12)
+def name_words(name: str) -> tuple[str, ...]:
+    """`departureDate2` and `departure-date-2` as (departure, date, 2); a sign alone as itself."""
+    apart = (part for word in tokens(name) for part in _LETTERS_OR_DIGITS.findall(word))
+    return tuple(apart) or (name.lower(),)
 
 
 def content_stems(text: str) -> list[str]:

@@ -2,8 +2,9 @@
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -48,12 +49,6 @@ class Match:
     tier: Tier
 
 
-@dataclass(frozen=True)
-class _Query:
-    joined: str
-    words: tuple[PhoneticMatch, ...]
-
-
 class DiscoveryIndex:
     """Searches the tools of one catalog.
 
@@ -86,36 +81,32 @@ class DiscoveryIndex:
 
         Ties go to the name that is closest to the query by Jaro-Winkler, then by name.
         """
-        wanted = _Query(_joined(query), self._phonetic.match(tokens(query)))
-        scores = self._deterministic(wanted)
+        joined, words = _joined(query), self._phonetic.match(tokens(query))
+        scores = self._deterministic(joined, words)
         if scores.any():
-            return self._best(wanted, scores, "deterministic", limit)
-        return self._best(wanted, self._ranked(wanted), "bm25", limit)
+            return self._best(joined, scores, "deterministic", limit)
+        return self._best(joined, self._ranked(words), "bm25", limit)
 
-    def _best(self, query: _Query, scores: Floats, tier: Tier, limit: int) -> list[Match]:
+    def _best(self, query: str, scores: Floats, tier: Tier, limit: int) -> list[Match]:
         """The highest scores above 0, with ties at the end of the list resolved."""
         found = np.flatnonzero(scores)
         if len(found) > limit > 0:
             worst = np.partition(scores[found], -limit)[-limit]
             found = found[scores[found] >= worst]
         matches = [Match(self._names[at], float(scores[at]), tier) for at in found]
-        closeness = {self._names[at]: self._closeness(query.joined, int(at)) for at in found}
+        # How like the name the whole query is; 0 below the floor, for that is no likeness.
+        like = partial(JaroWinkler.similarity, query, score_cutoff=JARO_WINKLER_FLOOR)
+        closeness = {self._names[at]: like(self._joined[at]) for at in found}
         matches.sort(key=lambda match: (-match.score, -closeness[match.name], match.name))
         return matches[: max(0, limit)]
 
-    def _closeness(self, query: str, at: int) -> float:
-        """How like the name the whole query is; 0 below the floor, for that is no likeness."""
-        return float(
-            JaroWinkler.similarity(query, self._joined[at], score_cutoff=JARO_WINKLER_FLOOR)
-        )
-
-    def _deterministic(self, query: _Query) -> Floats:
+    def _deterministic(self, query: str, words: Sequence[PhoneticMatch]) -> Floats:
         """The score of the first tier's rules, the strictest that holds; 0 where none does."""
-        scores = self._by_words(query.words) if query.words else np.zeros(self._size)
+        scores = self._by_words(words) if words else np.zeros(self._size)
         for at, joined in enumerate(self._joined):
-            if query.joined and query.joined == joined:
+            if query and query == joined:
                 scores[at] = EXACT
-            elif _is_substring(query.joined, joined):
+            elif _is_substring(query, joined):
                 scores[at] = SUBSTRING
         return scores
 
@@ -129,29 +120,23 @@ class DiscoveryIndex:
         overlap = _overlap(held, said, self._named)
         return np.where(overlap >= 0, _within(OVERLAP_RANGE, overlap), scores)
 
-    def _ranked(self, query: _Query) -> Floats:
-        """BM25 over name, description and parameter names, with the two boosts; 0 for no match."""
-        if not query.words or not self._size:
+    def _ranked(self, words: Sequence[PhoneticMatch]) -> Floats:
+        """BM25 over name, description and parameters, its best as 1, boosted; 0 for no match."""
+        if not words or not self._size:
             return np.zeros(self._size)
         weights: dict[str, float] = {}
-        for word in query.words:
+        for word in words:
             for term, weight in word.weights():
                 weights[term] = max(weight, weights.get(term, 0.0))
-        likeness = self._likeness.of([word.text for word in query.words])
+        likeness = self._likeness.of([word.text for word in words])
         in_domain = _holding(self._domain_stems, weights)
         shares = _holding(self._bm25.densities, weights)
-        boosted = (
-            self._relevance(weights) + JARO_WINKLER_BOOST * likeness + DOMAIN_BOOST * in_domain
-        )
+        relevance = np.maximum(self._bm25.index.sums(weights), 0.0)
+        relevance /= float(relevance.max()) or 1.0
+        boosted = relevance + JARO_WINKLER_BOOST * likeness + DOMAIN_BOOST * in_domain
         best = 1 + JARO_WINKLER_BOOST + DOMAIN_BOOST
         matched = in_domain | shares | (likeness >= JARO_WINKLER_FLOOR)
         return np.where(matched, _within(FALLBACK_RANGE, boosted / best), 0.0)
-
-    def _relevance(self, weights: Mapping[str, float]) -> Floats:
-        """BM25 of every tool, the best of them as 1."""
-        scores = np.maximum(self._bm25.index.sums(weights), 0.0)
-        best = float(scores.max())
-        return scores / best if best > 0 else scores
 
 
 class DiscoveryIndexes:

@@ -84,7 +84,7 @@ class PhoneticIndex:
         """Words of names that look or sound like it, most similar first."""
         if len(word) < _SHORTEST:
             return []
-        alike = dict(self._looks_like(word))
+        alike = self._looks_like(word)
         for sound in _sounds(word):
             for name in self._by_sound.get(sound, ()):
                 similarity = JaroWinkler.similarity(word, name)
@@ -92,7 +92,7 @@ class PhoneticIndex:
                     alike[name] = similarity
         return sorted(alike, key=lambda name: (-alike[name], name))[:_MOST_ALTERNATIVES]
 
-    def _looks_like(self, word: str) -> list[tuple[str, float]]:
+    def _looks_like(self, word: str) -> dict[str, float]:
         found = process.extract(
             word,
             self._names,
@@ -100,7 +100,7 @@ class PhoneticIndex:
             score_cutoff=JARO_WINKLER_FLOOR,
             limit=_MOST_ALTERNATIVES,
         )
-        return [(name, similarity) for name, similarity, _ in found]
+        return {name: similarity for name, similarity, _ in found}
 
     def _joined(self, words: list[str]) -> Iterator[str]:
         """The words, with those put together that belong together: `fore cast`."""

@@ -1,6 +1,6 @@
 """The router: from a request to the few tools its planner should see."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +28,7 @@ from orchestrator.routing.scoring.request_scoring import (
 )
 from orchestrator.routing.scoring.scorer import Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext, Selection
-from orchestrator.routing.width import CEILING, adaptive_k, chances_of, width_signs
+from orchestrator.routing.width import adaptive_k, chances_of, width_signs
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
@@ -38,10 +38,18 @@ _FED = 3
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a selection came out as it did: the feature table of each clause."""
+    """Why a selection came out as it did: the request, scored; None where routing failed."""
 
     selection: Selection
-    tables: tuple[tuple[str, ScoreTable], ...]
+    request: ScoredRequest | None = None
+
+    @property
+    def tables(self) -> tuple[tuple[str, ScoreTable], ...]:
+        """The clauses that ask for something, each with its feature table."""
+        if self.request is None:
+            return ()
+        texts = [clause.text for clause in self.request.clauses]
+        return tuple(zip(texts, self.request.tables, strict=False))
 
 
 class Router:
@@ -113,12 +121,6 @@ class Router:
         """The selection together with the features that led to it."""
         return self._attempt(text, context or RouteContext(), now)
 
-    def read(
-        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
-    ) -> IntentFrame:
-        """What is understood of a request before any tool is looked at; see `route`."""
-        return self._parser.parse(text, context or RouteContext(), now).frame
-
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
         """How well the tool that fits a text best fits it, 0 to 1; see `fitness`.
 
@@ -164,33 +166,16 @@ class Router:
         """
         context = context or RouteContext()
         reading = self._requests.score(text, context, now)
+        scores = merged(reading)
         order: dict[str, None] = {}
-        ranked = merged(reading)
-        for position, (name, _) in enumerate(ranked):
+        for position, name in enumerate(scores):
             order.setdefault(name)
             if position < _FED:
-                order |= dict.fromkeys(self._feeders([name], reading, context, dict(ranked)))
+                fed = self._producers.prerequisites(
+                    [name], known=context.known, slots=reading.slots, scores=scores
+                )
+                order |= dict.fromkeys(fed)
         return list(order)
-
-    def tables(self, text: str) -> tuple[ScoreTable, ...]:
-        """What is known of the candidates: one table for the whole text, one for each clause."""
-        reading = self._requests.score(text, RouteContext(), None)
-        return (reading.whole, *reading.parts) if reading.whole else ()
-
-    def signs(self, text: str) -> tuple[Floats, tuple[tuple[str, ...], ...]]:
-        """What confidence is read from, and what each width from 1 to 4 would forward.
-
-        The signs are of shape (4, len(SIGNS)); see `orchestrator.routing.width`.
-        """
-        reading = self._requests.score(text, RouteContext(), None)
-        ranked = merged(reading)
-        names = [name for name, _ in ranked]
-        scores = dict(ranked)
-        forwarded = (
-            (*names[:k], *self._feeders(names[:k], reading, RouteContext(), scores))
-            for k in range(1, CEILING + 1)
-        )
-        return _width_signs(reading, ranked), tuple(forwarded)
 
     def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
         """Read, score, select; on any error, or out of time, the whole catalog."""
@@ -201,64 +186,42 @@ class Router:
             deadline.check("selecting")
             return explanation
         except OutOfTime as late:
-            return Explanation(fail_open(self._catalog, str(late)), ())
+            return Explanation(fail_open(self._catalog, str(late)))
         except Exception as error:  # the request must go on, whatever is wrong in here
-            return Explanation(
-                fail_open(self._catalog, f"{type(error).__name__} in the router"), ()
-            )
+            return Explanation(fail_open(self._catalog, f"{type(error).__name__} in the router"))
 
     def _select(self, reading: ScoredRequest, context: RouteContext) -> Explanation:
-        ranked = merged(reading)
-        winners = reading.winners
-        chances = chances_of(_width_signs(reading, ranked), reading.tables, fits=self._profile.fits)
+        scores, winners = merged(reading), reading.winners
+        names, cards = [*scores], [self._by_name[name] for name in winners]
+        signs = width_signs(
+            [*scores.values()], reading.tables, requests=len(winners), words=reading.words
+        )
+        chances = chances_of(signs, reading.tables, fits=self._profile.fits)
         frame = reading.frame.model_copy(update={"confidence": chances[0]})
         width = adaptive_k(
             chances,
             clauses=len(winners),
             is_retry=frame.previous_tool_error,
-            is_side_effect=frame.side_effect_allowed or self._has_side_effect(winners),
+            is_side_effect=frame.side_effect_allowed or any(card.is_change for card in cards),
             profile=self._profile,
         )
-        chosen = in_order([name for name, _ in ranked[: width.k]], winners)
-        prerequisites = self._feeders(chosen, reading, context, dict(ranked))
+        chosen = in_order(names[: width.k], winners)
+        prerequisites = self._producers.prerequisites(
+            chosen, known=context.known, slots=reading.slots, scores=scores
+        )
         selection = Selection(
             tools=(*chosen, *prerequisites),
             k=width.k,
             band=width.band,
             reason=width.reason,
             frame=frame,
-            scores=dict(ranked[:_SCORES_KEPT]),
+            scores={name: scores[name] for name in names[:_SCORES_KEPT]},
             chances=chances,
             prerequisites=prerequisites,
             catalog_size=len(self._cards),
             embedder=reading.embedder,
         )
-        texts = [c.text for c in reading.clauses]
-        return Explanation(selection, tuple(zip(texts, reading.tables, strict=False)))
-
-    def _feeders(
-        self,
-        names: Sequence[str],
-        reading: ScoredRequest,
-        context: RouteContext,
-        scores: Mapping[str, float],
-    ) -> tuple[str, ...]:
-        return self._producers.prerequisites(
-            names, known=context.known, slots=reading.slots, scores=scores
-        )
-
-    def _has_side_effect(self, names: Iterable[str]) -> bool:
-        cards = (self._by_name[name] for name in names)
-        return any(card.is_side_effect or card.is_mutation for card in cards)
-
-
-def _width_signs(reading: ScoredRequest, ranked: Sequence[tuple[str, float]]) -> Floats:
-    return width_signs(
-        [score for _, score in ranked],
-        reading.tables,
-        requests=len(reading.winners),
-        words=reading.words,
-    )
+        return Explanation(selection, reading)
 
 
 def fail_open(catalog: Catalog, reason: str) -> Selection:

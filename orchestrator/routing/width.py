@@ -151,11 +151,8 @@ def _single(chances: Sequence[float], profile: RoutingProfile) -> Width:
 
 def worth(chances: Sequence[float], ceiling: int, profile: RoutingProfile) -> int:
     """From 2 tools up, as many as are worth it: until they suffice, or the next adds too little."""
-    k = 2
-    while k < ceiling and chances[k - 1] < profile.sure and _gain(chances, k) >= profile.gain:
-        k += 1
-    return k
-
-
-def _gain(chances: Sequence[float], k: int) -> float:
-    return chances[k] - chances[k - 1]
+    for k in range(2, ceiling):
+        have, more = chances[k - 1 : k + 1]
+        if have >= profile.sure or more - have < profile.gain:
+            return k
+    return ceiling

@@ -28,6 +28,7 @@ from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.indexes.bm25 import SparseBm25
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext
 from orchestrator.runtime.worker import THREAD_TURN_S
 from tests.benchmarks.figure import Figure
 
@@ -148,7 +149,8 @@ def route_figures(size: int) -> list[Figure]:
     requests = grammar.requests(_REQUESTS)
     queries = [content_stems(text) for text in requests]
     routed = _seconds([partial(router.route, text, now=_NOW) for text in requests], _ROUNDS)
-    read = _seconds([partial(router.read, text, now=_NOW) for text in requests], _ROUNDS)
+    parse = router._parser.parse
+    read = _seconds([partial(parse, text, RouteContext(), _NOW) for text in requests], _ROUNDS)
     few = queries[:_RANK_BM25_REQUESTS]
     ranked = _seconds([partial(okapi.get_scores, query) for query in few], _SLOW_ROUNDS)
     return [

@@ -9,15 +9,19 @@ were fitted to the other folders. The evaluation halves are not read.
 
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from orchestrator.routing.cards.capability_card import make_cards
+from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.evaluation import open_folder
 from orchestrator.routing.router import Router
-from orchestrator.routing.width import SIGNS
+from orchestrator.routing.scoring.request_scoring import merged
+from orchestrator.routing.width import CEILING, SIGNS, width_signs
 
 _PRIOR = 0.003
 _ROUNDS = 30
@@ -46,13 +50,24 @@ def main(folders: Sequence[str]) -> None:
 def read_widths(folder: str) -> Widths:
     """The training queries of a folder that some tool fits."""
     catalog, queries = open_folder(folder, split="train")
-    router = Router(catalog)
+    router, producers = Router(catalog), Producers(make_cards(tuple(catalog.tools.values())))
     signs, sufficed = [], []
     for query in queries:
-        if query.groups:
-            own, forwarded = router.signs(query.query)
-            signs.append(own)
-            sufficed.append([all(g & {*tools} for g in query.groups) for tools in forwarded])
+        request = router.explain(query.query).request if query.groups else None
+        if request is not None:
+            scores = merged(request)
+            fed = partial(producers.prerequisites, slots=request.slots, scores=scores)
+            signs.append(
+                width_signs(
+                    [*scores.values()],
+                    request.tables,
+                    requests=len(request.winners),
+                    words=request.words,
+                )
+            )
+            best = [[*scores][:k] for k in range(1, CEILING + 1)]
+            forwarded = [{*names, *fed(names)} for names in best]
+            sufficed.append([all(g & tools for g in query.groups) for tools in forwarded])
     return Widths(np.array(signs), np.array(sufficed, dtype=np.float64))
 
 

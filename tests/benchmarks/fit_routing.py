@@ -80,8 +80,14 @@ def read_cases(folder: str) -> list[Case]:
     router = Router(catalog)
     asked = [query for query in queries if query.groups]
     random.Random(0).shuffle(asked)
-    cases = [_case(router.tables(query.query), query) for query in asked[:_QUERIES]]
+    cases = [_case(_tables(router, query.query), query) for query in asked[:_QUERIES]]
     return [case for case in cases if case is not None]
+
+
+def _tables(router: Router, text: str) -> tuple[ScoreTable, ...]:
+    """One table for the whole text, one for each clause."""
+    request = router.explain(text).request
+    return (request.whole, *request.parts) if request and request.whole else ()
 
 
 def _case(tables: Sequence[ScoreTable], query: Query) -> Case | None:

@@ -22,7 +22,6 @@ from orchestrator.routing.router import Router
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})
-_AFTER_A_POINTER: Final = lexicon.words_of("with to for by in on at and from via too as")
 _SECOND_OBJECT = re.compile(
     r",?\s+and\s+(?=(?:also\s+)?(?:a|an|the|some|my|our|\d+)\s)", re.IGNORECASE
 )
@@ -82,7 +81,7 @@ def refers_back(clause: str) -> bool:
     for word, following, after in zip(words, [*words[1:], ""], [*words[2:], "", ""], strict=False):
         if word in _PRONOUNS:
             return True
-        if word in _POINTERS and (not following or following in _AFTER_A_POINTER):
+        if word in _POINTERS and (not following or following in lexicon.AFTER_A_POINTER):
             return True
         if word == "the" and _is_bare(following, after):
             return True
@@ -92,7 +91,7 @@ def refers_back(clause: str) -> bool:
 def _is_bare(noun: str, after: str) -> bool:
     """Whether, after "the", nothing tells which one: "the receipts", "the latest with Anna"."""
     if noun in lexicon.PREFERENCES:
-        return not after or after in _AFTER_A_POINTER
+        return not after or after in lexicon.AFTER_A_POINTER
     return noun in lexicon.REFERENCES and after not in ("of", "for", "about", "from")
 
 

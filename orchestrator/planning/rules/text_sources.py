@@ -24,7 +24,6 @@ _TOPIC = re.compile(
     re.IGNORECASE,
 )
 _MATTER = re.compile(r"\b(?:to|about|regarding)\s+(?P<matter>.+)$", re.IGNORECASE | re.DOTALL)
-_POINTS_BACK: Final = lexicon.words_of("it that this them those these both everything all")
 _MAX_TEXT: Final = 2000
 _MAX_TITLE: Final = 120
 
@@ -126,7 +125,7 @@ def _message(parameter: Parameter, situation: Situation) -> str:
         return clause_title(clause)
     match = _MATTER.search(clause)
     matter = match["matter"].strip(" .") if match else ""
-    return "" if matter.lower() in _POINTS_BACK else matter[:1].upper() + matter[1:]
+    return "" if matter.lower() in lexicon.POINTS_BACK else matter[:1].upper() + matter[1:]
 
 
 def _title(situation: Situation) -> str:

@@ -17,10 +17,6 @@ MEASURES: Final = frozenset({"date", "time", "origin", "place", "amount", "quant
 """Kinds of slots that say when, where, how many or for whom, and never what the thing is called."""
 
 WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # noqa: RUF001
-_STOPS: Final = lexicon.words_of(
-    "about regarding concerning on for with to from at in into by of that saying and under called "
-    "named titled it them this those these"
-)
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ class Utterance:
         }
         kept: list[str] = []
         for word in WORD.findall(without_lead(self.text))[1:]:
-            if word.lower() in _STOPS or word in values:
+            if word.lower() in lexicon.CONNECTING or word in values:
                 if kept:
                     break
             elif word.lower() not in STOP_WORDS:

@@ -1,7 +1,7 @@
 """Capability cards: what the router knows of a tool, prepared for scoring."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,14 +49,14 @@ class CapabilityCard:
     """Whether it shows what was booked before, where another tool finds what can be booked."""
 
     @property
-    def is_side_effect(self) -> bool:
-        """Whether a call changes anything at the provider."""
-        return self.effect is not Effect.READ
-
-    @property
     def is_mutation(self) -> bool:
         """Whether the tool's verb orders a change, whatever its effect was declared as."""
         return self.action in SIDE_EFFECT_ACTIONS
+
+    @property
+    def is_change(self) -> bool:
+        """Whether a call changes anything, by the tool's effect or by its verb."""
+        return self.effect is not Effect.READ or self.is_mutation
 
 
 def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
@@ -72,7 +72,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         action=action,
         required=required,
         needs=needs_of(required, tool.properties),
-        takes=frozenset(_takes(tool)),
+        takes=frozenset(k for n, schema in tool.properties.items() for k in slot_kinds(n, schema)),
         produces=frozenset((*property_names(tool.output_schema), *_ids_of(tool.output_schema))),
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
@@ -86,10 +86,12 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
     )
 
 
-def make_cards(tools: Sequence[Tool]) -> tuple[CapabilityCard, ...]:
-    """The cards of a catalog's tools, in their order."""
+def make_cards(
+    tools: Sequence[Tool], make: Callable[..., CapabilityCard] = make_card
+) -> tuple[CapabilityCard, ...]:
+    """The cards of a catalog's tools, in their order; `make` takes what `make_card` does."""
     probes, own = probes_of(tools), own_views_of(tools)
-    return tuple(make_card(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools)
+    return tuple(make(t, is_probe=t.name in probes, shows_own=t.name in own) for t in tools)
 
 
 def probes_of(tools: Iterable[Tool]) -> frozenset[str]:
@@ -104,7 +106,10 @@ def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:
     One answers with the ids that a booking makes, the other with those that it takes.
     """
     own: set[str] = set()
-    for some in _by_domain(tools).values():
+    domains: dict[str, list[Tool]] = defaultdict(list)
+    for tool in tools:
+        domains[tool.domain].append(tool)
+    for some in domains.values():
         bookings = [tool for tool in some if tool.effect is Effect.OBLIGATION]
         takes = {name for tool in bookings for name in _ids(tool.required_inputs)}
         makes = {n for tool in bookings for n in _ids(property_names(tool.output_schema))} - takes
@@ -114,13 +119,6 @@ def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:
             single = {t.name for t in looks if _ids(t.required_inputs) - makes}
             own |= {name for name, ids in answers.items() if ids & makes} - single
     return frozenset(own)
-
-
-def _by_domain(tools: Iterable[Tool]) -> Mapping[str, list[Tool]]:
-    found: dict[str, list[Tool]] = defaultdict(list)
-    for tool in tools:
-        found[tool.domain].append(tool)
-    return found
 
 
 def _ids(names: Iterable[str]) -> set[str]:
@@ -168,11 +166,6 @@ def _example_ids(tool: Tool, names: Iterable[str]) -> Iterator[str]:
         several = schema.get("examples")
         examples = several if isinstance(several, list) else [schema.get("example")]
         yield from (value for value in examples if isinstance(value, str) and is_identifier(value))
-
-
-def _takes(tool: Tool) -> Iterator[SlotKind]:
-    for name, schema in tool.properties.items():
-        yield from slot_kinds(name, schema)
 
 
 def _schema_stems(tool: Tool) -> Iterator[str]:

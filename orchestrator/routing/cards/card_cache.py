@@ -7,12 +7,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 
 from orchestrator.catalog.tool import Tool
-from orchestrator.routing.cards.capability_card import (
-    CapabilityCard,
-    make_card,
-    own_views_of,
-    probes_of,
-)
+from orchestrator.routing.cards.capability_card import CapabilityCard, make_card, make_cards
 
 _MOST_CARDS = 65_536
 _Key = tuple[str, bool, bool]
@@ -32,10 +27,9 @@ class CardCache:
 
     def of(self, tools: Sequence[Tool]) -> tuple[CapabilityCard, ...]:
         """The cards of a catalog's tools, in their order; only those of unknown tools are made."""
-        probes, own = probes_of(tools), own_views_of(tools)
-        return tuple(self._card(t, t.name in probes, t.name in own) for t in tools)
+        return make_cards(tools, self._card)
 
-    def _card(self, tool: Tool, is_probe: bool, shows_own: bool) -> CapabilityCard:
+    def _card(self, tool: Tool, *, is_probe: bool, shows_own: bool) -> CapabilityCard:
         key = (tool_digest(tool), is_probe, shows_own)
         with self._lock:
             card = self._cards.get(key)

@@ -4,45 +4,26 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
 from orchestrator.language.intent import SlotKind
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import stem, tokens
 
-_IDENTIFYING_WORDS = """
-    id ids uuid guid key ref reference token handle slug latitude longitude lat lon lng
-"""
-_IDENTIFYING: Final = frozenset(_IDENTIFYING_WORDS.split())
-_KINDS_BY_WORD: Final[dict[str, tuple[SlotKind, ...]]] = {
-    "date": ("date",),
-    "day": ("date",),
-    "start": ("date", "time"),
-    "end": ("date", "time"),
-    "time": ("time",),
-    "email": ("email",),
-    "city": ("place", "origin"),
-    "location": ("place", "origin"),
-    "place": ("place", "origin"),
-    "country": ("place", "origin"),
-    "region": ("place", "origin"),
-    "address": ("place", "origin"),
-    "destination": ("place",),
-    "origin": ("origin", "place"),
-    "amount": ("amount", "quantity"),
-    "price": ("amount", "quantity"),
-    "budget": ("amount", "quantity"),
-    "currency": ("amount",),
-    "name": ("name", "quoted", "place"),
-}
+_LISTS: Final = WordLists("parameters")
+_IDENTIFYING: Final = _LISTS.word_set("identifying")
+_KINDS: Final = TypeAdapter(dict[str, tuple[SlotKind, ...]])
+
+
+def _kinds_by(key: str) -> dict[str, tuple[SlotKind, ...]]:
+    return _KINDS.validate_python({k: v.split() for k, v in _LISTS.table(key).items()})
+
+
+_KINDS_BY_WORD: Final = _kinds_by("kinds_by_word")
+_KINDS_BY_FORMAT: Final = _kinds_by("kinds_by_format")
 UNTYPED: Final = frozenset({"name", "quoted"})
 """Kinds of slots whose words may as well say what is asked."""
 _STRUCTURED: Final = ("integer", "number", "object", "array")
-_KINDS_BY_FORMAT: Final[dict[str, tuple[SlotKind, ...]]] = {
-    "date": ("date",),
-    "date-time": ("date",),
-    "time": ("time",),
-    "email": ("email",),
-}
 
 
 @lru_cache(maxsize=1 << 16)

@@ -55,14 +55,12 @@ class CatalogVocabulary:
         """
         return self._index.sums_each([dict.fromkeys(stems, 1.0) for stems in texts])
 
-    def best_domain(self, stems: Iterable[str]) -> tuple[str | None, float]:
-        """The domain the words speak for most, and its share of all that was said, 0 to 1."""
+    def best_domain(self, stems: Iterable[str]) -> str | None:
+        """The domain that the words speak for most; None when they speak for none."""
         scores = self.domain_array([stems])[0]
-        whole = float(scores.sum())
-        if not whole:
-            return None, 0.0
-        best = len(scores) - 1 - int(scores[::-1].argmax())
-        return self.domains[best], float(scores[best]) / whole
+        if not scores.any():
+            return None
+        return self.domains[len(scores) - 1 - int(scores[::-1].argmax())]
 
 
 def _is_common(word: str) -> bool:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
+from statistics import fmean
 from typing import Final
 
 import numpy as np
@@ -94,12 +95,12 @@ def calibrate(
         records=len(usable),
         first_right_before=_first_right(usable, plain),
         first_right_after=_first_right(usable, rankings),
-        covered_before=_mean(_is_covered(r, p, r.k) for r, p in zip(usable, plain, strict=True)),
-        covered_after=_mean(
+        covered_before=fmean(_is_covered(r, p, r.k) for r, p in zip(usable, plain, strict=True)),
+        covered_after=fmean(
             _is_covered(r, p, _width(r, fitted)) for r, p in zip(usable, rankings, strict=True)
         ),
-        mean_k_before=_mean(r.k for r in usable),
-        mean_k_after=_mean(_width(r, fitted) for r in usable),
+        mean_k_before=fmean(r.k for r in usable),
+        mean_k_after=fmean(_width(r, fitted) for r in usable),
     )
 
 
@@ -113,7 +114,7 @@ def _learned(records: Sequence[RouteRecord], profile: RoutingProfile) -> dict[st
     folds = np.arange(len(choices.tools)) % _FOLDS
     losses: dict[float | None, float] = {None: choices.loss(nothing, temperature)}
     for prior in _PRIORS:
-        losses[prior] = _mean(
+        losses[prior] = fmean(
             choices.part(np.flatnonzero(folds == fold)).loss(
                 _signal(choices.part(np.flatnonzero(folds != fold)), temperature, prior),
                 temperature,
@@ -129,25 +130,18 @@ def _learned(records: Sequence[RouteRecord], profile: RoutingProfile) -> dict[st
 
 def _choices(records: Iterable[RouteRecord]) -> _Choices:
     """Records whose candidates hold a called tool; the others cannot teach an order."""
+    called = [({*chain(*record.called)}, record.scores) for record in records]
+    taught = [(names, scores) for names, scores in called if not names.isdisjoint(scores)]
     numbers: dict[str, int] = {}
-    rows: list[list[tuple[int, float, bool]]] = []
-    for record in records:
-        called = {name for group in record.called for name in group}
-        if called.isdisjoint(record.scores):
-            continue
-        row = []
-        for name, score in record.scores.items():
-            row.append((numbers.setdefault(name, len(numbers)), score, name in called))
-        rows.append(row)
-    width = max((len(row) for row in rows), default=0)
-    tools = np.zeros((len(rows), width), dtype=np.intp)
-    scores = np.full((len(rows), width), -1e9)
-    wanted = np.zeros((len(rows), width), dtype=bool)
-    for i, row in enumerate(rows):
-        tools[i, : len(row)] = [number for number, _, _ in row]
-        scores[i, : len(row)] = [score for _, score, _ in row]
-        wanted[i, : len(row)] = [is_wanted for _, _, is_wanted in row]
-    return _Choices(tools, scores, wanted, tuple(numbers))
+    shape = (len(taught), max((len(scores) for _, scores in taught), default=0))
+    tools, wanted = np.zeros(shape, dtype=np.intp), np.zeros(shape, dtype=bool)
+    padded = np.full(shape, -1e9)
+    for i, (names, scores) in enumerate(taught):
+        own = slice(len(scores))
+        tools[i, own] = [numbers.setdefault(name, len(numbers)) for name in scores]
+        padded[i, own] = [*scores.values()]
+        wanted[i, own] = [name in names for name in scores]
+    return _Choices(tools, padded, wanted, tuple(numbers))
 
 
 def _signal(choices: _Choices, temperature: float, prior: float) -> Floats:
@@ -229,12 +223,7 @@ def _is_covered(record: RouteRecord, ranking: Sequence[str], k: int) -> bool:
 
 
 def _first_right(records: Sequence[RouteRecord], rankings: Sequence[Sequence[str]]) -> float:
-    return _mean(
+    return fmean(
         any(ranking[0] in group for group in record.called)
         for record, ranking in zip(records, rankings, strict=True)
     )
-
-
-def _mean(values: Iterable[float]) -> float:
-    collected = list(values)
-    return sum(collected) / len(collected)

@@ -6,9 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, quantiles
+from statistics import fmean
 from typing import Any
 
+import numpy as np
 from pydantic import Field, JsonValue, ValidationError
 
 from orchestrator.catalog.catalog import Catalog
@@ -149,6 +150,7 @@ def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:
     several = [a for a in asked if len(a.query.groups) > 1]
     seconds = [a.seconds * 1000 for a in answers if a.seconds is not None]
     forwarded = _mean(len(a.selection.tools) for a in asked)
+    embedders = [a.selection.embedder for a in answers]
     return Evaluation(
         tools=tools,
         queries=len(answers),
@@ -165,7 +167,7 @@ def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:
         mean_forwarded=forwarded,
         bands=dict(Counter(a.selection.band for a in answers)),
         fail_open=sum(a.selection.band == "fail_open" for a in answers),
-        embedder_used=_used([a.selection.embedder for a in answers]),
+        embedder_used=sum(how == USED for how in embedders) if any(embedders) else None,
         nothing_fits_auroc=_auroc(
             [a.score for a in asked], [a.score for a in answers if not a.query.groups]
         ),
@@ -173,10 +175,6 @@ def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:
         latency_p50_ms=_percentile(seconds, 50),
         latency_p99_ms=_percentile(seconds, 99),
     )
-
-
-def _used(embedder: Sequence[str]) -> int | None:
-    return sum(how == USED for how in embedder) if any(embedder) else None
 
 
 def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> _Answer:
@@ -246,12 +244,9 @@ def _coverage_at(answers: Collection[_Answer], size: float) -> float | None:
 def _auroc(positives: Sequence[float], negatives: Sequence[float]) -> float | None:
     if not positives or not negatives:
         return None
-    below = Counter(negatives)
-    won = sum(
-        sum(count * (1.0 if p > n else 0.5 if p == n else 0.0) for n, count in below.items())
-        for p in positives
-    )
-    return won / (len(positives) * len(negatives))
+    ordered = np.sort(negatives)
+    below, not_above = (np.searchsorted(ordered, positives, side) for side in ("left", "right"))
+    return float((below + not_above).sum()) / (2 * len(positives) * len(negatives))
 
 
 def _auroc_by_kind(answers: Collection[_Answer]) -> dict[str, float]:
@@ -270,6 +265,4 @@ def _mean(values: Iterable[float]) -> float | None:
 
 
 def _percentile(values: Sequence[float], percent: int) -> float | None:
-    if len(values) < 2:
-        return values[0] if values else None
-    return quantiles(values, n=100, method="inclusive")[percent - 1]
+    return float(np.percentile(values, percent)) if values else None

@@ -53,11 +53,6 @@ class RouteRecord(Record):
         default=(), description="the tools called in the end; one of each group was enough"
     )
 
-    @property
-    def was_forwarded(self) -> bool | None:
-        """Whether all that was called had been forwarded; None while nothing was called."""
-        return self.covered_by(self.tools) if self.called else None
-
     def covered_by(self, tools: tuple[str, ...]) -> bool:
         """Whether these tools, or all of them after a fail-open, hold what was called."""
         if self.band == "fail_open":

@@ -132,9 +132,8 @@ def _frame_of(
     asked = [r for r in readings if not r.is_negated]
     main = next((r for r in asked if r.action is not Action.UNKNOWN), None)
     main = main or next(iter(asked), None) or next(iter(readings), ClauseReading("", ()))
-    domain, share = vocabulary.best_domain(main.stems)
     return IntentFrame(
-        domain=domain,
+        domain=vocabulary.best_domain(main.stems),
         action=main.action,
         verb=main.verb,
         objects=tuple(dict.fromkeys(word for r in readings for word in r.objects)),
@@ -143,12 +142,4 @@ def _frame_of(
         side_effect_allowed=any(r.asks_side_effect for r in readings),
         previous_tool_error=is_retry,
         clauses=tuple(r.text for r in readings),
-        confidence=_confidence(main, share),
     )
-
-
-def _confidence(main: ClauseReading, domain_share: float) -> float:
-    """How sure the reading itself is, before any tool is looked at."""
-    known = 0.0 if main.action is Action.UNKNOWN else 1.0
-    named = 1.0 if main.objects else 0.0
-    return 0.3 * known + 0.2 * named + 0.5 * min(1.0, domain_share)

@@ -14,19 +14,19 @@ from orchestrator.language.words import stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.input_needs import UNTYPED, share_filled
 from orchestrator.routing.indexes.terms import Floats, TermIndex
-from orchestrator.routing.scoring.agreement import Purpose, purpose_of
 
 Rows = NDArray[np.intp]
-_SHARES_KEPT = 1 << 5
+_SHARES_KEPT = 1 << 14
 _RULINGS_KEPT = 1 << 6
 _T = TypeVar("_T", bound=Hashable)
+_ACTION_NUMBERS: Final = {action: number for number, action in enumerate(Action)}
 _KIND_NUMBERS: Final = {kind: number for number, kind in enumerate(get_args(SlotKind))}
 
 
 class AgreementRule(Hashable, Protocol):
-    """How well a request agrees with a purpose; see `orchestrator.routing.scoring.agreement`."""
+    """How well a request agrees with what a tool is for; see `scoring.agreement`."""
 
-    def __call__(self, reading: ClauseReading, purpose: Purpose, *, own_verb: bool) -> float:
+    def __call__(self, reading: ClauseReading, card: CapabilityCard, *, own_verb: bool) -> float:
         """The agreement, -1 to 1."""
 
 
@@ -54,7 +54,11 @@ class CardColumns:
         self._name_mass = np.where(mass > 0, mass, np.inf)
         numbers = {domain: number for number, domain in enumerate(domains)}
         self.domain: Rows = np.array([numbers[card.domain] for card in cards], dtype=np.intp)
-        self._purposes, self._purpose = _coded([purpose_of(card) for card in cards])
+        # An action and an effect are a purpose: a catalog has few, and one card stands for each.
+        purposes = [(card.action, card.effect) for card in cards]
+        _, self._purpose = _coded(purposes)
+        self._examples = list(dict(zip(purposes, cards, strict=True)).values())
+        self._actions = np.array([_ACTION_NUMBERS[card.action] for card in cards])
         verbs, self._verb = _coded([card.verb for card in cards])
         self._verb_numbers = {verb: number for number, verb in enumerate(verbs)}
         self._verbs_by_stem: dict[str, list[int]] = defaultdict(list)
@@ -65,17 +69,16 @@ class CardColumns:
         )
         # What a request orders, and how, is one of a dozen cases; a rule sees no more of it.
         self._agreed = lru_cache(maxsize=_RULINGS_KEPT)(self._rulings)
-        self._done = lru_cache(maxsize=len(Action))(self._doing)
         self._needs, self._need = _coded([(card.needs, len(card.required)) for card in cards])
         # Requests with values of the same kinds are frequent, and tools with the same needs too.
-        self._filled = lru_cache(maxsize=_SHARES_KEPT)(self._unknown_shares)
+        self._filled = lru_cache(maxsize=_SHARES_KEPT)(self._share_filled)
         self._takes = np.zeros((len(cards), len(_KIND_NUMBERS)))
         for row, card in enumerate(cards):
             self._takes[row, [_KIND_NUMBERS[kind] for kind in card.takes]] = 1.0
 
     def name_share(self, readings: Sequence[ClauseReading], rows: Rows) -> Floats:
         """How much of each name a request says, 0 to 1; a verb that means the same is said."""
-        verb, purpose = self._verb[rows], self._purpose[rows]
+        verb, actions = self._verb[rows], self._actions[rows]
         mass, verb_mass = self._name_mass[rows], self._verb_mass[rows]
         stems = [dict.fromkeys(reading.stems, 1.0) for reading in readings]
         said = self._names.sums_each(stems)[:, rows]
@@ -84,13 +87,9 @@ class CardColumns:
             for word in stems[i]:
                 if word in self._verbs_by_stem:
                     unsaid[self._verbs_by_stem[word]] = False
-            said[i] += verb_mass * (unsaid[verb] & self._done(reading.action)[purpose])
+            said[i] += verb_mass * (unsaid[verb] & (actions == _ACTION_NUMBERS[reading.action]))
         share: Floats = said / mass
         return share
-
-    def _doing(self, action: Action) -> NDArray[np.bool_]:
-        """Which purposes have that action; shape (n_purposes,)."""
-        return np.array([purpose.action is action for purpose in self._purposes], dtype=bool)
 
     def naming(self, stems: Collection[str], rows: Rows) -> Floats:
         """-1 for each name that holds one of the words, else 0."""
@@ -118,7 +117,7 @@ class CardColumns:
         """What a rule says of every purpose; shape (2, n_purposes), the second: its own verb."""
         reading = ClauseReading("", (), action=action, is_negated=is_negated)
         said = [
-            [rule(reading, purpose, own_verb=own_verb) for purpose in self._purposes]
+            [rule(reading, card, own_verb=own_verb) for card in self._examples]
             for own_verb in (False, True)
         ]
         return np.array(said, dtype=np.float64)
@@ -126,15 +125,13 @@ class CardColumns:
     def fit(self, known: Collection[str], slots: Iterable[Slot], rows: Rows) -> Floats:
         """The share of required inputs that can be filled, 0 to 1; 1 when nothing is required."""
         known, kinds = tuple(known), tuple(sorted(slot.kind for slot in slots))
-        filled, needs = self._filled(known, kinds), self._need[rows]
-        for code in set(needs[np.isnan(filled[needs])].tolist()):
-            own, required = self._needs[code]
-            filled[code] = share_filled(own, required, known=known, kinds=kinds)
-        return filled[needs]
+        return np.array([self._filled(need, known, kinds) for need in self._need[rows].tolist()])
 
-    def _unknown_shares(self, known: tuple[str, ...], kinds: tuple[SlotKind, ...]) -> Floats:
-        """NaN for each distinct need, until a request asks for it; shape (n_needs,)."""
-        return np.full(len(self._needs), np.nan)
+    def _share_filled(
+        self, need: int, known: tuple[str, ...], kinds: tuple[SlotKind, ...]
+    ) -> float:
+        own, required = self._needs[need]
+        return share_filled(own, required, known=known, kinds=kinds)
 
     def slot_use(self, texts: Sequence[Iterable[Slot]], rows: Rows) -> Floats:
         """The share of each text's typed values that some input of the tool takes, 0 to 1.

@@ -172,7 +172,7 @@ def _with_unwanted(clauses: Sequence[ClauseReading]) -> list[ClauseReading]:
     return [replace(c, unwanted=unwanted) for c in clauses]
 
 
-def merged(reading: ScoredRequest) -> list[tuple[str, float]]:
+def merged(reading: ScoredRequest) -> dict[str, float]:
     """Candidates with their fused scores, best first, ties by name.
 
     With several clauses, what the whole says, plus the best that any clause says, so that every
@@ -180,7 +180,7 @@ def merged(reading: ScoredRequest) -> list[tuple[str, float]]:
     comes before one of a chance remark. Each text's scores are relative to its own best.
     """
     if reading.whole is None:
-        return []
+        return {}
     scores = dict(zip(reading.whole.names, reading.whole.fused.tolist(), strict=True))
     if reading.parts:
         scores = _relative(reading.whole)
@@ -194,7 +194,7 @@ def merged(reading: ScoredRequest) -> list[tuple[str, float]]:
         for name, score in best.items():
             scores[name] += score
     order = sorted(sorted(scores), key=scores.__getitem__, reverse=True)
-    return [(name, scores[name]) for name in order]
+    return {name: scores[name] for name in order}
 
 
 def _relative(table: ScoreTable) -> dict[str, float]:

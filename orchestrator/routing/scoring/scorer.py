@@ -140,18 +140,15 @@ class Scorer:
         features = self._features(texts, found, rows)
         fused = (self._weights @ features.reshape(len(FEATURES), -1)).round(_DIGITS)
         fused = fused.reshape(len(texts), len(rows))
+        # Best first; of equals, the first of the catalog.
         orders = np.argsort(-fused, axis=1, kind="stable")
-        names = [self._names[i] for i in rows.tolist()]
-        return [
-            _table(
-                names,
-                features[:, i],
-                fused[i],
-                orders[i] if len(own[i]) else rows[:0],
-                evidence.strength,
-            )
-            for i, evidence in enumerate(found)
-        ]
+        tables = []
+        for i, evidence in enumerate(found):
+            order = orders[i] if len(own[i]) else orders[i, :0]
+            names = tuple([self._names[row] for row in rows[order].tolist()])
+            columns = dict(zip(FEATURES, features[:, i, order], strict=True))
+            tables.append(ScoreTable(names, columns, fused[i, order], evidence.strength))
+        return tables
 
     def _features(self, texts: Sequence[Scored], found: Sequence[Evidence], rows: Rows) -> Floats:
         """Every feature of each text and card; shape (len(FEATURES), n_texts, n_rows)."""
@@ -163,7 +160,9 @@ class Scorer:
             features[: len(FIELDS), i] = evidence.fields[:, rows] / scale
             most = float(evidence.joint.max(initial=0.0)) or 1.0
             features[len(FIELDS), i] = evidence.joint[rows] / most
-            sought.append(Sought(text.reading.stems, _told(text.slots), evidence.known))
+            # What is counted, in "5 heads of 10 tosses", is as telling as any noun.
+            told = value_stems(slot for slot in text.slots if slot.kind != "quantity")
+            sought.append(Sought(text.reading.stems, told, evidence.known))
         features[_PASSAGES] = self._passages.features(sought, rows)
         for name, values in self._card_features(texts, rows).items():
             features[_NUMBERS[name]] = values
@@ -211,8 +210,9 @@ class Scorer:
             features["agent"] = np.stack([self._own(text.context) for text in texts])[:, domain]
         if any(reading.unwanted for reading in readings):
             features["negated"] = np.stack([columns.naming(r.unwanted, rows) for r in readings])
-        if texts[0].near is not None:
-            features["embedding"] = np.stack([_closeness(text.near, rows) for text in texts])
+        near = [text.near for text in texts if text.near is not None]
+        if near:
+            features["embedding"] = np.stack([closeness(cosines)[rows] for cosines in near])
         return features
 
     def _domain_shares(self, readings: Iterable[ClauseReading]) -> Floats:
@@ -227,40 +227,8 @@ class Scorer:
         return np.array([float(d in context.domains) for d in self._vocabulary.domains])
 
 
-def _table(
-    names: Sequence[str], features: Floats, fused: Floats, order: Rows, strength: float
-) -> ScoreTable:
-    """The candidates of one text, best first; of equals, the first of the catalog.
-
-    Args:
-        names: of the cards looked at.
-        features: of these cards, shape (len(FEATURES), n_names).
-        fused: their weighted sums, shape (n_names,).
-        order: those that are the text's candidates, best first.
-        strength: see `ScoreTable`.
-    """
-    return ScoreTable(
-        names=tuple([names[i] for i in order.tolist()]),
-        features=dict(zip(FEATURES, features[:, order], strict=True)),
-        fused=fused[order],
-        strength=strength,
-    )
-
-
-def _closeness(near: Floats | None, rows: Rows) -> Floats:
-    return np.zeros(len(rows)) if near is None else closeness(near)[rows]
-
-
 def _ownership(reading: ClauseReading, slots: Iterable[Slot]) -> float:
     """1 where what somebody has is asked for, -1 where nothing says so, 0 for orders and ids."""
     if reading.action in SIDE_EFFECT_ACTIONS or any(s.kind == "identifier" for s in slots):
         return 0.0
     return 1.0 if reading.is_own else -1.0
-
-
-def _told(slots: Iterable[Slot]) -> frozenset[str]:
-    """The values that no card need hold.
-
-    What is counted, in "5 heads of 10 tosses", is as telling as any noun.
-    """
-    return value_stems(slot for slot in slots if slot.kind != "quantity")

@@ -72,7 +72,7 @@ async def test_a_step_is_recorded_with_what_it_calls(shipped: Catalog, tmp_path:
     (kept,) = read_records(tmp_path / "traces.db")
     assert kept.tools == selection.tools
     assert kept.called == ((answer.decision.tool,),)
-    assert kept.was_forwarded is True
+    assert kept.covered_by(kept.tools)
     stored = (tmp_path / "traces.db").read_bytes().lower()
     assert b"ouagadougou" not in stored
     assert b"flibbertigibbet" not in stored

@@ -225,7 +225,7 @@ def test_the_card_tells_what_goes_in_and_what_comes_out() -> None:
 
     assert {"due", "history", "reader"} <= card.produces
     assert {"days", "body_id"} <= set(card.required)
-    assert card.is_side_effect
+    assert card.is_change
     assert card.domain == "loans"
 
 

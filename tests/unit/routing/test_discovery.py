@@ -67,7 +67,7 @@ def test_words_in_common_match_in_any_order_and_form(
 
 
 @pytest.mark.parametrize("query", ["send a mesage", "creat an evnet", "edit my nots"])
-def test_misheard_words_are_understood(index: DiscoveryIndex, query: str) -> None:
+def test_mistyped_words_are_understood(index: DiscoveryIndex, query: str) -> None:
     """Words that are alike by Jaro-Winkler count as the same."""
     assert index.search(query)[0].tier == "deterministic"
 

@@ -318,7 +318,7 @@ def test_orders_that_no_tool_can_carry_out_do_not_fit(router: Router, text: str)
 
 
 @pytest.mark.parametrize("text", ["Order me a pizza", "Book me a room", "rent a car", "Is it hot"])
-def test_orders_of_unheard_things_may_still_fit(router: Router, text: str) -> None:
+def test_orders_of_unknown_things_may_still_fit(router: Router, text: str) -> None:
     """Where the verb tells the domain, or the object does; questions are no orders."""
     assert router.fits(text) is (text != "Is it hot")
 

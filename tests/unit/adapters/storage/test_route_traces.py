@@ -36,8 +36,8 @@ def test_a_record_comes_back_with_what_was_called(shipped: Catalog, tmp_path: Pa
 
     with_call, without = read_records(tmp_path / "state" / "traces.db")
     assert with_call == first.model_copy(update={"called": (("flight_search_offers",),)})
-    assert with_call.was_forwarded is True
-    assert without.was_forwarded is None
+    assert with_call.covered_by(with_call.tools)
+    assert without.called == ()
 
 
 def test_a_tool_that_had_not_been_forwarded_shows(shipped: Catalog, tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_a_tool_that_had_not_been_forwarded_shows(shipped: Catalog, tmp_path: Pa
     traces.called(mission_id="trip", leg_id="1-flights", step=1, tool="weather_get_forecast")
     traces.close()
 
-    assert [r.was_forwarded for r in read_records(tmp_path / "traces.db")] == [False]
+    assert [r.covered_by(r.tools) for r in read_records(tmp_path / "traces.db")] == [False]
 
 
 def test_no_word_of_a_request_reaches_the_disk(shipped: Catalog, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_plain_function_with_a_changing_verb_is_a_mutation() -> None:
     catalog = Catalog.from_functions([{"name": "delete_file", "parameters": None}])
     card = make_card(catalog.tool("delete_file"))
 
-    assert not card.is_side_effect
+    assert card.effect is Effect.READ
     assert card.is_mutation
     assert card.tag_stems == ()
 
@@ -100,7 +100,7 @@ def test_effects_are_kept(make_tool: Callable[..., Tool]) -> None:
     """The card repeats the contract's effect."""
     card = make_card(make_tool("shop_order", effect=Effect.OBLIGATION))
 
-    assert card.is_side_effect
+    assert card.is_change
     assert card.effect is Effect.OBLIGATION
 
 

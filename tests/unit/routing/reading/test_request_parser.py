@@ -11,9 +11,8 @@ from orchestrator.routing.selection import RouteContext
 
 def frame_for(text: str, router: Router, **context: str) -> IntentFrame:
     """The frame of a text, on a fixed day."""
-    return router.read(
-        text, RouteContext(last_error=context.get("last_error")), now=datetime(2026, 11, 21)
-    )
+    known = RouteContext(last_error=context.get("last_error"))
+    return router.route(text, known, now=datetime(2026, 11, 21)).frame
 
 
 @pytest.mark.parametrize(
