@@ -1,7 +1,7 @@
 """Values for a tool's inputs out of answers: which thing of which answer gives its values."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -12,7 +12,8 @@ from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.rules.answers import Item, answer_fields, read_items
-from orchestrator.planning.rules.parameters import ArgumentDraft, Kind, Parameter, tool_parameters
+from orchestrator.planning.rules.draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish, rank_items
 from orchestrator.planning.rules.sentences import details
 from orchestrator.planning.rules.situation import Situation
@@ -24,21 +25,8 @@ _MAX_ALTERNATIVES: Final = 50
 _MAX_CHOICES: Final = 12
 
 
-@dataclass(frozen=True)
-class AnswerValues:
-    """Values that answers give.
-
-    `refusal` says why none of the things in them will do; `unsure` are inputs for which a person
-    must choose between them.
-    """
-
-    values: JsonObject = field(default_factory=dict)
-    refusal: str = ""
-    unsure: tuple[Parameter, ...] = ()
-
-
-def values_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) -> AnswerValues:
-    """Values that answers give the required inputs: all that one thing has are taken from it.
+def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) -> Lack | None:
+    """Add what answers give the required inputs: all that one thing has are taken from it.
 
     A call that nobody will be asked to confirm is not made on a guess between several things, and
     no call on a thing of which nothing says that it is what was asked for.
@@ -46,7 +34,10 @@ def values_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation)
     Args:
         tool: the tool to be called.
         stated: its inputs, with the values that need no answer.
-        situation: the situation.
+        situation: the answers, and what was tried with them.
+
+    Returns:
+        Why nothing was added: none of the things will do, or a person must choose between them.
     """
     lacking = [p for p in stated.parameters if p.required and p.name not in stated.values]
     call = _Call(tool, lacking, stated.values, situation)
@@ -60,14 +51,15 @@ def values_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation)
         ranking = rank_items(_distinct(offered, wanted), call.wish(finder))
         fresh = [i for i in ranking.items if not call.has_failed_with(_gives(i, wanted))]
         if not fresh:
-            return AnswerValues(refusal=call.why_none(ranking))
+            return Lack(reason=call.why_none(ranking))
         if not ranking.is_meant:
-            return AnswerValues(unsure=_choices(wanted, fresh))
+            return Lack(_choices(wanted, fresh))
         if ranking.tied > 1 and tool.is_side_effect and not tool.needs_confirmation:
-            return AnswerValues(unsure=_choices(wanted, fresh[: ranking.tied]))
+            return Lack(_choices(wanted, fresh[: ranking.tied]))
         values |= _gives(fresh[0], [p for p in left if p.kind in (Kind.TITLE, Kind.TEXT)])
         values |= _gives(fresh[0], wanted)
-    return AnswerValues(values)
+    stated.values.update(values)
+    return None
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,8 @@ def _unfilled(part: _Part, brief: GoalBrief, catalog: Catalog) -> tuple[Paramete
         catalog_digest=brief.catalog_digest,
     )
     situation = read_situation(context, [part.target.name], catalog)
-    return gather_arguments(part.target, situation).missing
+    draft, _ = gather_arguments(part.target, situation)
+    return draft.missing
 
 
 def _pointed_at(earlier: Sequence[_Part], legs: Sequence[LegPlan]) -> Iterable[str]:

@@ -10,7 +10,8 @@ from pydantic import JsonValue
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.words import STOP_WORDS, stem, tokens
-from orchestrator.planning.rules.parameters import ArgumentDraft, Kind, Parameter, moment_at
+from orchestrator.planning.rules.draft import ArgumentDraft
+from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
 from orchestrator.planning.rules.utterance import Utterance
 
 _MINUTES_OF_AN_EVENT: Final = 60
