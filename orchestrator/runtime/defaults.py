@@ -59,21 +59,21 @@ def _own_planner(
 
     @functools.cache
     def modelled() -> MeteredPlanner:
-        return _model_planner(chaining, settings.planner_model)
+        return _model_planner(settings.planner_model)
 
     if settings.planner_model or any(agent.model for agent in agents):
         modelled()
     return PerAgentPlanner(chaining, modelled, default_model=settings.planner_model)
 
 
-def _model_planner(splitter: Planner, default_model: str | None) -> MeteredPlanner:
+def _model_planner(default_model: str | None) -> MeteredPlanner:
     try:
         from orchestrator.planning.llm.model_planner import LlmPlanner
     except ImportError as error:
         raise UsageError(
             "planning with a model needs the llm extra: pip install 'orchestrator-missions[llm]'"
         ) from error
-    return LlmPlanner(splitter, default_model=default_model)
+    return LlmPlanner(default_model=default_model)
 
 
 def default_routers(

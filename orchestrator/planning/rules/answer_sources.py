@@ -80,10 +80,10 @@ class _Call:
             if seen.outcome == "succeeded" and seen.tool != self.tool.name and not seen.side_effect:
                 finder = self.situation.catalog.tool(seen.tool)
                 asked = _restricting(finder, seen.arguments)
-                yield read_items(seen.body, asked=asked, source=str(seen.step)), finder, True
+                yield read_items(seen.body, asked=asked), finder, True
         for source in reversed(self.situation.facts):
             fact, asked = source.fact, _restricting(source.tool, source.fact.arguments)
-            yield read_items(fact.body, asked=asked, source=fact.source), source.tool, False
+            yield read_items(fact.body, asked=asked), source.tool, False
 
     def wish(self, finder: Tool) -> Wish:
         """What is asked of a thing that `finder` found: what it was searched by, what is stated."""
