@@ -11,6 +11,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import stem, tokens
+from orchestrator.planning.models import Fact, Observation
 from orchestrator.planning.rules.answers import Item, answer_fields, read_items
 from orchestrator.planning.rules.draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
@@ -21,6 +22,8 @@ from orchestrator.planning.rules.tool_words import generic_words, vocabulary
 from orchestrator.planning.rules.utterance import Utterance
 
 _NOT_FROM_ITEMS: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.OBJECT, Kind.CONSTANT})
+_LOOSE: Final = frozenset({Kind.QUERY, Kind.TEXT, Kind.TITLE})
+"""Words searched for; the other arguments hold of all that is found by them."""
 _MAX_ALTERNATIVES: Final = 50
 _MAX_CHOICES: Final = 12
 
@@ -30,11 +33,6 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
 
     A call that nobody will be asked to confirm is not made on a guess between several things, and
     no call on a thing of which nothing says that it is what was asked for.
-
-    Args:
-        tool: the tool to be called.
-        stated: its inputs, with the values that need no answer.
-        situation: the answers, and what was tried with them.
 
     Returns:
         Why nothing was added: none of the things will do, or a person must choose between them.
@@ -76,14 +74,15 @@ class _Call:
 
         Those of this leg come first, the newest call before all, then those of earlier legs.
         """
-        for seen in reversed(self.situation.context.observations):
-            if seen.outcome == "succeeded" and seen.tool != self.tool.name and not seen.side_effect:
-                finder = self.situation.catalog.tool(seen.tool)
-                asked = _restricting(finder, seen.arguments)
-                yield read_items(seen.body, asked=asked), finder, True
-        for source in reversed(self.situation.facts):
-            fact, asked = source.fact, _restricting(source.tool, source.fact.arguments)
-            yield read_items(fact.body, asked=asked), source.tool, False
+        context = self.situation.context
+        found = (o for o in context.observations if o.outcome == "succeeded" and not o.side_effect)
+        own = [seen for seen in found if seen.tool != self.tool.name]
+        answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(context.facts))
+        for answer in answers:
+            finder = self.situation.catalog.tool(answer.tool)
+            loose = {p.name for p in tool_parameters(finder) if p.kind in _LOOSE}
+            asked = {name: v for name, v in answer.arguments.items() if name not in loose}
+            yield read_items(answer.body, asked=asked), finder, isinstance(answer, Observation)
 
     def wish(self, finder: Tool) -> Wish:
         """What is asked of a thing that `finder` found: what it was searched by, what is stated."""
@@ -108,11 +107,8 @@ class _Call:
 
     def has_failed_with(self, given: JsonObject) -> bool:
         """Whether a call with these values failed, or, of a reading tool, was made at all."""
-        before = (
-            self.situation.refused(self.tool)
-            if self.tool.is_side_effect
-            else self.situation.tried(self.tool)
-        )
+        tried, refused = self.situation.tried, self.situation.refused
+        before = refused(self.tool) if self.tool.is_side_effect else tried(self.tool)
         return any(all(o.arguments.get(k) == v for k, v in given.items()) for o in before)
 
     def why_none(self, ranking: Ranking) -> str:
@@ -154,12 +150,7 @@ class _Call:
 
 
 def names_beside(nouns: frozenset[str], utterance: Utterance) -> list[str]:
-    """Names, quoted words and ids that stand beside one of the nouns: "the Archive folder".
-
-    Args:
-        nouns: stems of the words that such a thing is called by.
-        utterance: the clause.
-    """
+    """Names, quoted words and ids beside a noun of these stems: "the Archive folder"."""
     found: list[str] = []
     for slot in utterance.of("name", "quoted", "identifier", "place"):
         value = str(slot.value)
@@ -183,12 +174,6 @@ def _choices(wanted: list[Parameter], items: list[Item]) -> tuple[Parameter, ...
             schema: JsonObject = {**parameter.schema, "enum": [*choices], "description": told}
             asked.append(replace(parameter, schema=schema))
     return tuple(asked)
-
-
-def _restricting(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments that say something of all that is found by them; words searched for do not."""
-    loose = {p.name for p in tool_parameters(tool) if p.kind in (Kind.QUERY, Kind.TEXT, Kind.TITLE)}
-    return {name: value for name, value in arguments.items() if name not in loose}
 
 
 def _gives(item: Item, wanted: list[Parameter]) -> JsonObject:

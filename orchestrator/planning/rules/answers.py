@@ -50,15 +50,10 @@ class Item:
 
 
 def read_items(body: JsonValue, *, asked: JsonObject | None = None) -> list[Item]:
-    """The things that an answer holds, in its order.
+    """The things that an answer holds, in its order; what was `asked` holds of each.
 
-    Args:
-        body: the answer.
-        asked: the arguments it is the answer to; a thing that was found by them has them too.
-
-    Returns:
-        The members of its lists, each with what the objects around it say of all of them, then the
-        answer itself unless its lists are empty.
+    These are the members of its lists, each with what the objects around it say of all of them,
+    then the answer itself unless its lists are empty.
     """
     return list(islice(_walk(body, asked or {}, "", 0), MAX_ITEMS))
 

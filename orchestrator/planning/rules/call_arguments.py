@@ -63,11 +63,7 @@ class _Call:
     draft: ArgumentDraft
 
     def state(self, *, optional: bool = False) -> None:
-        """Add what the user, the contract or the clause itself fixes.
-
-        Args:
-            optional: look in the clause for every input, required or not.
-        """
+        """Add what the user, the contract or the clause itself fixes; all inputs if `optional`."""
         for parameter in self.draft.open_inputs():
             if parameter.name in self.tool.pii_fields:
                 value: JsonValue = handle_for(parameter.name) if parameter.required else None
@@ -85,13 +81,7 @@ class _Call:
 
     def _required(self, parameter: Parameter) -> JsonValue:
         """What the first source gives that has it."""
-        sources = (
-            self._from_facts,
-            self._from_rest_of_goal,
-            self._composed,
-            self._object,
-            self._assumed,
-        )
+        sources = (self._from_facts, self._from_goal, self._composed, self._object, self._assumed)
         values = (source(parameter) for source in sources)
         return next((value for value in values if value is not None), None)
 
@@ -104,7 +94,7 @@ class _Call:
         if parameter.kind is Kind.QUERY and not self.tool.is_side_effect:
             return self._composed(parameter)
         if parameter.kind is Kind.COUNT and set(parameter.words) & lexicon.PEOPLE:
-            return self._from_rest_of_goal(parameter)
+            return self._from_goal(parameter)
         if not self.tool.is_side_effect or parameter.kind not in _WHEN_AND_WHERE:
             return None
         values = self.draft.values
@@ -124,7 +114,7 @@ class _Call:
     def _from_facts(self, parameter: Parameter) -> JsonValue:
         return value_from_facts(parameter, self.situation.facts, now=self.situation.context.now)
 
-    def _from_rest_of_goal(self, parameter: Parameter) -> JsonValue:
+    def _from_goal(self, parameter: Parameter) -> JsonValue:
         """What the other clauses say; a stretch of time comes whole from one clause if it can."""
         clauses = self.situation.other_utterances
         kin = [p for p in self.draft.parameters if p.required and p.kind is parameter.kind]

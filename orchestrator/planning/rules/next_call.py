@@ -26,13 +26,7 @@ NextCall = CallTool | DiscoverTools | Lack
 
 
 def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) -> NextCall:
-    """The next step towards a call of `tool`.
-
-    Args:
-        tool: what is to be called in the end.
-        situation: what is known and was tried.
-        trail: the tools on whose behalf this one is to be called, never called again for it.
-    """
+    """The next step towards a call; the tools in `trail`, for which it is made, are not called."""
     draft, lack = gather_arguments(tool, situation)
     if not draft.missing:
         return _unless_made_before(tool, draft.arguments, situation)

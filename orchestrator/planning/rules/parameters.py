@@ -158,16 +158,7 @@ def read_parameter(
     resolved = resolve(schema, root)
     words = (*parent, *tokens(name))
     kind = _kind(words, resolved)
-    return Parameter(
-        name=name,
-        schema=resolved,
-        root=root,
-        required=required,
-        words=words,
-        kind=kind,
-        side=_side(words, kind),
-        bound=_bound(words),
-    )
+    return Parameter(name, resolved, root, required, words, kind, _side(words, kind), _bound(words))
 
 
 def moment_at(day: str, clock: str, now: datetime) -> str | None:
@@ -191,7 +182,8 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
         case "array":
             return Kind.LIST
         case "object":
-            return _object_kind(schema)
+            is_money = set(properties_of(schema)) == {"amount", "currency"}
+            return Kind.MONEY if is_money else Kind.OBJECT
         case "integer" | "number" as number:
             return _number_kind(words, whole=number == "integer")
         case _:
@@ -205,10 +197,6 @@ def _type(schema: JsonObject) -> str:
     if isinstance(found, str):
         return found
     return "object" if "properties" in schema else "array" if "items" in schema else "string"
-
-
-def _object_kind(schema: JsonObject) -> Kind:
-    return Kind.MONEY if set(properties_of(schema)) == {"amount", "currency"} else Kind.OBJECT
 
 
 def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:

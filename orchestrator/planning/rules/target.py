@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
@@ -15,8 +14,6 @@ from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
-
-_CHANGES: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
 
 
 def read_request(router: Router, text: str, context: RouteContext, *, now: datetime) -> Selection:
@@ -37,12 +34,9 @@ def read_request(router: Router, text: str, context: RouteContext, *, now: datet
 def find_target(
     selection: Selection, catalog: Catalog, observations: Iterable[Observation] = ()
 ) -> Tool | None:
-    """The best forwarded tool that does what the clause asks.
+    """The best forwarded tool that does what the clause asks; None when none does.
 
     A side effect that the leg already attempted stays its target, however the ranking moves.
-
-    Returns:
-        None when nothing that was forwarded does it.
     """
     for seen in observations:
         if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
@@ -80,16 +74,13 @@ def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
 
 def _fits(tool: Tool, action: Action) -> bool:
     match action:
-        case Action.READ | Action.SEARCH:
+        case Action.READ | Action.SEARCH | Action.UNKNOWN:
             return tool.effect is Effect.READ
         case Action.CANCEL:
             return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
-        case Action.UNKNOWN:
-            return tool.effect is Effect.READ
         case _:
-            return tool.effect in _CHANGES or (
-                tool.effect is Effect.CANCEL and _commands(tool, action)
-            )
+            makes = tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+            return makes or (tool.effect is Effect.CANCEL and _commands(tool, action))
 
 
 def _commands(tool: Tool, action: Action) -> bool:
