@@ -39,9 +39,6 @@ DISCOVERED_TITLE: Final = "# Discovered tools"
 _CATALOG_TITLE: Final = "# More tools"
 
 
-# -- the sections --------------------------------------------------------------------------------
-
-
 def section(title: str, lines: Iterable[str]) -> str:
     """The lines under their title; empty without any."""
     body = "\n".join(lines)
@@ -86,9 +83,6 @@ def _counts(sizes: Mapping[str, int], most_tokens: int) -> str:
 def _label(domain: str) -> str:
     """A domain as one short line, whatever a document calls it."""
     return cut_text(" ".join(domain.split()) or "other", _LONGEST_LABEL)
-
-
-# -- what a tool is shown as ---------------------------------------------------------------------
 
 
 def tool_description(tool: Tool) -> str:
@@ -147,9 +141,6 @@ def _schema_line(name: str, description: str, parameters: JsonObject) -> str:
 def catalog_row(tool: Tool) -> tuple[str, str]:
     """The tool's domain and its line in the deferred catalog."""
     return tool.domain, tool.name + (CONFIRM if tool.needs_confirmation else "")
-
-
-# -- which tools stand in which section ----------------------------------------------------------
 
 
 @dataclass(frozen=True)

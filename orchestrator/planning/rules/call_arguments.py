@@ -142,10 +142,8 @@ class _Call:
                 value = value_from_utterances(part, clauses, draft)
             if value is None and part.required:
                 value = self._from_facts(part)
-                if value is None:
-                    return None
             draft.add(part, value)
-        return draft.values if parameter.accepts(draft.values) else None
+        return draft.values if not draft.missing and parameter.accepts(draft.values) else None
 
     def _assumed(self, parameter: Parameter) -> JsonValue:
         """The contract's default, or what goes without saying."""

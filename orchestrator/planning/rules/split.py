@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -37,11 +37,12 @@ _SLUG = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True)
 class _Part:
-    """One request of the goal with the tool that reaches it."""
+    """One request of the goal with the tool that reaches it, and the legs that it waits for."""
 
     request: str
     target: Tool
     leg_id: str
+    depends_on: tuple[str, ...] = ()
 
     @cached_property
     def points_back(self) -> bool:
@@ -57,18 +58,15 @@ def split(
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
         RequestUnread: the router failed.
     """
-    goal = _Goal(brief, catalog, router)
-    parts = goal.parts()
-    legs: list[LegPlan] = []
-    for position, part in enumerate(parts):
-        legs.append(
-            LegPlan(
-                leg_id=part.leg_id,
-                goal=part.request,
-                agent=agent_for(part.target.domain, agents),
-                depends_on=_dependencies(part, parts[:position], legs, goal.unfilled(part)),
-            )
+    legs = (
+        LegPlan(
+            leg_id=part.leg_id,
+            goal=part.request,
+            agent=agent_for(part.target.domain, agents),
+            depends_on=part.depends_on,
         )
+        for part in _Goal(brief, catalog, router).parts()
+    )
     return MissionPlan(legs=tuple(legs))
 
 
@@ -90,12 +88,14 @@ class _Goal:
                 continue
             for request in self._coordinated(clause):
                 target = self._target(request, [part.target.name for part in reversed(parts)])
-                parts.append(_Part(request, target, f"{len(parts) + 1}-{_slug(target.domain)}"))
+                part = _Part(request, target, f"{len(parts) + 1}-{_slug(target.domain)}")
+                needed = _dependencies(part, parts, self._unfilled(part))
+                parts.append(replace(part, depends_on=needed))
         if not parts:
             raise NothingFits(goal)
         return parts
 
-    def unfilled(self, part: _Part) -> tuple[Parameter, ...]:
+    def _unfilled(self, part: _Part) -> tuple[Parameter, ...]:
         """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
         context = StepContext(
             mission_id=self.brief.mission_id,
@@ -177,24 +177,21 @@ def _slug(domain: str) -> str:
 
 
 def _dependencies(
-    part: _Part,
-    earlier: Sequence[_Part],
-    legs: Sequence[LegPlan],
-    unfilled: Iterable[Parameter],
+    part: _Part, earlier: Sequence[_Part], unfilled: Iterable[Parameter]
 ) -> tuple[str, ...]:
     """The earlier legs that a clause points at, and those that alone can feed its tool."""
-    needed = set(_pointed_at(earlier, legs)) if part.points_back else set()
+    needed = set(_pointed_at(earlier)) if part.points_back else set()
     for parameter in unfilled:
         needed |= {other.leg_id for other in _feeders(parameter, part, earlier)}
     return tuple(other.leg_id for other in earlier if other.leg_id in needed)
 
 
-def _pointed_at(earlier: Sequence[_Part], legs: Sequence[LegPlan]) -> Iterable[str]:
+def _pointed_at(earlier: Sequence[_Part]) -> Iterable[str]:
     """The run of legs since the last clause that pointed back; that clause and its run if none."""
     run: list[str] = []
-    for other, leg in zip(reversed(earlier), reversed(legs), strict=True):
+    for other in reversed(earlier):
         if other.points_back:
-            return run or [other.leg_id, *leg.depends_on]
+            return run or [other.leg_id, *other.depends_on]
         run.append(other.leg_id)
     return run
 
