@@ -73,8 +73,8 @@ class Planner(Protocol):
 
 
 @runtime_checkable
-class MeteredPlanner(Planner, Protocol):
-    """A planner whose steps cost something; `plan_metered` is called instead of `plan_step`."""
+class MeteredPlanner(Protocol):
+    """What decides steps at a cost; a planner that is one is not asked by `plan_step`."""
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
@@ -100,7 +100,11 @@ def check_plan(plan: MissionPlan) -> None:
     for leg in plan.legs:
         if unknown := sorted(set(leg.depends_on) - set(ids)):
             raise PlanInvalid(f"leg {leg.leg_id} depends on {', '.join(unknown)}, which is no leg")
-    _check_order(plan)
+    try:
+        TopologicalSorter({leg.leg_id: leg.depends_on for leg in plan.legs}).prepare()
+    except CycleError as error:
+        circle = " -> ".join(error.args[1])
+        raise PlanInvalid(f"the legs wait for each other in a circle: {circle}") from error
 
 
 def check_decision(
@@ -129,14 +133,6 @@ def check_decision(
             _check_text("a finished leg needs a summary of what was reached", summary)
         case GiveUp(reason=reason):
             _check_text("giving up needs a reason", reason)
-
-
-def _check_order(plan: MissionPlan) -> None:
-    try:
-        TopologicalSorter({leg.leg_id: leg.depends_on for leg in plan.legs}).prepare()
-    except CycleError as error:
-        circle = " -> ".join(error.args[1])
-        raise PlanInvalid(f"the legs wait for each other in a circle: {circle}") from error
 
 
 def _check_call(

@@ -56,7 +56,7 @@ def default_planner(
                 "planning with a model needs the llm extra: "
                 "pip install 'orchestrator-missions[llm]'"
             ) from error
-        return LlmPlanner(chaining, default_model=settings.planner_model)
+        return LlmPlanner(default_model=settings.planner_model)
 
     if settings.planner_model or any(agent.model for agent in agents):
         modelled()  # so that a missing library is told before the first mission

@@ -22,6 +22,7 @@ from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
+from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.runtime.defaults import default_tools
@@ -76,9 +77,8 @@ async def modelled(stack: Stack, mind: Mind) -> AsyncIterator[MissionClient]:
     """A client of a task queue whose worker plans with the fake model."""
     changes = {"task_queue": QUEUE, "routing_timeout_ms": 5000}
     settings = stack.settings.model_copy(update=changes)
-    planner = LlmPlanner(
-        ChainingPlanner(Router), default_model="a:model", models=lambda name: FunctionModel(mind)
-    )
+    model = LlmPlanner(default_model="a:model", models=lambda name: FunctionModel(mind))
+    planner = PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model="a:model")
     client = await connect_temporal(stack.address)
     async with AsyncExitStack() as running:
         tools = await running.enter_async_context(default_tools(settings))

@@ -4,6 +4,7 @@ What providers answered stands between `tool_output` tags and cannot close them:
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -40,15 +41,12 @@ def briefing(context: StepContext, *, most_tokens: int) -> str:
     """
     cuts = [_Cut(dropped=n) for n in range(max(1, len(context.observations)))]
     cuts += [_Cut(cuts[-1].dropped, limit) for limit in _BODY_LIMITS[1:]]
+
+    def fits(cut: _Cut) -> bool:
+        return estimate_tokens(_told(context, cut)) <= most_tokens
+
     # Each cut tells less than the one before, so the first that fits is found by halving.
-    low, high = 0, len(cuts) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if estimate_tokens(_told(context, cuts[middle])) <= most_tokens:
-            high = middle
-        else:
-            low = middle + 1
-    return _told(context, cuts[low])
+    return _told(context, cuts[bisect_left(cuts, True, hi=len(cuts) - 1, key=fits)])
 
 
 def goal_lines(context: StepContext) -> str:

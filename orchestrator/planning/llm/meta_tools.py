@@ -1,13 +1,16 @@
 """Meta tools: the steps of a leg that call no provider, as tools that a model can choose."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from pydantic import Field
 
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import with_subschemas
 from orchestrator.planning.models import AskUser, DiscoverTools, Finish, GiveUp, StepDecision
+
+_TOLD_ELSEWHERE: Final = frozenset({"$defs", "description", "title"})
 
 
 class AskedField(Record):
@@ -18,29 +21,11 @@ class AskedField(Record):
     description: str = ""
 
 
-class Discover(Record):
-    """Find tools that have no schema here, by a few words; the next step has their schemas."""
-
-    query: str
-
-
 class Ask(Record):
-    """Ask the user for values that no tool, fact or given input supplies."""
+    """What a model gives to ask the user."""
 
     question: str
     fields: tuple[AskedField, ...] = Field(min_length=1)
-
-
-class Done(Record):
-    """End: your part is reached. Say in a sentence what was reached."""
-
-    summary: str
-
-
-class Lost(Record):
-    """End: your part cannot be reached. What the mission has done so far is undone."""
-
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -48,21 +33,15 @@ class MetaTool:
     """A meta tool as it is shown."""
 
     name: str
-    arguments: type[Discover | Ask | Done | Lost]
-
-    @property
-    def description(self) -> str:
-        """What it is for."""
-        return " ".join((self.arguments.__doc__ or "").split())
+    description: str
+    arguments: type[DiscoverTools | Ask | Finish | GiveUp]
 
     @property
     def parameters(self) -> JsonObject:
-        """Its input schema, without the titles and definitions that pydantic adds."""
+        """Its input schema; a call of the tool says already which kind of decision it is."""
         made = self.arguments.model_json_schema()
-        schema = _plain(made, made.pop("$defs", {}))
-        assert isinstance(schema, dict)
-        schema.pop("description", None)
-        return schema
+        made["properties"].pop("kind", None)
+        return _plain(made, made)
 
     def decision(self, arguments: JsonObject) -> StepDecision:
         """The step that a call with these arguments stands for.
@@ -70,39 +49,36 @@ class MetaTool:
         Raises:
             ValidationError: the arguments do not fit.
         """
-        match self.arguments.model_validate(arguments):
-            case Discover(query=query):
-                return DiscoverTools(query=query)
-            case Ask(question=question, fields=fields):
-                asked = {f.name: f.model_dump(include={"type", "description"}) for f in fields}
-                return AskUser(question=question, fields=asked)
-            case Done(summary=summary):
-                return Finish(summary=summary)
-            case Lost(reason=reason):
-                return GiveUp(reason=reason)
+        given = {name: value for name, value in arguments.items() if name != "kind"}
+        made = self.arguments.model_validate(given)
+        if not isinstance(made, Ask):
+            return made
+        asked = {f.name: f.model_dump(include={"type", "description"}) for f in made.fields}
+        return AskUser(question=made.question, fields=asked)
 
 
 DISCOVER: Final = "tools_discover"
 """Called tools.discover elsewhere: providers of models allow no dot in a tool's name."""
 META_TOOLS: Final = (
-    MetaTool(DISCOVER, Discover),
-    MetaTool("user_ask", Ask),
-    MetaTool("part_done", Done),
-    MetaTool("part_lost", Lost),
+    MetaTool(
+        DISCOVER,
+        "Find tools that have no schema here, by a few words; the next step has their schemas.",
+        DiscoverTools,
+    ),
+    MetaTool(
+        "user_ask", "Ask the user for values that no tool, fact or given input supplies.", Ask
+    ),
+    MetaTool("part_done", "End: your part is reached. Say in a sentence what was reached.", Finish),
+    MetaTool(
+        "part_lost",
+        "End: your part cannot be reached. What the mission has done so far is undone.",
+        GiveUp,
+    ),
 )
 
 
-def _plain(node: object, defined: Mapping[str, dict[str, object]]) -> object:
-    """Without titles and empty defaults, each definition in the place that refers to it."""
-    if isinstance(node, list):
-        return [_plain(item, defined) for item in node]
-    if not isinstance(node, dict):
-        return node
-    if isinstance(to := node.get("$ref"), str):
-        meant = defined[to.rpartition("/")[2]]
-        return _plain({k: v for k, v in meant.items() if k != "description"}, defined)
-    return {
-        key: _plain(value, defined)
-        for key, value in node.items()
-        if (key != "title" or isinstance(value, dict)) and (key, value) != ("default", "")
-    }
+def _plain(schema: JsonObject, root: JsonObject) -> JsonObject:
+    """What constrains: without titles, descriptions, empty defaults and references."""
+    told = resolve(schema, root).items()
+    kept = {k: v for k, v in told if k not in _TOLD_ELSEWHERE and (k, v) != ("default", "")}
+    return with_subschemas(kept, lambda inner: _plain(inner, root), ("items", "properties"))

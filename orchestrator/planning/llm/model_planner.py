@@ -39,18 +39,11 @@ from orchestrator.core.errors import (
     UsageError,
 )
 from orchestrator.planning.llm.briefing import DATA_RULE, briefing
-from orchestrator.planning.llm.meta_tools import META_TOOLS, MetaTool
+from orchestrator.planning.llm.meta_tools import META_TOOLS
 from orchestrator.planning.llm.prompt import ToolBlock, block_of, tool_description, tool_parameters
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
-from orchestrator.planning.models import (
-    AgentProfile,
-    CallTool,
-    GoalBrief,
-    MissionPlan,
-    StepContext,
-    StepDecision,
-)
-from orchestrator.planning.planner import Planner, check_decision
+from orchestrator.planning.models import CallTool, StepContext, StepDecision
+from orchestrator.planning.planner import check_decision
 from orchestrator.planning.trimming import estimate_tokens
 from orchestrator.routing.selection import Selection
 
@@ -76,7 +69,7 @@ _PASSING: Final = (
 
 
 class LlmPlanner:
-    """Decides steps by asking a model; goals are split by the planner that it is given.
+    """Decides steps by asking a model.
 
     Between two steps it keeps rendered prompt sections and nothing else: another worker that takes
     the next step renders them again.
@@ -84,40 +77,24 @@ class LlmPlanner:
 
     def __init__(
         self,
-        splitter: Planner,
         *,
         default_model: str | None = None,
         models: Callable[[str], Model] = infer_model,
     ) -> None:
-        """Take what splits goals, and where models come from.
+        """Take where models come from.
 
         Args:
-            splitter: gives the legs of a goal.
             default_model: `provider:model` for agents whose profile names none.
             models: a model by its name; the default reads the provider's key from the environment.
 
         Raises:
             UsageError: the default model does not exist, or its provider is not set up here.
         """
-        self._splitter = splitter
         self._default = default_model
         self._models = functools.lru_cache(maxsize=16)(models)
         self._states: OrderedDict[tuple[str, str], PromptState] = OrderedDict()
         if default_model is not None:
             self._model(default_model)
-
-    async def split_goal(
-        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
-    ) -> MissionPlan:
-        """The legs of a mission, as the splitter gives them."""
-        return await self._splitter.split_goal(brief, catalog, agents)
-
-    async def plan_step(
-        self, context: StepContext, selection: Selection, catalog: Catalog
-    ) -> StepDecision:
-        """The next step of one leg; see `plan_metered`."""
-        decision, _ = await self.plan_metered(context, selection, catalog)
-        return decision
 
     async def plan_metered(
         self, context: StepContext, selection: Selection, catalog: Catalog
@@ -191,16 +168,14 @@ class _Step:
     def parameters(self) -> ModelRequestParameters:
         """The tools of the step and the meta tools; no answer but a call of one of them."""
         shown = [
-            ToolDefinition(
-                name=name,
-                description=tool_description(tool),
-                parameters_json_schema=tool_parameters(tool),
-            )
-            for name, tool in self.tools.items()
+            *((meta.name, meta.description, meta.parameters) for meta in META_TOOLS),
+            *((n, tool_description(tool), tool_parameters(tool)) for n, tool in self.tools.items()),
         ]
-        return ModelRequestParameters(
-            function_tools=[*map(_definition, META_TOOLS), *shown], allow_text_output=False
-        )
+        tools = [
+            ToolDefinition(name=name, description=told, parameters_json_schema=schema)
+            for name, told, schema in shown
+        ]
+        return ModelRequestParameters(function_tools=tools, allow_text_output=False)
 
     def decision(self, answer: ModelResponse) -> StepDecision:
         """The first call of the answer as a decision that was checked.
@@ -269,7 +244,14 @@ async def _ask(
         raise _translated(error, model.model_name) from error
     except exceptions.UserError as error:
         raise UsageError(f"the model {model.model_name} cannot be used: {error}") from error
-    return answer, _usage(answer)
+    counted = answer.usage
+    usage = Usage(
+        requests=1,
+        input_tokens=counted.input_tokens,
+        output_tokens=counted.output_tokens,
+        cost_usd=_cost(answer),
+    )
+    return answer, usage
 
 
 def _translated(error: exceptions.AgentRunError, model: str) -> OrchestratorError:
@@ -281,27 +263,12 @@ def _translated(error: exceptions.AgentRunError, model: str) -> OrchestratorErro
     return ModelRefused(model, reason)
 
 
-def _usage(answer: ModelResponse) -> Usage:
-    return Usage(
-        requests=1,
-        input_tokens=answer.usage.input_tokens,
-        output_tokens=answer.usage.output_tokens,
-        cost_usd=_cost(answer),
-    )
-
-
 def _cost(answer: ModelResponse) -> Decimal:
     """The list price of the answer; 0 where the price list does not hold the model."""
     try:
         return answer.cost().total_price
     except (LookupError, ValueError, AssertionError):
         return Decimal(0)
-
-
-def _definition(meta: MetaTool) -> ToolDefinition:
-    return ToolDefinition(
-        name=meta.name, description=meta.description, parameters_json_schema=meta.parameters
-    )
 
 
 def _complaint(answer: ModelResponse, reason: str) -> ModelRequest:

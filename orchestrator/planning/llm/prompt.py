@@ -39,9 +39,6 @@ DISCOVERED_TITLE: Final = "# Discovered tools"
 _CATALOG_TITLE: Final = "# More tools"
 
 
-# -- the sections --------------------------------------------------------------------------------
-
-
 def section(title: str, lines: Iterable[str]) -> str:
     """The lines under their title; empty without any."""
     body = "\n".join(lines)
@@ -49,22 +46,18 @@ def section(title: str, lines: Iterable[str]) -> str:
 
 
 def catalog_section(rows: Iterable[tuple[str, str]], *, most_tokens: int) -> str:
-    """The deferred tools: a line each under its domain; past the bound, domains with counts.
+    """The deferred tools, a line each under its domain; past the bound, domains with counts.
 
-    Args:
-        rows: the domain and the line of each tool.
-        most_tokens: what the section may take, by `estimate_tokens`; at least its two title lines.
+    A row is a tool's domain and its line; the title lines and the first stand at any bound.
     """
     by_domain: defaultdict[str, list[str]] = defaultdict(list)
     for domain, row in rows:
         by_domain[domain].append(row)
     if not by_domain:
         return ""
-    lines = [
-        line
-        for domain, names in sorted(by_domain.items())
-        for line in (f"{_label(domain)}:", *(f"- {name}" for name in sorted(names)))
-    ]
+    lines: list[str] = []
+    for domain, names in sorted(by_domain.items()):
+        lines += [f"{_label(domain)}:", *(f"- {name}" for name in sorted(names))]
     whole = section(_CATALOG_TITLE, [DISCOVER_HINT, *lines])
     if estimate_tokens(whole) <= most_tokens:
         return whole
@@ -92,17 +85,11 @@ def _label(domain: str) -> str:
     return cut_text(" ".join(domain.split()) or "other", _LONGEST_LABEL)
 
 
-# -- what a tool is shown as ---------------------------------------------------------------------
-
-
 def tool_description(tool: Tool) -> str:
     """What a planner reads of a tool beside its inputs."""
-    parts = (tool.summary, tool.description)
-    text = " ".join(part.strip() for part in parts if part.strip())
-    marks = [text] if text else []
-    if tool.needs_confirmation:
-        marks.append("A person confirms each call.")
-    return " ".join(marks)
+    mark = "A person confirms each call." if tool.needs_confirmation else ""
+    parts = (tool.summary.strip(), tool.description.strip(), mark)
+    return " ".join(part for part in parts if part)
 
 
 def tool_parameters(tool: Tool) -> JsonObject:
@@ -119,9 +106,7 @@ def tool_parameters(tool: Tool) -> JsonObject:
         for name, schema in tool.properties.items()
         if name not in ours
     }
-    if not kept:
-        return tool.input_schema if not ours else {**tool.input_schema, "properties": {}}
-    return {**tool.input_schema, "properties": kept}
+    return {**tool.input_schema, "properties": kept} if kept or ours else tool.input_schema
 
 
 def _handle(name: str, schema: JsonObject) -> JsonObject:
@@ -156,9 +141,6 @@ def _schema_line(name: str, description: str, parameters: JsonObject) -> str:
 def catalog_row(tool: Tool) -> tuple[str, str]:
     """The tool's domain and its line in the deferred catalog."""
     return tool.domain, tool.name + (CONFIRM if tool.needs_confirmation else "")
-
-
-# -- which tools stand in which section ----------------------------------------------------------
 
 
 @dataclass(frozen=True)

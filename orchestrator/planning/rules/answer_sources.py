@@ -1,7 +1,7 @@
 """Values for a tool's inputs out of answers: which thing of which answer gives its values."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -11,8 +11,10 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import stem, tokens
+from orchestrator.planning.models import Fact, Observation
 from orchestrator.planning.rules.answers import Item, answer_fields, read_items
-from orchestrator.planning.rules.parameters import ArgumentDraft, Kind, Parameter, tool_parameters
+from orchestrator.planning.rules.draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish, rank_items
 from orchestrator.planning.rules.sentences import details
 from orchestrator.planning.rules.situation import Situation
@@ -20,33 +22,20 @@ from orchestrator.planning.rules.tool_words import generic_words, vocabulary
 from orchestrator.planning.rules.utterance import Utterance
 
 _NOT_FROM_ITEMS: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.OBJECT, Kind.CONSTANT})
+_LOOSE: Final = frozenset({Kind.QUERY, Kind.TEXT, Kind.TITLE})
+"""Words searched for; the other arguments hold of all that is found by them."""
 _MAX_ALTERNATIVES: Final = 50
 _MAX_CHOICES: Final = 12
 
 
-@dataclass(frozen=True)
-class AnswerValues:
-    """Values that answers give.
-
-    `refusal` says why none of the things in them will do; `unsure` are inputs for which a person
-    must choose between them.
-    """
-
-    values: JsonObject = field(default_factory=dict)
-    refusal: str = ""
-    unsure: tuple[Parameter, ...] = ()
-
-
-def values_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) -> AnswerValues:
-    """Values that answers give the required inputs: all that one thing has are taken from it.
+def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) -> Lack | None:
+    """Add what answers give the required inputs: all that one thing has are taken from it.
 
     A call that nobody will be asked to confirm is not made on a guess between several things, and
     no call on a thing of which nothing says that it is what was asked for.
 
-    Args:
-        tool: the tool to be called.
-        stated: its inputs, with the values that need no answer.
-        situation: the situation.
+    Returns:
+        Why nothing was added: none of the things will do, or a person must choose between them.
     """
     lacking = [p for p in stated.parameters if p.required and p.name not in stated.values]
     call = _Call(tool, lacking, stated.values, situation)
@@ -60,14 +49,15 @@ def values_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation)
         ranking = rank_items(_distinct(offered, wanted), call.wish(finder))
         fresh = [i for i in ranking.items if not call.has_failed_with(_gives(i, wanted))]
         if not fresh:
-            return AnswerValues(refusal=call.why_none(ranking))
+            return Lack(reason=call.why_none(ranking))
         if not ranking.is_meant:
-            return AnswerValues(unsure=_choices(wanted, fresh))
+            return Lack(_choices(wanted, fresh))
         if ranking.tied > 1 and tool.is_side_effect and not tool.needs_confirmation:
-            return AnswerValues(unsure=_choices(wanted, fresh[: ranking.tied]))
+            return Lack(_choices(wanted, fresh[: ranking.tied]))
         values |= _gives(fresh[0], [p for p in left if p.kind in (Kind.TITLE, Kind.TEXT)])
         values |= _gives(fresh[0], wanted)
-    return AnswerValues(values)
+    stated.values.update(values)
+    return None
 
 
 @dataclass(frozen=True)
@@ -84,14 +74,15 @@ class _Call:
 
         Those of this leg come first, the newest call before all, then those of earlier legs.
         """
-        for seen in reversed(self.situation.context.observations):
-            if seen.outcome == "succeeded" and seen.tool != self.tool.name and not seen.side_effect:
-                finder = self.situation.catalog.tool(seen.tool)
-                asked = _restricting(finder, seen.arguments)
-                yield read_items(seen.body, asked=asked, source=str(seen.step)), finder, True
-        for source in reversed(self.situation.facts):
-            fact, asked = source.fact, _restricting(source.tool, source.fact.arguments)
-            yield read_items(fact.body, asked=asked, source=fact.source), source.tool, False
+        context = self.situation.context
+        found = (o for o in context.observations if o.outcome == "succeeded" and not o.side_effect)
+        own = [seen for seen in found if seen.tool != self.tool.name]
+        answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(context.facts))
+        for answer in answers:
+            finder = self.situation.catalog.tool(answer.tool)
+            loose = {p.name for p in tool_parameters(finder) if p.kind in _LOOSE}
+            asked = {name: v for name, v in answer.arguments.items() if name not in loose}
+            yield read_items(answer.body, asked=asked), finder, isinstance(answer, Observation)
 
     def wish(self, finder: Tool) -> Wish:
         """What is asked of a thing that `finder` found: what it was searched by, what is stated."""
@@ -116,11 +107,8 @@ class _Call:
 
     def has_failed_with(self, given: JsonObject) -> bool:
         """Whether a call with these values failed, or, of a reading tool, was made at all."""
-        before = (
-            self.situation.refused(self.tool)
-            if self.tool.is_side_effect
-            else self.situation.tried(self.tool)
-        )
+        tried, refused = self.situation.tried, self.situation.refused
+        before = refused(self.tool) if self.tool.is_side_effect else tried(self.tool)
         return any(all(o.arguments.get(k) == v for k, v in given.items()) for o in before)
 
     def why_none(self, ranking: Ranking) -> str:
@@ -162,12 +150,7 @@ class _Call:
 
 
 def names_beside(nouns: frozenset[str], utterance: Utterance) -> list[str]:
-    """Names, quoted words and ids that stand beside one of the nouns: "the Archive folder".
-
-    Args:
-        nouns: stems of the words that such a thing is called by.
-        utterance: the clause.
-    """
+    """Names, quoted words and ids beside a noun of these stems: "the Archive folder"."""
     found: list[str] = []
     for slot in utterance.of("name", "quoted", "identifier", "place"):
         value = str(slot.value)
@@ -191,12 +174,6 @@ def _choices(wanted: list[Parameter], items: list[Item]) -> tuple[Parameter, ...
             schema: JsonObject = {**parameter.schema, "enum": [*choices], "description": told}
             asked.append(replace(parameter, schema=schema))
     return tuple(asked)
-
-
-def _restricting(tool: Tool, arguments: JsonObject) -> JsonObject:
-    """The arguments that say something of all that is found by them; words searched for do not."""
-    loose = {p.name for p in tool_parameters(tool) if p.kind in (Kind.QUERY, Kind.TEXT, Kind.TITLE)}
-    return {name: value for name, value in arguments.items() if name not in loose}
 
 
 def _gives(item: Item, wanted: list[Parameter]) -> JsonObject:

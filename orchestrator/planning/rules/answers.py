@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -31,8 +32,6 @@ class Item:
     own: frozenset[str] = field(default_factory=frozenset)
     label: str = ""
     """The name of the list it is from, singular; '' for the answer itself."""
-    source: str = ""
-    """Which call it is from; things of one source are alternatives to each other."""
 
     def value(self, name: str) -> JsonValue:
         """The field of that name; `hotel_id` is also the `id` of a thing listed in `hotels`."""
@@ -50,24 +49,13 @@ class Item:
         )
 
 
-def read_items(body: JsonValue, *, asked: JsonObject | None = None, source: str = "") -> list[Item]:
-    """The things that an answer holds, in its order.
+def read_items(body: JsonValue, *, asked: JsonObject | None = None) -> list[Item]:
+    """The things that an answer holds, in its order; what was `asked` holds of each.
 
-    Args:
-        body: the answer.
-        asked: the arguments it is the answer to; a thing that was found by them has them too.
-        source: which call this is.
-
-    Returns:
-        The members of its lists, each with what the objects around it say of all of them, then the
-        answer itself unless its lists are empty.
+    These are the members of its lists, each with what the objects around it say of all of them,
+    then the answer itself unless its lists are empty.
     """
-    found: list[Item] = []
-    for item in _walk(body, asked or {}, "", source, 0):
-        found.append(item)
-        if len(found) >= MAX_ITEMS:
-            break
-    return found
+    return list(islice(_walk(body, asked or {}, "", 0), MAX_ITEMS))
 
 
 def is_empty(body: JsonValue) -> bool:
@@ -85,27 +73,23 @@ def answer_fields(tool: Tool) -> frozenset[str]:
 
     A list of `hotels` whose members have an `id` also answers `hotel_id`.
     """
-    if tool.output_schema is None:
-        return frozenset()
-    return frozenset(_promised(tool.output_schema, tool.output_schema, "", 0))
+    schema = tool.output_schema or {}
+    return frozenset(_promised(schema, schema, "", 0))
 
 
 def answers_price(tool: Tool) -> bool:
     """Whether the tool's answer is promised to say what the call cost."""
-    if tool.output_schema is None:
-        return False
-    return any(map(names_price, properties_of(resolve(tool.output_schema, tool.output_schema))))
+    schema = tool.output_schema or {}
+    return any(map(names_price, properties_of(resolve(schema, schema))))
 
 
 def is_listing(tool: Tool) -> bool:
     """Whether the answer is a list of things rather than one thing."""
-    if tool.output_schema is None:
-        return False
-    resolved = resolve(tool.output_schema, tool.output_schema)
-    if resolved.get("type") == "array":
-        return True
-    schemas = (resolve(p, tool.output_schema) for p in properties_of(resolved).values())
-    return any("items" in s and _is_object(s["items"], tool.output_schema) for s in schemas)
+    schema = tool.output_schema or {}
+    resolved = resolve(schema, schema)
+    held = (resolve(p, schema).get("items") for p in properties_of(resolved).values())
+    members = (resolve(items, schema) for items in held if isinstance(items, dict))
+    return resolved.get("type") == "array" or any("properties" in member for member in members)
 
 
 def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonValue]]:
@@ -123,28 +107,23 @@ def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonV
                 yield from flat_fields(value, depth=depth + 1)
 
 
-def _walk(
-    node: JsonValue, around: JsonObject, label: str, source: str, depth: int
-) -> Iterator[Item]:
+def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterator[Item]:
     if isinstance(node, list) and depth < _MAX_DEPTH:
         for member in node:
-            yield from _walk(member, around, label, source, depth + 1)
+            yield from _walk(member, around, label, depth + 1)
     elif isinstance(node, dict):
         fields = {**around, **node}
-        lists = {k: v for k, v in node.items() if isinstance(v, list) and _holds_objects(v)}
+        listed = {k: v for k, v in node.items() if isinstance(v, list)}
+        lists = {k: v for k, v in listed.items() if any(isinstance(m, dict) for m in v)}
         empty = any(v == [] for v in node.values())
         if not lists and not (empty and depth == 0 and is_empty(node)):
-            yield Item(fields=fields, own=frozenset(node), label=singular(label), source=source)
+            yield Item(fields=fields, own=frozenset(node), label=singular(label))
         if depth < _MAX_DEPTH:
             outer: JsonObject = {k: v for k, v in fields.items() if not isinstance(v, list)}
             for name, members in lists.items():
-                yield from _walk(members, outer, name, source, depth)
+                yield from _walk(members, outer, name, depth)
             if lists and depth == 0:
-                yield Item(fields=outer, own=frozenset(node) - set(lists), source=source)
-
-
-def _holds_objects(members: list[JsonValue]) -> bool:
-    return any(isinstance(m, dict) for m in members)
+                yield Item(fields=outer, own=frozenset(node) - set(lists))
 
 
 def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> Iterator[str]:
@@ -158,7 +137,3 @@ def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> I
             yield f"{singular(label)}_id"
         if depth <= _MAX_DEPTH:
             yield from _promised(part, root, name, depth + 1)
-
-
-def _is_object(schema: JsonValue, root: JsonObject) -> bool:
-    return isinstance(schema, dict) and "properties" in resolve(schema, root)

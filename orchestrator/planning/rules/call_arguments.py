@@ -8,18 +8,12 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import handle_for
-from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import alternatives_of
 from orchestrator.language import lexicon
-from orchestrator.planning.rules.answer_sources import values_from_answers
+from orchestrator.planning.rules.answer_sources import add_from_answers
+from orchestrator.planning.rules.draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.fact_sources import value_from_facts
-from orchestrator.planning.rules.parameters import (
-    DAYS,
-    ArgumentDraft,
-    Kind,
-    Parameter,
-    alternatives,
-    tool_parameters,
-)
+from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.text_sources import composed_text
 from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
@@ -31,40 +25,27 @@ _ALONE: Final = frozenset(
 """Counts that are one when nobody says otherwise; the card shows it before anything is sent."""
 
 
-@dataclass(frozen=True)
-class CallArguments:
-    """Arguments for one call; it can be made when nothing is missing.
-
-    `refusal` says why none of the things that were found will do; `unsure` are inputs for which
-    several do equally well, so that a person must say which.
-    """
-
-    values: JsonObject
-    missing: tuple[Parameter, ...] = ()
-    refusal: str = ""
-    unsure: tuple[Parameter, ...] = ()
-
-
-def gather_arguments(tool: Tool, situation: Situation) -> CallArguments:
+def gather_arguments(tool: Tool, situation: Situation) -> tuple[ArgumentDraft, Lack | None]:
     """The best arguments for a call that has not failed yet with the same found thing.
 
     What the user states comes first, then what answers of this leg and of earlier ones hold, then
     facts, the rest of the goal, composed texts and defaults.
+
+    Returns:
+        The draft, and why what was found gives it nothing; None when it does, or nothing was found.
     """
     draft = ArgumentDraft(_needed(tool, situation))
     call = _Call(tool, situation, draft)
     call.state()
-    answers = values_from_answers(tool, draft, situation)
-    draft.values.update(answers.values)
-    missing = call.complete()
-    ordered = {p.name: draft.values[p.name] for p in draft.parameters if p.name in draft.values}
-    return CallArguments(ordered, missing, answers.refusal, answers.unsure)
+    lack = add_from_answers(tool, draft, situation)
+    call.complete()
+    return draft, lack
 
 
 def _needed(tool: Tool, situation: Situation) -> tuple[Parameter, ...]:
     """The tool's inputs, those of the first alternative that can be met required as well."""
     parameters = tool_parameters(tool)
-    sets = alternatives(tool)
+    sets = [names for names in alternatives_of(tool.input_schema) if names]
     if not sets:
         return parameters
     draft = ArgumentDraft(parameters)
@@ -82,11 +63,7 @@ class _Call:
     draft: ArgumentDraft
 
     def state(self, *, optional: bool = False) -> None:
-        """Add what the user, the contract or the clause itself fixes.
-
-        Args:
-            optional: look in the clause for every input, required or not.
-        """
+        """Add what the user, the contract or the clause itself fixes; all inputs if `optional`."""
         for parameter in self.draft.open_inputs():
             if parameter.name in self.tool.pii_fields:
                 value: JsonValue = handle_for(parameter.name) if parameter.required else None
@@ -96,22 +73,15 @@ class _Call:
                     value = self._from_clause(parameter) if value is None else value
             self.draft.add(parameter, value)
 
-    def complete(self) -> tuple[Parameter, ...]:
-        """Add what no one states; the required inputs that are still without a value."""
+    def complete(self) -> None:
+        """Add what no one states."""
         for parameter in self.draft.open_inputs():
             value = self._required(parameter) if parameter.required else self._optional(parameter)
             self.draft.add(parameter, value)
-        return tuple(p for p in self.draft.open_inputs() if p.required)
 
     def _required(self, parameter: Parameter) -> JsonValue:
         """What the first source gives that has it."""
-        sources = (
-            self._from_facts,
-            self._from_rest_of_goal,
-            self._composed,
-            self._object,
-            self._assumed,
-        )
+        sources = (self._from_facts, self._from_goal, self._composed, self._object, self._assumed)
         values = (source(parameter) for source in sources)
         return next((value for value in values if value is not None), None)
 
@@ -124,7 +94,7 @@ class _Call:
         if parameter.kind is Kind.QUERY and not self.tool.is_side_effect:
             return self._composed(parameter)
         if parameter.kind is Kind.COUNT and set(parameter.words) & lexicon.PEOPLE:
-            return self._from_rest_of_goal(parameter)
+            return self._from_goal(parameter)
         if not self.tool.is_side_effect or parameter.kind not in _WHEN_AND_WHERE:
             return None
         values = self.draft.values
@@ -144,7 +114,7 @@ class _Call:
     def _from_facts(self, parameter: Parameter) -> JsonValue:
         return value_from_facts(parameter, self.situation.facts, now=self.situation.context.now)
 
-    def _from_rest_of_goal(self, parameter: Parameter) -> JsonValue:
+    def _from_goal(self, parameter: Parameter) -> JsonValue:
         """What the other clauses say; a stretch of time comes whole from one clause if it can."""
         clauses = self.situation.other_utterances
         kin = [p for p in self.draft.parameters if p.required and p.kind is parameter.kind]
@@ -172,10 +142,8 @@ class _Call:
                 value = value_from_utterances(part, clauses, draft)
             if value is None and part.required:
                 value = self._from_facts(part)
-                if value is None:
-                    return None
             draft.add(part, value)
-        return draft.values if parameter.accepts(draft.values) else None
+        return draft.values if not draft.missing and parameter.accepts(draft.values) else None
 
     def _assumed(self, parameter: Parameter) -> JsonValue:
         """The contract's default, or what goes without saying."""

@@ -22,7 +22,8 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.answers import is_empty
-from orchestrator.planning.rules.next_call import Lack, next_call, wider_call
+from orchestrator.planning.rules.draft import Lack
+from orchestrator.planning.rules.next_call import next_call, wider_call
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import answer_sentence, report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
@@ -88,7 +89,10 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
         return _without_target(situation)
     if (ended := _ended(target, situation)) is not None:
         return ended
-    return _onward(target, situation)
+    step = next_call(target, situation)
+    if not isinstance(step, Lack):
+        return step
+    return GiveUp(reason=step.reason) if step.reason else _ask(step.parameters, situation)
 
 
 def _stopped(observations: Sequence[Observation]) -> GiveUp | None:
@@ -132,16 +136,6 @@ def _without_target(situation: Situation) -> StepDecision:
     if not situation.searched_for(query):
         return DiscoverTools(query=query)
     return GiveUp(reason=f"no tool that was found does {query!r}")
-
-
-def _onward(target: Tool, situation: Situation) -> StepDecision:
-    """The next call towards the target, or the question, or the reason why there is none."""
-    step = next_call(target, situation)
-    if not isinstance(step, Lack):
-        return step
-    if step.reason:
-        return GiveUp(reason=step.reason)
-    return _ask(step.parameters, situation)
 
 
 def _ask(parameters: Sequence[Parameter], situation: Situation) -> AskUser | GiveUp:

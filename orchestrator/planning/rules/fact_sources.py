@@ -44,7 +44,9 @@ def _candidates(
         case Kind.PLACE:
             yield from _places(parameter, facts)
         case Kind.COUNT if set(parameter.words) & lexicon.PEOPLE:
-            yield from _people(facts)
+            named = (field for source in reversed(facts) for field in source.fields.items())
+            counts = (v for name, v in named if set(tokens(name)) & lexicon.PEOPLE)
+            yield from (count for count in counts if isinstance(count, int))
         case Kind.LIST:
             yield _lines(parameter, facts, now)
         case _:
@@ -115,13 +117,6 @@ def _places(parameter: Parameter, facts: Sequence[FactSource]) -> Iterator[JsonV
         if parameter.side != "start":
             hits.sort(key=lambda hit: bool(set(hit[0]) & (lexicon.ORIGIN | {"address"})))
         yield from (value for _, value in hits)
-
-
-def _people(facts: Sequence[FactSource]) -> Iterator[JsonValue]:
-    for source in reversed(facts):
-        for name, value in source.fields.items():
-            if set(tokens(name)) & lexicon.PEOPLE and isinstance(value, int):
-                yield value
 
 
 def _lines(parameter: Parameter, facts: Sequence[FactSource], now: datetime) -> JsonValue:

@@ -11,6 +11,7 @@ from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import CallTool, DiscoverTools, Observation
 from orchestrator.planning.rules.answers import answer_fields, is_empty, is_listing
 from orchestrator.planning.rules.call_arguments import gather_arguments
+from orchestrator.planning.rules.draft import Lack
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation
 
@@ -21,34 +22,18 @@ _FILTERS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class Lack:
-    """Why a call cannot be made: values that nobody has, or a reason that no value would change."""
-
-    parameters: tuple[Parameter, ...] = ()
-    reason: str = ""
-
-
 NextCall = CallTool | DiscoverTools | Lack
 
 
 def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) -> NextCall:
-    """The next step towards a call of `tool`.
-
-    Args:
-        tool: what is to be called in the end.
-        situation: the situation.
-        trail: the tools on whose behalf this one is to be called, never called again for it.
-    """
-    arguments = gather_arguments(tool, situation)
-    if not arguments.missing:
-        return _unless_made_before(tool, arguments.values, situation)
-    if arguments.refusal:
-        return Lack(reason=arguments.refusal)
-    if arguments.unsure:
-        return Lack(arguments.unsure)
+    """The next step towards a call; the tools in `trail`, for which it is made, are not called."""
+    draft, lack = gather_arguments(tool, situation)
+    if not draft.missing:
+        return _unless_made_before(tool, draft.arguments, situation)
+    if lack is not None:
+        return lack
     lacks: list[Lack] = []
-    for parameter in arguments.missing:
+    for parameter in draft.missing:
         step = _Need(parameter, tool, situation, (*trail, tool.name)).produce()
         if not isinstance(step, Lack):
             return step
@@ -61,14 +46,7 @@ def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) 
 def wider_call(
     tool: Tool, arguments: JsonObject, seen: Observation, situation: Situation
 ) -> CallTool | None:
-    """The call without the filters that it can do without; None when it was made like that.
-
-    Args:
-        tool: the tool.
-        arguments: those of the call that came to nothing.
-        seen: what that call came to.
-        situation: the situation.
-    """
+    """The call that came to `seen`, without filters; None when it was made like that."""
     filters = {p.name for p in tool_parameters(tool) if not p.required and p.kind in _FILTERS}
     wider = {k: v for k, v in arguments.items() if k not in filters}
     if situation.tried_with(tool, wider):

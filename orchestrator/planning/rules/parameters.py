@@ -1,7 +1,7 @@
 """What an input of a tool means, read from its name, schema and description."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum, auto
 from functools import cached_property
@@ -17,7 +17,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve, with_definitions
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
-from orchestrator.json_schema.walker import alternatives_of, properties_of, required_of
+from orchestrator.json_schema.walker import properties_of, required_of
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import tokens
@@ -127,36 +127,6 @@ class Parameter:
         return SchemaValidator(self.whole_schema, format_checker=checker)
 
 
-@dataclass(frozen=True)
-class ArgumentDraft:
-    """The inputs of one call, or of one object in it, and the values they have so far."""
-
-    parameters: tuple[Parameter, ...]
-    values: JsonObject = field(default_factory=dict)
-
-    def add(self, parameter: Parameter, value: JsonValue) -> None:
-        """Give an input its value, if there is one."""
-        if value is not None:
-            self.values[parameter.name] = value
-
-    def open_inputs(self) -> Iterator[Parameter]:
-        """The inputs without a value, ends after starts: an end may be counted from its start."""
-        for parameter in sorted(self.parameters, key=lambda p: p.side == "end"):
-            if parameter.name not in self.values:
-                yield parameter
-
-    @property
-    def start_inputs(self) -> list[Parameter]:
-        """The inputs that take the date, or the first date, of the call."""
-        return [p for p in self.parameters if p.kind in DAYS and p.side != "end"]
-
-    @property
-    def start(self) -> JsonValue:
-        """The date at which the call's stretch of time starts; None while it is unknown."""
-        starts = (self.values.get(p.name) for p in self.start_inputs)
-        return next((value for value in starts if value is not None), None)
-
-
 def tool_parameters(tool: Tool) -> tuple[Parameter, ...]:
     """The inputs of a tool that a planner fills: references are filled in for it."""
     found = read_parameters(tool.input_schema, tool.input_schema)
@@ -188,21 +158,7 @@ def read_parameter(
     resolved = resolve(schema, root)
     words = (*parent, *tokens(name))
     kind = _kind(words, resolved)
-    return Parameter(
-        name=name,
-        schema=resolved,
-        root=root,
-        required=required,
-        words=words,
-        kind=kind,
-        side=_side(words, kind),
-        bound=_bound(words),
-    )
-
-
-def alternatives(tool: Tool) -> tuple[tuple[str, ...], ...]:
-    """Sets of inputs of which one must be given, beyond the required ones; often none."""
-    return tuple(names for names in alternatives_of(tool.input_schema) if names)
+    return Parameter(name, resolved, root, required, words, kind, _side(words, kind), _bound(words))
 
 
 def moment_at(day: str, clock: str, now: datetime) -> str | None:
@@ -226,7 +182,8 @@ def _kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
         case "array":
             return Kind.LIST
         case "object":
-            return _object_kind(schema)
+            is_money = set(properties_of(schema)) == {"amount", "currency"}
+            return Kind.MONEY if is_money else Kind.OBJECT
         case "integer" | "number" as number:
             return _number_kind(words, whole=number == "integer")
         case _:
@@ -240,10 +197,6 @@ def _type(schema: JsonObject) -> str:
     if isinstance(found, str):
         return found
     return "object" if "properties" in schema else "array" if "items" in schema else "string"
-
-
-def _object_kind(schema: JsonObject) -> Kind:
-    return Kind.MONEY if set(properties_of(schema)) == {"amount", "currency"} else Kind.OBJECT
 
 
 def _number_kind(words: tuple[str, ...], *, whole: bool) -> Kind:
@@ -276,35 +229,22 @@ def _text_kind(words: tuple[str, ...], schema: JsonObject) -> Kind:
         return known
     named, last = set(words), words[-1] if words else ""
     described = set(tokens(str(schema.get("description", ""))))
-    return next((kind for kind in _named_kinds(named, last, described)), Kind.OTHER)
-
-
-def _named_kinds(named: set[str], last: str, described: set[str]) -> Iterator[Kind]:
-    """The kinds that the words of a string's name allow, surest first."""
-    if last == "id":
-        yield Kind.IDENTIFIER
-    if named & lexicon.EMAIL:
-        yield Kind.EMAIL
-    if named & lexicon.CURRENCY:
-        yield Kind.CURRENCY
-    if named & lexicon.TIME_ZONE or {"time", "zone"} <= named:
-        yield Kind.TIME_ZONE
-    if last in lexicon.IDENTIFIER:
-        yield Kind.IDENTIFIER
-    if last in lexicon.DATE or (last in lexicon.START | lexicon.END and "date" in described):
-        yield Kind.DATE
-    if last in lexicon.TIME:
-        yield Kind.TIME
-    if last in lexicon.TEXT:
-        yield Kind.TEXT
-    if last in lexicon.QUERY:
-        yield Kind.QUERY
-    if last in lexicon.TITLE:
-        yield Kind.TITLE
-    if named & lexicon.PLACE or (
-        last in lexicon.ORIGIN | lexicon.DESTINATION and described & lexicon.PLACE_DESCRIBED
-    ):
-        yield Kind.PLACE
+    directed = last in lexicon.ORIGIN | lexicon.DESTINATION
+    surest_first = (
+        (Kind.IDENTIFIER, last == "id"),
+        (Kind.EMAIL, named & lexicon.EMAIL),
+        (Kind.CURRENCY, named & lexicon.CURRENCY),
+        (Kind.TIME_ZONE, named & lexicon.TIME_ZONE or {"time", "zone"} <= named),
+        (Kind.IDENTIFIER, last in lexicon.IDENTIFIER),
+        (Kind.DATE, last in lexicon.DATE),
+        (Kind.DATE, last in lexicon.START | lexicon.END and "date" in described),
+        (Kind.TIME, last in lexicon.TIME),
+        (Kind.TEXT, last in lexicon.TEXT),
+        (Kind.QUERY, last in lexicon.QUERY),
+        (Kind.TITLE, last in lexicon.TITLE),
+        (Kind.PLACE, named & lexicon.PLACE or (directed and described & lexicon.PLACE_DESCRIBED)),
+    )
+    return next((kind for kind, holds in surest_first if holds), Kind.OTHER)
 
 
 def _side(words: tuple[str, ...], kind: Kind) -> Side | None:

@@ -74,22 +74,18 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
     kept = [item for item in fitting if _over_limit(item, wish) is None]
     if fitting and not kept:
         return Ranking((), _over_limit(fitting[0], wish) or "")
-    merit = _merit(wish)
+    relevant, preference = _content(wish), _preference(wish)
+
+    def merit(item: Item) -> tuple[int, int, float | Decimal]:
+        unlike = _mismatches(item, wish.stated)
+        return unlike, -len(_mentioned(item) & relevant), preference(item)
+
     meant = not wish.kind or any(wish.kind in _mentioned(item) for item in kept)
     if _THE_FIRST.search(wish.utterance.text):
         return Ranking(tuple(kept), tied=1, is_meant=meant)
     order = sorted(kept, key=lambda item: (merit(item), _cost(item) if wish.buying else Decimal(0)))
     tied = sum(merit(item) == merit(order[0]) for item in order)
     return Ranking(tuple(order), tied=tied, is_meant=meant)
-
-
-def _merit(wish: Wish) -> Callable[[Item], tuple[int, int, float | Decimal]]:
-    relevant, prefer = _content(wish), _preference(wish)
-    return lambda item: (
-        _mismatches(item, wish.stated),
-        -len(_mentioned(item) & relevant),
-        prefer(item),
-    )
 
 
 def stated_limit(utterance: Utterance) -> Money | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -10,15 +10,19 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import NothingFits
 from orchestrator.language import lexicon
-from orchestrator.language.clauses import without_lead
+from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan, StepContext
 from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.situation import read_situation
-from orchestrator.planning.rules.target import TargetFinder
+from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.tool_words import speaks_of
+from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})
@@ -32,15 +36,16 @@ _SLUG = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True)
 class _Part:
-    """One clause of the goal with the tool that reaches it."""
+    """One request of the goal with the tool that reaches it, and the legs that it waits for."""
 
-    clause: str
+    request: str
     target: Tool
     leg_id: str
+    depends_on: tuple[str, ...] = ()
 
     @cached_property
     def points_back(self) -> bool:
-        return refers_back(self.clause)
+        return refers_back(self.request)
 
 
 def split(
@@ -52,20 +57,91 @@ def split(
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
         RequestUnread: the router failed.
     """
-    parts = _parts(brief, TargetFinder(brief, catalog, router))
-    legs: list[LegPlan] = []
-    for position, part in enumerate(parts):
-        legs.append(
-            LegPlan(
-                leg_id=part.leg_id,
-                goal=part.clause,
-                agent=agent_for(part.target.domain, agents),
-                depends_on=_dependencies(
-                    part, parts[:position], legs, _unfilled(part, brief, catalog)
-                ),
-            )
+    legs = (
+        LegPlan(
+            leg_id=part.leg_id,
+            goal=part.request,
+            agent=agent_for(part.target.domain, agents),
+            depends_on=part.depends_on,
         )
+        for part in _Goal(brief, catalog, router).parts()
+    )
     return MissionPlan(legs=tuple(legs))
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """A goal, read by the router over the tools of a catalog."""
+
+    brief: GoalBrief
+    catalog: Catalog
+    router: Router
+
+    def parts(self) -> list[_Part]:
+        """What the goal asks for, in its order; what it wants left alone is not asked for."""
+        goal, now = self.brief.goal, self.brief.now
+        frame = read_request(self.router, goal, RouteContext(), now=now).frame
+        parts: list[_Part] = []
+        for clause in frame.clauses or split_clauses(goal):
+            if read_clause(clause).is_negated:
+                continue
+            for request in self._coordinated(clause):
+                target = self._target(request, [part.target.name for part in reversed(parts)])
+                part = _Part(request, target, f"{len(parts) + 1}-{_slug(target.domain)}")
+                needed = _dependencies(part, parts, self._unfilled(part))
+                parts.append(replace(part, depends_on=needed))
+        if not parts:
+            raise NothingFits(goal)
+        return parts
+
+    def _unfilled(self, part: _Part) -> tuple[Parameter, ...]:
+        """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
+        context = StepContext(
+            mission_id=self.brief.mission_id,
+            leg_id=part.leg_id,
+            step=0,
+            mission_goal=self.brief.goal,
+            leg_goal=part.request,
+            agent=AgentProfile(name=part.target.domain),
+            inputs=self.brief.inputs,
+            now=self.brief.now,
+            catalog_digest=self.brief.catalog_digest,
+        )
+        situation = read_situation(context, [part.target.name], self.catalog)
+        draft, _ = gather_arguments(part.target, situation)
+        return draft.missing
+
+    def _coordinated(self, clause: str) -> tuple[str, ...]:
+        """One verb with two objects as two requests, where tools of two domains answer them.
+
+        "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel
+        there".
+        """
+        match = _SECOND_OBJECT.search(clause)
+        if match is None or _COMPANION.search(clause[: match.start()]):
+            return (clause,)
+        verb = without_lead(clause).split()[0]
+        requests = (clause[: match.start()], f"{verb} {clause[match.end() :]}")
+        targets = ((request, self._best(request)) for request in requests)
+        domains = {t.domain for request, t in targets if t and self._speaks_of(request, t)}
+        return requests if len(domains) == 2 else (clause,)
+
+    def _target(self, request: str, earlier: Sequence[str]) -> Tool:
+        """The tool that reaches a request; NothingFits when its best has little to do with it."""
+        target = self._best(request, earlier)
+        if target is None or not (self.router.fits(request) or self._speaks_of(request, target)):
+            raise NothingFits(request)
+        return target
+
+    def _best(self, request: str, earlier: Sequence[str] = ()) -> Tool | None:
+        """The tool for a request after those `earlier`, the last first; None when there is none."""
+        known = tuple(self.brief.inputs)
+        context = RouteContext(goal=self.brief.goal, known=known, earlier=tuple(earlier))
+        selection = read_request(self.router, request, context, now=self.brief.now)
+        return find_target(selection, self.catalog)
+
+    def _speaks_of(self, request: str, target: Tool) -> bool:
+        return speaks_of(read_utterance(request, now=self.brief.now), target)
 
 
 def agent_for(domain: str, agents: Sequence[AgentProfile]) -> AgentProfile:
@@ -95,70 +171,26 @@ def _is_bare(noun: str, after: str) -> bool:
     return noun in lexicon.REFERENCES and after not in ("of", "for", "about", "from")
 
 
-def _parts(brief: GoalBrief, finder: TargetFinder) -> list[_Part]:
-    parts: list[_Part] = []
-    for clause in finder.clauses():
-        for request in _coordinated(clause.text, finder):
-            target = finder.target(request, earlier=[part.target for part in parts])
-            parts.append(_Part(request, target, f"{len(parts) + 1}-{_slug(target.domain)}"))
-    if not parts:
-        raise NothingFits(brief.goal)
-    return parts
-
-
-def _coordinated(clause: str, finder: TargetFinder) -> tuple[str, ...]:
-    """One verb with two objects as two requests, where tools of two domains answer them.
-
-    "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel there".
-    """
-    match = _SECOND_OBJECT.search(clause)
-    if match is None or _COMPANION.search(clause[: match.start()]):
-        return (clause,)
-    verb = without_lead(clause).split()[0]
-    requests = (clause[: match.start()], f"{verb} {clause[match.end() :]}")
-    return requests if len(finder.domains(requests)) == 2 else (clause,)
-
-
 def _slug(domain: str) -> str:
     return _SLUG.sub("-", domain.lower()).strip("-")[:48] or "leg"
 
 
 def _dependencies(
-    part: _Part,
-    earlier: Sequence[_Part],
-    legs: Sequence[LegPlan],
-    unfilled: Iterable[Parameter],
+    part: _Part, earlier: Sequence[_Part], unfilled: Iterable[Parameter]
 ) -> tuple[str, ...]:
     """The earlier legs that a clause points at, and those that alone can feed its tool."""
-    needed = set(_pointed_at(earlier, legs)) if part.points_back else set()
+    needed = set(_pointed_at(earlier)) if part.points_back else set()
     for parameter in unfilled:
         needed |= {other.leg_id for other in _feeders(parameter, part, earlier)}
     return tuple(other.leg_id for other in earlier if other.leg_id in needed)
 
 
-def _unfilled(part: _Part, brief: GoalBrief, catalog: Catalog) -> tuple[Parameter, ...]:
-    """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
-    context = StepContext(
-        mission_id=brief.mission_id,
-        leg_id=part.leg_id,
-        step=0,
-        mission_goal=brief.goal,
-        leg_goal=part.clause,
-        agent=AgentProfile(name=part.target.domain),
-        inputs=brief.inputs,
-        now=brief.now,
-        catalog_digest=brief.catalog_digest,
-    )
-    situation = read_situation(context, [part.target.name], catalog)
-    return gather_arguments(part.target, situation).missing
-
-
-def _pointed_at(earlier: Sequence[_Part], legs: Sequence[LegPlan]) -> Iterable[str]:
+def _pointed_at(earlier: Sequence[_Part]) -> Iterable[str]:
     """The run of legs since the last clause that pointed back; that clause and its run if none."""
     run: list[str] = []
-    for other, leg in zip(reversed(earlier), reversed(legs), strict=True):
+    for other in reversed(earlier):
         if other.points_back:
-            return run or [other.leg_id, *leg.depends_on]
+            return run or [other.leg_id, *other.depends_on]
         run.append(other.leg_id)
     return run
 

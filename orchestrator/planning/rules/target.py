@@ -1,76 +1,19 @@
 """Which tool reaches a request: the router reads it, and the first tool that does it is taken."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core.errors import NothingFits, RequestUnread
-from orchestrator.language.clauses import split_clauses
+from orchestrator.core.errors import RequestUnread
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
 from orchestrator.language.words import action_of, tokens
-from orchestrator.planning.models import GoalBrief, Observation
+from orchestrator.planning.models import Observation
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
-from orchestrator.planning.rules.tool_words import speaks_of
-from orchestrator.planning.rules.utterance import Utterance, read_utterance
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
-
-_CHANGES: Final = frozenset({Effect.OBLIGATION, Effect.WRITE})
-
-
-@dataclass(frozen=True)
-class TargetFinder:
-    """Finds the tool that each request of one goal asks for, as the router reads it."""
-
-    brief: GoalBrief
-    catalog: Catalog
-    router: Router
-
-    def clauses(self) -> tuple[Utterance, ...]:
-        """The clauses of the goal that ask for something, in its order.
-
-        Raises:
-            RequestUnread: the router failed.
-        """
-        goal, now = self.brief.goal, self.brief.now
-        frame = read_request(self.router, goal, RouteContext(), now=now).frame
-        clauses = [read_utterance(c, now=now) for c in frame.clauses or split_clauses(goal)]
-        return tuple(clause for clause in clauses if not clause.reading.is_negated)
-
-    def target(self, request: str, *, earlier: Sequence[Tool] = ()) -> Tool:
-        """The tool that reaches a request.
-
-        Args:
-            request: a clause of the goal.
-            earlier: the tools of the requests before it.
-
-        Raises:
-            NothingFits: no tool does it, or the best has too little to do with its words.
-            RequestUnread: the router failed.
-        """
-        target = self._best(request, [tool.name for tool in reversed(earlier)])
-        if target is None or not (self.router.fits(request) or self._speaks_of(request, target)):
-            raise NothingFits(request)
-        return target
-
-    def domains(self, requests: Iterable[str]) -> set[str]:
-        """The domains of the tools that the words of requests speak of."""
-        targets = ((request, self._best(request)) for request in requests)
-        return {t.domain for request, t in targets if t and self._speaks_of(request, t)}
-
-    def _best(self, request: str, earlier: Sequence[str] = ()) -> Tool | None:
-        known = tuple(self.brief.inputs)
-        context = RouteContext(goal=self.brief.goal, known=known, earlier=tuple(earlier))
-        selection = read_request(self.router, request, context, now=self.brief.now)
-        return find_target(selection, self.catalog)
-
-    def _speaks_of(self, request: str, target: Tool) -> bool:
-        return speaks_of(read_utterance(request, now=self.brief.now), target)
 
 
 def read_request(router: Router, text: str, context: RouteContext, *, now: datetime) -> Selection:
@@ -91,12 +34,9 @@ def read_request(router: Router, text: str, context: RouteContext, *, now: datet
 def find_target(
     selection: Selection, catalog: Catalog, observations: Iterable[Observation] = ()
 ) -> Tool | None:
-    """The best forwarded tool that does what the clause asks.
+    """The best forwarded tool that does what the clause asks; None when none does.
 
     A side effect that the leg already attempted stays its target, however the ranking moves.
-
-    Returns:
-        None when nothing that was forwarded does it.
     """
     for seen in observations:
         if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
@@ -134,16 +74,13 @@ def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
 
 def _fits(tool: Tool, action: Action) -> bool:
     match action:
-        case Action.READ | Action.SEARCH:
+        case Action.READ | Action.SEARCH | Action.UNKNOWN:
             return tool.effect is Effect.READ
         case Action.CANCEL:
             return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
-        case Action.UNKNOWN:
-            return tool.effect is Effect.READ
         case _:
-            return tool.effect in _CHANGES or (
-                tool.effect is Effect.CANCEL and _commands(tool, action)
-            )
+            makes = tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+            return makes or (tool.effect is Effect.CANCEL and _commands(tool, action))
 
 
 def _commands(tool: Tool, action: Action) -> bool:

@@ -10,7 +10,8 @@ from pydantic import JsonValue
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.words import STOP_WORDS, stem, tokens
-from orchestrator.planning.rules.parameters import ArgumentDraft, Kind, Parameter, moment_at
+from orchestrator.planning.rules.draft import ArgumentDraft
+from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
 from orchestrator.planning.rules.utterance import Utterance
 
 _MINUTES_OF_AN_EVENT: Final = 60
@@ -23,13 +24,10 @@ _ONLY_WHEN_REQUIRED: Final = frozenset(
 def value_from_utterances(
     parameter: Parameter, utterances: Iterable[Utterance], draft: ArgumentDraft
 ) -> JsonValue:
-    """The value that clauses give an input; None when they give none that the schema allows.
+    """The value that the first clause with one gives an input; None if the schema allows none.
 
-    Args:
-        parameter: the input.
-        utterances: the clauses; the first that gives a value decides.
-        draft: the call: a second date belongs to the input that ends a stretch of time, and a
-            number of nights counts from the start, once that is known.
+    Of a call with other inputs, a second date belongs to the one that ends a stretch of time, and a
+    number of nights counts from the start, once the draft has it.
     """
     if (read := _READERS.get(parameter.kind)) is None:
         return None

@@ -7,7 +7,6 @@ from orchestrator.core.record import JsonObject
 from orchestrator.planning.rules.parameters import (
     Kind,
     Parameter,
-    alternatives,
     read_parameter,
     tool_parameters,
 )
@@ -105,15 +104,3 @@ def test_references_that_are_filled_in_are_no_parameters() -> None:
     )
 
     assert [p.name for p in tool_parameters(tool)] == ["sku"]
-
-
-def test_alternatives_are_the_required_sets_of_any_of() -> None:
-    """A tool that wants one of two ids says so by anyOf."""
-    tool = Tool(
-        name="order_cancel",
-        document="shop",
-        domain="shop",
-        input_schema={"anyOf": [{"required": ["a"]}, {"required": ["b", "c"]}]},
-    )
-
-    assert alternatives(tool) == (("a",), ("b", "c"))
