@@ -46,7 +46,7 @@ def default_planner(
             is named cannot be had.
     """
     ours = _own_planner(settings, routers, agents)
-    if settings.planner is None:
+    if not settings.planner:
         return ours
     return load_planner(settings.planner, PlannerParts(settings, tuple(agents), routers, ours))
 
