@@ -1,7 +1,9 @@
 """Thinking: split the goal, select tools, plan a step, discover more; recorded, never replayed."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from inspect import isawaitable
+from typing import TypeVar
 
 from temporalio import activity
 
@@ -11,6 +13,7 @@ from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.telemetry import Telemetry, count_selection, default_telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
+from orchestrator.core.errors import PlanInvalid
 from orchestrator.messages import names
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.models import (
@@ -27,6 +30,8 @@ from orchestrator.routing.discovery import DiscoveryIndexes
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import Selection
+
+_T = TypeVar("_T")
 
 
 class PlanningActivities:
@@ -57,7 +62,7 @@ class PlanningActivities:
         async with heartbeats():
             with translated_errors():
                 catalog = self._catalogs.get(brief.catalog_digest)
-                plan = await self._planner.split_goal(brief, catalog, self._agents)
+                plan = await _awaited(self._planner.split_goal(brief, catalog, self._agents))
                 check_plan(plan)
                 return plan
 
@@ -98,8 +103,8 @@ class PlanningActivities:
         self, step: PlanStepInput, catalog: Catalog
     ) -> tuple[StepDecision, Usage | None]:
         if isinstance(self._planner, MeteredPlanner):
-            return await self._planner.plan_metered(step.context, step.selection, catalog)
-        return await self._planner.plan_step(step.context, step.selection, catalog), None
+            return await _awaited(self._planner.plan_metered(step.context, step.selection, catalog))
+        return await _awaited(self._planner.plan_step(step.context, step.selection, catalog)), None
 
     def _route(self, context: StepContext, catalog: Catalog) -> Selection:
         try:
@@ -125,6 +130,17 @@ class PlanningActivities:
             index = self._indexes.of(self._catalogs.get(wanted.catalog_digest))
             matches = index.search(wanted.query, limit=wanted.limit)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
+
+
+async def _awaited(answer: Awaitable[_T]) -> _T:
+    """What a planner answers.
+
+    Raises:
+        PlanInvalid: it answers at once, so that its next long thought would stop all missions.
+    """
+    if not isawaitable(answer):
+        raise PlanInvalid("the planner's methods are to be coroutines: write `async def`")
+    return await answer
 
 
 def _with_discovered(selection: Selection, context: StepContext, catalog: Catalog) -> Selection:

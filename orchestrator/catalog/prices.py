@@ -25,6 +25,8 @@ _WHOLE: Final = _words(
 """All of what is bought: the price of one of these is the price."""
 _NEUTRAL: Final = _words("all charges costs current due final full grand in inclusive overall")
 """Beside these a price is still the price."""
+_LAST: Final = _NEUTRAL | _words("gross paid value")
+"""What may stand behind a price word: the price that was paid is a price."""
 _OTHER: Final = _words(
     "addon adjustment allowance average baggage balance base breakdown budget cancel cancellation "
     "cap cashback change commission coupon credit delivery deposit discount estimate estimated "
@@ -135,12 +137,15 @@ def _ranked(holder: JsonObject) -> dict[str, int]:
 @lru_cache(maxsize=4096)
 def _rank(name: str) -> int | None:
     """How much a name tells of a price, 0 the most; None when it names no price."""
-    words = frozenset(name_words(name))
+    in_order = name_words(name)
+    words = frozenset(in_order)
     if not words & _PRICE:
         return None
     if not words <= _PRICE | _WHOLE | _NEUTRAL:
-        # The price of a room is one; an amount, a total or a charge of anything else may be not.
-        return None if not words & {"cost", "fare", "price"} or _has(words, _QUALIFIED) else 4
+        # The price of a room is one; an amount, a total or a charge of anything else may be not,
+        # and what a price has, such as an id, a level or a class, is told by the last word.
+        is_price = words & {"cost", "fare", "price"} and in_order[-1] in _PRICE | _LAST
+        return 4 if is_price and not _has(words, _QUALIFIED) else None
     if "due" in words:
         return _DUE
     if words & {"final", "grand", "overall"}:

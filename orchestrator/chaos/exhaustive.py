@@ -1,7 +1,6 @@
 """The exhaustive mode: one run for each point of one kind of mission, all of them."""
 
 import asyncio
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from orchestrator.chaos.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
-from orchestrator.runtime.devserver import Stack
+from orchestrator.runtime.devserver import Stack, ourselves
 from orchestrator.sandbox import SandboxClient
 
 _LANES = "lanes"
@@ -153,12 +152,7 @@ class EveryPoint:
         points = self._stack.folder / f"{_LANES}.json"
         both = kills | {_second(mission_id): kill for mission_id, kill in kills.items()}
         points.write_bytes(KILL_POINTS.dump_json(both))
-        command = [
-            sys.executable,
-            "-m",
-            "orchestrator.chaos.killable_workers",
-            f"--points={points}",
-        ]
+        command = [*ourselves("orchestrator.chaos.killable_workers"), f"--points={points}"]
         command += [f"--task-queue={queue}" for queue in queues]
         await self._stack.start_worker(_LANES, command=command, variables=_ALONE)
         settings = self._stack.settings

@@ -87,9 +87,12 @@ def check_plan(plan: MissionPlan) -> None:
     """Refuse a plan that cannot be run; a plan that is refused ends the mission before it began.
 
     Raises:
-        PlanInvalid: there is no leg; two legs have one id, or a leg is called `rollback`; a leg
-            depends on one that is not there; or legs wait for each other in a circle.
+        PlanInvalid: it is no plan; there is no leg; two legs have one id, or a leg is called
+            `rollback`; a leg depends on one that is not there; or legs wait for each other in a
+            circle.
     """
+    if not isinstance(plan, MissionPlan):
+        raise PlanInvalid(f"the planner gives a {type(plan).__name__}, which is no MissionPlan")
     if not plan.legs:
         raise PlanInvalid("the plan has no leg; name at least one thing to do")
     ids = [leg.leg_id for leg in plan.legs]
@@ -117,10 +120,11 @@ def check_decision(
 
     Raises:
         ToolNotFound: the catalog has no such tool.
-        DecisionInvalid: a call of a tool that was neither selected nor discovered nor is a core
-            tool of the agent's domains, or with an input that the tool does not have, or with a
-            personal input that is not given as its handle; a question that names no field, or only
-            fields that were answered; a question, search or ending whose text is blank.
+        DecisionInvalid: it is no decision; a call of a tool that was neither selected nor
+            discovered nor is a core tool of the agent's domains, or with an input that the tool
+            does not have, or with a personal input that is not given as its handle; a question that
+            names no field, or only fields that were answered; a question, search or ending whose
+            text is blank.
     """
     match decision:
         case CallTool():
@@ -133,6 +137,10 @@ def check_decision(
             _check_text("a finished leg needs a summary of what was reached", summary)
         case GiveUp(reason=reason):
             _check_text("giving up needs a reason", reason)
+        case _:
+            raise DecisionInvalid(
+                f"the planner gives a {type(decision).__name__}, which is no decision"
+            )
 
 
 def _check_call(

@@ -61,7 +61,7 @@ def default_planner(
     if settings.planner_model or any(agent.model for agent in agents):
         modelled()  # so that a missing library is told before the first mission
     ours = PerAgentPlanner(chaining, modelled, default_model=settings.planner_model)
-    if settings.planner is None:
+    if not settings.planner:
         return ours
     return load_planner(settings.planner, PlannerParts(settings, tuple(agents), routers, ours))
 

@@ -310,9 +310,10 @@ def temporal_binary() -> str:
     return found
 
 
-def ourselves() -> list[str]:
-    """The command that runs this program again."""
-    return [sys.executable, "-m", "orchestrator"]
+def ourselves(module: str = "orchestrator") -> list[str]:
+    """The command that runs a module of this program, and no file of the current folder."""
+    is_uninstalled = Path.cwd() == Path(__file__).parents[2]
+    return [sys.executable, *(() if is_uninstalled else ("-P",)), "-m", module]
 
 
 async def end_process(process: asyncio.subprocess.Process) -> None:

@@ -8,6 +8,7 @@ with one argument, it gives the planner or the embedder.
 import os
 import re
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -16,7 +17,7 @@ from typing import Any, cast
 from orchestrator.adapters.embedding.embedders import LOCAL, make_embedder
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import UsageError
+from orchestrator.core.errors import OrchestratorError, UsageError
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
@@ -63,9 +64,18 @@ def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
         factory = place.load()
     except (ImportError, AttributeError) as error:
         raise UsageError(f"the {kind} {place.value} cannot be loaded: {error}") from error
+    except Exception as error:  # a module may raise anything while it is imported
+        raise UsageError(f"the {kind} {place.value} cannot be loaded: {_told(error)}") from error
     if not callable(factory):
         raise UsageError(f"{place.value} is no factory of a {kind}: it cannot be called")
-    made: Any = factory(argument)
+    try:
+        made: Any = factory(argument)
+    except OrchestratorError:
+        raise
+    except Exception as error:  # and so may a factory
+        raise UsageError(f"{place.value} gives no {kind}: {_told(error)}") from error
+    if isinstance(made, type):
+        raise UsageError(f"{place.value} gives the class {made.__name__!r}, not one made of it")
     missing = [name for name in vars(protocol) if name[0] != "_" and not hasattr(made, name)]
     if missing:
         raise UsageError(
@@ -75,17 +85,29 @@ def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
     return made
 
 
+def _told(error: Exception) -> str:
+    """An error of a user's code in one line, with the line of that code where it was raised."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    raised_in = traceback.extract_tb(error.__traceback__)[-1]
+    if raised_in.filename == __file__ or raised_in.filename.startswith("<frozen"):
+        return text
+    return f"{text} ({raised_in.filename}, line {raised_in.lineno})"
+
+
 def _place_of(kind: str, named: str) -> EntryPoint:
     """Where the factory of this name is."""
     group = f"orchestrator.{kind}s"
-    installed = {entry.name: entry for entry in entry_points(group=group)}
-    if named in installed:
-        return installed[named]
+    entries = entry_points(group=group)
+    places = sorted({entry.value for entry in entries.select(name=named)})
+    if len(places) > 1:
+        raise UsageError(f"several packages have a {kind} {named!r}: name {' or '.join(places)}")
+    if places:
+        return EntryPoint(named, places[0], group)
     if not _PLACE.fullmatch(named):
         ours = "local:MODEL, https://HOST/v1#MODEL, " if kind == "embedder" else ""
         raise UsageError(
             f"{named!r} is no {kind}: name {ours}module:factory, or one that is installed "
-            f"({', '.join(sorted(installed)) or 'none is'})"
+            f"({', '.join(sorted(entries.names)) or 'none is'})"
         )
     # An installed command has the folder of its own file on the path, not the current one.
     if os.getcwd() not in sys.path:

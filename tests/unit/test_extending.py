@@ -179,7 +179,7 @@ def test_the_lint_rule_finds_what_it_names(
     module_of: Callable[[str, str], Any], shop: dict[str, Any]
 ) -> None:
     """One long summary, by a code that is free."""
-    rule = module_of("A lint rule", "a_rule").RULE
+    rule = module_of("A lint rule", "a_rule").short_summary
     shop["paths"]["/orders"]["get"]["summary"] = "Find an order " * 9
 
     found = [

@@ -13,7 +13,7 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import Fact, Observation
 from orchestrator.planning.rules.answers import Item, answer_fields, read_items
-from orchestrator.planning.rules.draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish, rank_items
 from orchestrator.planning.rules.sentences import details

@@ -11,7 +11,7 @@ from orchestrator.core.pii import handle_for
 from orchestrator.json_schema.walker import alternatives_of
 from orchestrator.language import lexicon
 from orchestrator.planning.rules.answer_sources import add_from_answers
-from orchestrator.planning.rules.draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.fact_sources import value_from_facts
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation

@@ -22,7 +22,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.answers import is_empty
-from orchestrator.planning.rules.draft import Lack
+from orchestrator.planning.rules.argument_draft import Lack
 from orchestrator.planning.rules.next_call import next_call, wider_call
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import answer_sentence, report

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.words import STOP_WORDS, stem, tokens
-from orchestrator.planning.rules.draft import ArgumentDraft
+from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
 from orchestrator.planning.rules.utterance import Utterance
 

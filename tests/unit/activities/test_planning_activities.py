@@ -1,9 +1,12 @@
 """Planning activities: what a planner decides is checked, metered, and searched in one index."""
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.planning_activities import PlanningActivities
@@ -12,7 +15,7 @@ from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
 from orchestrator.messages.step import DiscoverInput, PlanStepInput
-from orchestrator.planning.models import AgentProfile, Finish, StepContext, StepDecision
+from orchestrator.planning.models import AgentProfile, Finish, GoalBrief, StepContext, StepDecision
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
@@ -71,6 +74,49 @@ async def test_a_step_is_recorded_with_what_it_took(
 
     planned = await ActivityEnvironment().run(thought.plan_step, _step(shipped))
     assert planned.usage == usage
+
+
+class Careless(ChainingPlanner):
+    """Answers what it is told to, as a coroutine or at once."""
+
+    def __init__(self, answer: Any, *, at_once: bool = False) -> None:
+        super().__init__(Router)
+        self.answer = answer
+        self.at_once = at_once
+
+    def split_goal(self, *_: Any) -> Any:
+        return self.answer if self.at_once else asyncio.sleep(0, self.answer)
+
+    def plan_step(self, *_: Any) -> Any:
+        return self.split_goal()
+
+
+@pytest.mark.parametrize(
+    ("planner", "plan", "step"),
+    [
+        (Careless(None), "gives a NoneType, which is no Mis", "gives a NoneType, which is no dec"),
+        (Careless("finish"), "gives a str, which is no MissionPlan", "gives a str, which is no de"),
+        (Careless(Finish(summary="x"), at_once=True), "write `async def`", "write `async def`"),
+    ],
+)
+async def test_an_answer_that_is_none_ends_the_mission_at_once(
+    shipped: Catalog, store: CatalogStore, tmp_path: Path, planner: Planner, plan: str, step: str
+) -> None:
+    """It would be the same the next time; the error says what a planner of one's own lacks."""
+    thought = _thought(store, planner, tmp_path)
+    brief = GoalBrief(
+        mission_id="m",
+        goal="x",
+        now=datetime(2026, 11, 21, tzinfo=UTC),
+        catalog_digest=shipped.digest,
+    )
+
+    with pytest.raises(ApplicationError, match=plan) as of_plan:
+        await ActivityEnvironment().run(thought.split_goal, brief)
+    with pytest.raises(ApplicationError, match=step) as of_step:
+        await ActivityEnvironment().run(thought.plan_step, _step(shipped))
+    assert of_plan.value.non_retryable
+    assert of_step.value.non_retryable
 
 
 async def test_discovery_hears_what_was_meant(

@@ -45,6 +45,8 @@ EUR_9: Any = {"amount": 9, "currency": "EUR"}
         {"charge": {"id": "c", "amount": 5, "currency": "EUR"}},
         {"taxi": {"price": EUR_5}},
         {"room_price": 5, "currency": "EUR"},
+        {"room_price_total": 5, "room_price_level": 3, "currency": "EUR"},
+        {"price_paid": 5, "currency": "EUR"},
         {"price": EUR_5, "room_price": EUR_9},
         {"price": EUR_5, "unit": "metric"},
     ],
@@ -58,6 +60,9 @@ def test_a_price_that_is_stated_plainly_is_read(body: Any) -> None:
     "body",
     [
         None,
+        {"price_id": 12, "price_level": 2, "currency": "EUR"},
+        {"cost_center": "4711", "fare_class": "1", "currency": "EUR"},
+        {"price_valid_until": 2026, "fare_difference": 30, "currency": "EUR"},
         "5 EUR",
         [{"price": EUR_5}],
         {},

@@ -25,6 +25,9 @@ class Embedder:
     def __init__(self, settings): ...
     def embed(self, texts): ...
 def nothing(_): ...
+def a_class(_): return Planner
+def no_arguments(): ...
+def failing(_): raise LookupError("no key\\nat all")
 number = 7
 """
 
@@ -42,10 +45,10 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def install(module: Path) -> Callable[..., None]:
     """Makes a distribution of that folder, with these lines as its entry points."""
 
-    def write(*lines: str) -> None:
-        info = module / "of_mine-1.dist-info"
+    def write(*lines: str, of: str = "of-mine") -> None:
+        info = module / f"{of.replace('-', '_')}-1.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-mine\nVersion: 1\n")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {of}\nVersion: 1\n")
         (info / "entry_points.txt").write_text("\n".join(lines))
 
     return write
@@ -95,7 +98,10 @@ def test_a_file_of_the_current_folder_is_found(
 @pytest.mark.parametrize(
     ("named", "sentence"),
     [
-        ("yours", "'yours' is no planner: name module:factory, or one that is installed (a, mine)"),
+        (
+            "yours",
+            "'yours' is no planner: name module:factory, or one that is installed (a, mine, tw",
+        ),
         ("of mine:x", "'of mine:x' is no planner: name module:factory, or one that is installed"),
         ("nowhere:make", "the planner nowhere:make cannot be loaded: No module named 'nowhere'"),
         ("a", "the planner of_nobody:make cannot be loaded: No module named 'of_nobody'"),
@@ -106,14 +112,24 @@ def test_a_file_of_the_current_folder_is_found(
             "of_mine:nothing gives 'NoneType', which is no planner: "
             "it has no split_goal and no plan_step",
         ),
+        ("of_mine:a_class", "of_mine:a_class gives the class 'Planner', not one made of it"),
+        ("of_mine:no_arguments", "no planner: TypeError: no_arguments() takes 0 positional arg"),
+        ("of_mine:failing", "of_mine:failing gives no planner: LookupError: no key at all (/"),
+        ("unfinished:make", "unfinished:make cannot be loaded: SyntaxError: '(' was never closed"),
+        ("failing:make", "failing:make cannot be loaded: ZeroDivisionError: division by zero (/"),
+        ("twice", "several packages have a planner 'twice': name of_mine:Half or of_mine:Planner"),
         ("of_mine:Half", "of_mine:Half gives 'Half', which is no planner: it has no split_goal"),
     ],
 )
 def test_what_is_no_planner_is_refused_in_a_sentence(
-    install: Callable[..., None], named: str, sentence: str
+    module: Path, install: Callable[..., None], named: str, sentence: str
 ) -> None:
-    """Which says what is wrong, and what there is."""
+    """Which says what is wrong, where, and what there is."""
+    (module / "unfinished.py").write_text("make = (")
+    (module / "failing.py").write_text("make = 1 / 0")
     install("[orchestrator.planners]", "mine = of_mine:Planner", "a = of_nobody:make")
+    install("[orchestrator.planners]", "twice = of_mine:Planner", of="another")
+    install("[orchestrator.planners]", "twice = of_mine:Half", of="a-third")
 
     with pytest.raises(UsageError) as refused:
         _planner(named)

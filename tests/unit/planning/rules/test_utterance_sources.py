@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.rules.draft import ArgumentDraft
+from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.parameters import Parameter, read_parameters
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.planning.rules.utterance_sources import value_from_utterances
