@@ -135,8 +135,7 @@ def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
     the caller makes up. A required one must say so plainly: `invoice_reference` names something
     that exists already.
     """
-    templates = [t for t in (compensation.cancel, compensation.probe) if t is not None]
-    read = {input_read(e, tool) for template in templates for e in expressions_of(template)}
+    read = {input_read(e, tool) for t in compensation.templates for e in expressions_of(t)}
     required = tool.required_inputs
     return tuple(
         name
