@@ -29,15 +29,14 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
     Raises:
         DocumentInvalid: the tool's own schema cannot be evaluated.
     """
-    fields = personal_fields(catalog, tool)
     try:
-        found = [
-            *check_names(catalog, tool, arguments),
-            *_schema_violations(tool, arguments, fields),
-        ]
+        validator = _validator_class(personal_fields(catalog, tool))(
+            tool.input_schema, format_checker=Draft202012Validator.FORMAT_CHECKER
+        )
+        violations = describe_violations(validator.iter_errors(arguments))
+        return tuple(dict.fromkeys((*check_names(catalog, tool, arguments), *violations)))
     except SCHEMA_FAULTS as fault:
         raise unreadable_schema(tool, fault) from None
-    return tuple(dict.fromkeys(found))
 
 
 def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
@@ -46,8 +45,16 @@ def check_names(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[st
     The part of `check_arguments` that a contract does not know: a parameter that it does not
     declare has no place in a request.
     """
+    found = []
+    if tool.input_schema.get("additionalProperties") in (None, False):
+        bound = {binding.name for binding in tool.bindings}
+        strange = (n for n in extra_names(arguments, tool.input_schema) if n not in bound)
+        found += [unknown_name(name, tool.properties) for name in strange]
     fields = personal_fields(catalog, tool)
-    return (*_unknown_inputs(tool, arguments), *_unknown_handles(arguments, fields))
+    takes = ", ".join(f"pii:{field}" for field in sorted(fields)) or "none"
+    for field in sorted(handles_in(arguments) - fields):
+        found.append(f"pii:{field} is no personal field of this tool; it takes {takes}")
+    return tuple(found)
 
 
 def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
@@ -78,44 +85,10 @@ def _fields_of_others(catalog: Catalog) -> dict[tuple[str, str], frozenset[str]]
     """
     found: dict[tuple[str, str], frozenset[str]] = {}
     for other in catalog.tools.values():
-        for name in _compensation_tools(other):
-            key = (other.document, name)
+        for template in other.compensation.templates if other.compensation is not None else ():
+            key = (other.document, template.tool)
             found[key] = found.get(key, frozenset()).union(other.pii_fields)
     return found
-
-
-def _compensation_tools(tool: Tool) -> tuple[str, ...]:
-    if tool.compensation is None:
-        return ()
-    probe = tool.compensation.probe
-    return (tool.compensation.cancel.tool, *((probe.tool,) if probe else ()))
-
-
-def _unknown_inputs(tool: Tool, arguments: JsonObject) -> Iterator[str]:
-    if tool.input_schema.get("additionalProperties") not in (None, False):
-        return
-    bound = {binding.name for binding in tool.bindings}
-    for name in extra_names(arguments, tool.input_schema):
-        if name not in bound:
-            yield unknown_name(name, tool.properties)
-
-
-def _unknown_handles(arguments: JsonObject, fields: frozenset[str]) -> Iterator[str]:
-    for field in sorted(handles_in(arguments) - fields):
-        yield f"pii:{field} is no personal field of this tool; it takes {_named(fields)}"
-
-
-def _named(fields: frozenset[str]) -> str:
-    return ", ".join(f"pii:{field}" for field in sorted(fields)) or "none"
-
-
-def _schema_violations(
-    tool: Tool, arguments: JsonObject, fields: frozenset[str]
-) -> tuple[str, ...]:
-    validator = _validator_class(fields)(
-        tool.input_schema, format_checker=Draft202012Validator.FORMAT_CHECKER
-    )
-    return describe_violations(validator.iter_errors(arguments))
 
 
 def unreadable_schema(tool: Tool, fault: BaseException) -> DocumentInvalid:

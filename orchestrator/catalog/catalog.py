@@ -1,5 +1,6 @@
 """The catalog: the compiled tools of a set of documents, named by its content digest."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +12,9 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.compile import compile_document
 from orchestrator.catalog.digest import content_digest
 from orchestrator.catalog.functions import compile_functions
-from orchestrator.catalog.overlay import warn_of_idle
 from orchestrator.catalog.source import read_sources
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import DocumentInvalid, ToolNotFound
+from orchestrator.core.errors import DocumentInvalid, OverlayWarning, ToolNotFound
 from orchestrator.core.record import JsonObject
 
 _NEAR = 3
@@ -74,8 +74,9 @@ class Catalog:
         tools: dict[str, Tool] = {}
         for name in sorted(documents):
             for tool in compile_document(name, documents[name]).values():
-                if tool.name in tools:
-                    raise _taken(tool, tools[tool.name])
+                if (other := tools.get(tool.name)) is not None:
+                    reason = f"the operationId {tool.name!r} is taken by a tool of {other.document}"
+                    raise DocumentInvalid(tool.document, "/paths", reason)
                 tools[tool.name] = tool
         return cls(documents, tools)
 
@@ -104,17 +105,14 @@ class Catalog:
         """
         found = self.tools.get(name)
         if found is None:
-            raise ToolNotFound(name, self._near(name))
+            near = process.extract(
+                name, self.tools.keys(), scorer=fuzz.WRatio, limit=_NEAR, score_cutoff=_NEAR_ENOUGH
+            )
+            raise ToolNotFound(name, [similar for similar, _, _ in near])
         return found
 
     def __len__(self) -> int:
         return len(self.tools)
-
-    def _near(self, name: str) -> list[str]:
-        matches = process.extract(
-            name, self.tools.keys(), scorer=fuzz.WRatio, limit=_NEAR, score_cutoff=_NEAR_ENOUGH
-        )
-        return [near for near, _, _ in matches]
 
 
 def load_documents(
@@ -130,10 +128,6 @@ def load_documents(
         UsageError: no document was found.
     """
     sources = read_sources(paths, overlays)
-    warn_of_idle(sources.idle)
+    for action in sources.idle:
+        warnings.warn(str(action), OverlayWarning, stacklevel=2)
     return sources.documents
-
-
-def _taken(tool: Tool, by: Tool) -> DocumentInvalid:
-    reason = f"the operationId {tool.name!r} is taken by a tool of {by.document}"
-    return DocumentInvalid(tool.document, "/paths", reason)

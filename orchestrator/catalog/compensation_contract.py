@@ -1,9 +1,9 @@
 """The compensation of an obligation, read from x-orchet-cancels and x-orchet-compensation-*."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Final
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -55,46 +55,26 @@ def read_compensation(
     cancels = operation.node.at("x-orchet-cancels")
     if cancels is None:
         return None
-    on_failure = _setting(operation, "on-failure")
-    max_attempts = _setting(operation, "max-attempts")
-    defaults = Compensation(cancel=_cancel(operation, cancels, tool, tools))
-    return Compensation(
-        cancel=defaults.cancel,
-        probe=_probe(operation, tool, tools),
-        timeout=_duration(_setting(operation, "timeout")) or defaults.timeout,
-        max_attempts=_attempts(max_attempts) if max_attempts else defaults.max_attempts,
-        window=_duration(_setting(operation, "window")),
-        on_failure=_on_failure(on_failure) if on_failure else defaults.on_failure,
-    )
-
-
-def _setting(operation: Operation, name: str) -> DocumentNode | None:
-    return operation.node.at(_PREFIX + name)
-
-
-def _cancel(
-    operation: Operation, cancels: DocumentNode, tool: Tool, tools: Mapping[str, Tool]
-) -> ToolCallTemplate:
+    args, probe = operation.node.at(f"{_PREFIX}args"), operation.node.at(f"{_PREFIX}probe")
     cancel = _same_document_tool(cancels, tools)
-    args = _setting(operation, "args")
-    if args is not None:
-        return _template(cancel, args)
-    return ToolCallTemplate(tool=cancel.name, arguments=match_by_name(cancel, tool))
+    template = _template(cancel, args) if args is not None else _matched(cancel, tool)
+    given: dict[str, Any] = {}
+    if probe is not None:
+        given["probe"] = _probe(probe, tool, tools)
+    for name, read in _SETTINGS.items():
+        if (setting := operation.node.at(f"{_PREFIX}{name}")) is not None:
+            given[name.replace("-", "_")] = read(setting)
+    return Compensation(cancel=template, **given)
 
 
-def _probe(operation: Operation, tool: Tool, tools: Mapping[str, Tool]) -> ToolCallTemplate | None:
-    declared = _setting(operation, "probe")
-    if declared is None:
-        return None
+def _probe(declared: DocumentNode, tool: Tool, tools: Mapping[str, Tool]) -> ToolCallTemplate:
     named = declared if isinstance(declared.value, str) else declared.require("operationId")
     for key, place in declared.raw_items() if named is not declared else ():
         if key not in ("operationId", "args"):
             raise place.invalid("a probe is an operationId, or an object of operationId and args")
     probe = _same_document_tool(named, tools)
     args = declared.at("args")
-    if args is not None:
-        return _template(probe, args)
-    return ToolCallTemplate(tool=probe.name, arguments=match_by_name(probe, tool, answered=False))
+    return _template(probe, args) if args is not None else _matched(probe, tool, answered=False)
 
 
 def _same_document_tool(name: DocumentNode, tools: Mapping[str, Tool]) -> Tool:
@@ -115,8 +95,8 @@ def _template(called: Tool, args: DocumentNode) -> ToolCallTemplate:
     return ToolCallTemplate(tool=called.name, arguments=arguments)
 
 
-def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> JsonObject:
-    """Expressions for the inputs of `called` that carry the name of something `tool` knows.
+def _matched(called: Tool, tool: Tool, *, answered: bool = True) -> ToolCallTemplate:
+    """A call that fills the inputs which carry the name of something that `tool` knows.
 
     The answer comes before the request, for its ids are the provider's; but a client reference is
     read from the request, where it is known even when the answer never came.
@@ -135,7 +115,7 @@ def match_by_name(called: Tool, tool: Tool, *, answered: bool = True) -> JsonObj
             matched[binding.name] = f"$response.body#{format_pointer((name,))}"
         elif sent is not None:
             matched[binding.name] = sent
-    return matched
+    return ToolCallTemplate(tool=called.name, arguments=matched)
 
 
 def _request_expression(name: str, bindings: tuple[InputBinding, ...]) -> str | None:
@@ -155,8 +135,7 @@ def reference_inputs(tool: Tool, compensation: Compensation) -> tuple[str, ...]:
     the caller makes up. A required one must say so plainly: `invoice_reference` names something
     that exists already.
     """
-    templates = [t for t in (compensation.cancel, compensation.probe) if t is not None]
-    read = {input_read(e, tool) for template in templates for e in expressions_of(template)}
+    read = {input_read(e, tool) for t in compensation.templates for e in expressions_of(t)}
     required = tool.required_inputs
     return tuple(
         name
@@ -200,24 +179,17 @@ def _matches(pattern: str, text: str) -> bool:
         return False
 
 
-def _duration(setting: DocumentNode | None) -> timedelta | None:
-    if setting is None:
-        return None
-    duration = _parse_duration(setting.value)
-    if duration is None:
-        raise setting.invalid(
-            "a time is wanted: seconds above 0, or an ISO 8601 duration such as PT10S or P1D"
-        )
-    return duration
-
-
-def _parse_duration(value: JsonValue) -> timedelta | None:
+def _duration(setting: DocumentNode) -> timedelta:
     """Seconds, or days and less in ISO 8601: months and years have no fixed length."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return None
-    if isinstance(value, str):
-        return _DURATION.validate_python(value) if _ISO_8601.fullmatch(value) else None
-    return timedelta(seconds=value) if _SHORTEST_S <= value <= _LONGEST_S else None
+    value = setting.value
+    if isinstance(value, str) and _ISO_8601.fullmatch(value):
+        return _DURATION.validate_python(value)
+    seconds = value if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    if _SHORTEST_S <= seconds <= _LONGEST_S:
+        return timedelta(seconds=seconds)
+    raise setting.invalid(
+        "a time is wanted: seconds above 0, or an ISO 8601 duration such as PT10S or P1D"
+    )
 
 
 def _attempts(setting: DocumentNode) -> int:
@@ -230,9 +202,16 @@ def _attempts(setting: DocumentNode) -> int:
     return attempts
 
 
-def _on_failure(setting: DocumentNode) -> Literal["park", "continue"]:
-    if setting.value == "park":
-        return "park"
-    if setting.value == "continue":
-        return "continue"
+def _on_failure(setting: DocumentNode) -> JsonValue:
+    if setting.value in ("park", "continue"):
+        return setting.value
     raise setting.invalid("park or continue is wanted")
+
+
+_SETTINGS: Final[Mapping[str, Callable[[DocumentNode], object]]] = {
+    "timeout": _duration,
+    "max-attempts": _attempts,
+    "window": _duration,
+    "on-failure": _on_failure,
+}
+"""How each is read; a Compensation has a field of that name, with a default."""

@@ -26,37 +26,26 @@ def content_digest(documents: JsonObject, tools: JsonObject) -> str:
 def _pieces(documents: JsonObject, tools: JsonObject) -> Iterator[str]:
     """The canonical text, a tool at a time: all of it at once may be hundreds of megabytes."""
     yield f'{{"documents":{canonical_text(documents)},"tools":{{'
-    writer = _ToolWriter()
-    for index, name in enumerate(sorted(tools, key=lambda name: name.encode("utf-16-be"))):
-        yield f"{',' if index else ''}{canonical_text(name)}:{writer.text(tools[name])}"
-    yield "}}"
+    known: dict[int, str] = {}
 
+    def shared(_: str, schema: JsonValue) -> str:
+        """Written once: it is known again by its identity, and the caller keeps it alive."""
+        if id(schema) not in known:
+            known[id(schema)] = canonical_text(schema)
+        return known[id(schema)]
 
-class _ToolWriter:
-    """Writes each schema that tools share once.
+    def keyword(name: str, value: JsonValue) -> str:
+        if name in ("$defs", "properties") and isinstance(value, dict):
+            return canonical_object(value, shared)
+        return canonical_text(value)
 
-    It is known again by the identity of the object, which the caller keeps alive.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, str] = {}
-
-    def text(self, tool: JsonValue) -> str:
-        assert isinstance(tool, dict)
-        return canonical_object(tool, self._field)
-
-    def _field(self, name: str, value: JsonValue) -> str:
+    def field(name: str, value: JsonValue) -> str:
         if name in SCHEMA_FIELDS and isinstance(value, dict):
-            return canonical_object(value, self._keyword)
+            return canonical_object(value, keyword)
         return canonical_text(value)
 
-    def _keyword(self, keyword: str, value: JsonValue) -> str:
-        if keyword in ("$defs", "properties") and isinstance(value, dict):
-            return canonical_object(value, self._shared)
-        return canonical_text(value)
-
-    def _shared(self, _: str, schema: JsonValue) -> str:
-        known = self._known.get(id(schema))
-        if known is None:
-            known = self._known[id(schema)] = canonical_text(schema)
-        return known
+    for index, name in enumerate(sorted(tools, key=lambda name: name.encode("utf-16-be"))):
+        tool = tools[name]
+        assert isinstance(tool, dict)
+        yield f"{',' if index else ''}{canonical_text(name)}:{canonical_object(tool, field)}"
+    yield "}}"

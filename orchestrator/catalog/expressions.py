@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import JsonValue
 
@@ -88,20 +88,15 @@ def parse_expression(text: str) -> Expression:
         raise ValueError(
             f"{text!r} is no runtime expression; write for example $response.body#/booking_id"
         )
-    message: Message = "request" if match["message"] == "request" else "response"
-    if match["source"] is None:
-        return Expression(message, "body", parse_pointer(match["pointer"] or ""))
-    return Expression(message, _named_source(text, message, match), (match["name"],))
-
-
-def _named_source(text: str, message: Message, match: re.Match[str]) -> Source:
-    if match["source"] == "header":
-        if not _HEADER_NAME.fullmatch(match["name"]):
-            raise ValueError(f"{text!r} does not name a header")
-        return "header"
-    if message == "response":
+    message = cast("Message", match["message"])
+    source = cast("Source", match["source"] or "body")
+    if source == "body":
+        return Expression(message, source, parse_pointer(match["pointer"] or ""))
+    if source == "header" and not _HEADER_NAME.fullmatch(match["name"]):
+        raise ValueError(f"{text!r} does not name a header")
+    if source != "header" and message == "response":
         raise ValueError(f"{text!r}: an answer has a body and headers only")
-    return "path" if match["source"] == "path" else "query"
+    return Expression(message, source, (match["name"],))
 
 
 def fill_template(
@@ -142,13 +137,7 @@ def _fill(filling: Filling, read: Callable[[Expression], JsonValue]) -> JsonValu
         return values[0]
     if any(value is None or isinstance(value, dict | list) for value in values):
         return None
-    return "".join(_as_text(value) for value in values)
-
-
-def _as_text(value: JsonValue) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+    return "".join(str(v).lower() if isinstance(v, bool) else str(v) for v in values)
 
 
 def _read_request(
@@ -188,10 +177,8 @@ def input_read(expression: Expression, tool: Tool) -> str | None:
         return None
     name, source = expression.path[0], expression.source
     for binding in tool.bindings:
-        same = binding.field == name or (
-            source == "header" and binding.field.lower() == name.lower()
-        )
-        if binding.location == source and same:
+        is_header = source == "header" and binding.field.lower() == name.lower()
+        if binding.location == source and (binding.field == name or is_header):
             return binding.name
     return None
 
@@ -207,13 +194,9 @@ def reads_only_response(template: ToolCallTemplate) -> bool:
 
 def response_headers_read(tool: Tool) -> frozenset[str]:
     """Lower-case names of the answer's headers that the tool's compensation reads."""
-    if tool.compensation is None:
-        return frozenset()
-    templates = (tool.compensation.cancel, tool.compensation.probe)
     return frozenset(
         expression.path[0].lower()
-        for template in templates
-        if template is not None
+        for template in (tool.compensation.templates if tool.compensation is not None else ())
         for expression in expressions_of(template)
         if expression.message == "response" and expression.source == "header"
     )

@@ -21,16 +21,12 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
     """
     tools: dict[str, Tool] = {}
     for index, entry in enumerate(functions):
-        tool = _compile_function(_unwrapped(entry), index)
+        inner = entry.get("function")
+        tool = _compile_function(inner if isinstance(inner, Mapping) else entry, index)
         if tool.name in tools:
             raise DocumentInvalid(DOCUMENT, f"/{index}", f"the name {tool.name!r} is taken")
         tools[tool.name] = tool
     return tools
-
-
-def _unwrapped(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    inner = entry.get("function")
-    return inner if isinstance(inner, Mapping) else entry
 
 
 def _compile_function(function: Mapping[str, Any], index: int) -> Tool:

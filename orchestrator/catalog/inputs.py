@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 
 from pydantic import JsonValue
 
@@ -31,21 +31,11 @@ class Inputs:
     idempotency_header: str | None
 
 
-@dataclass(frozen=True)
-class _Field:
+class _Field(NamedTuple):
     """One place in the request that takes a value."""
 
-    location: Location
-    name: str
-    """On the wire; '' for the whole body."""
+    binding: InputBinding
     schema: JsonValue
-    required: bool
-    style: str = "simple"
-    explode: bool = False
-
-    @property
-    def wanted_name(self) -> str:
-        return self.name or _WHOLE_BODY
 
 
 @dataclass(frozen=True)
@@ -69,10 +59,10 @@ def read_inputs(operation: Operation) -> Inputs:
     expand = partial(expansion.expand, limit=limit)
     fields = [_read_parameter(p, expand) for p in parameters if _is_input(p)]
     body = _read_body(operation, expand)
-    named = _named([*fields, *body.fields])
+    named = _with_unique_names([*fields, *body.fields])
     return Inputs(
         schema=expansion.closed(_object_schema(named, body)),
-        bindings=tuple(_binding(name, place) for name, place in _in_stable_order(named)),
+        bindings=tuple(sorted((field.binding for field in named), key=_place)),
         content_type=body.content_type,
         idempotency_header=_idempotency_header(parameters),
     )
@@ -111,23 +101,27 @@ def _read_parameter(parameter: DocumentNode, expand: Expand) -> _Field:
     location = parameter.require("in")
     if location.text() not in get_args(Location) or location.text() == "body":
         raise location.invalid(f"a parameter cannot be in {location.text()!r}")
-    style, explode = _serialization(parameter, location.text())
-    return _Field(
+    if any(is_json(media_type) for media_type, _ in parameter.items("content")):
+        # Sent as one JSON text: none of OpenAPI's styles applies. Other text goes as it is.
+        style, explode = "json", False
+    else:
+        default = "form" if location.text() in ("query", "cookie") else "simple"
+        style, explode = _serialization(parameter, default)
+    name = parameter.require("name").text()
+    binding = InputBinding(
+        name=name or _WHOLE_BODY,
         location=cast("Location", location.text()),
-        name=parameter.require("name").text(),
-        schema=_parameter_schema(parameter, expand),
+        field=name,
         required=location.text() == "path" or parameter.is_true("required"),
         style=style,
         explode=explode,
     )
+    return _Field(binding, _parameter_schema(parameter, expand))
 
 
-def _serialization(parameter: DocumentNode, location: str) -> tuple[str, bool]:
-    if any(is_json(media_type) for media_type, _ in parameter.items("content")):
-        # Sent as one JSON text: none of OpenAPI's styles applies. Other text goes as it is.
-        return "json", False
-    style = parameter.text_at("style") or ("form" if location in ("query", "cookie") else "simple")
-    explode = parameter.at("explode")
+def _serialization(place: DocumentNode, default: str) -> tuple[str, bool]:
+    """The style that is written there, and whether it is exploded."""
+    style, explode = place.text_at("style") or default, place.at("explode")
     return style, explode.value is True if explode is not None else style == "form"
 
 
@@ -173,12 +167,10 @@ def _read_body(operation: Operation, expand: Expand) -> _Body:
             return _Body(content_type, fields, needed, constraints)
     text: JsonObject = {"type": "string"}
     whole = schema if schema or is_json(content_type) else text
-    return _Body(content_type, (_Field("body", "", _described(whole, body), required),))
-
-
-def _described(schema: JsonObject, body: DocumentNode) -> JsonObject:
-    description = body.text_at("description")
-    return {"description": description, **schema} if description is not None else schema
+    if (description := body.text_at("description")) is not None:
+        whole = {"description": description, **whole}
+    binding = InputBinding(name=_WHOLE_BODY, location="body", field="", required=required)
+    return _Body(content_type, (_Field(binding, whole),))
 
 
 def choose_content_type(media_types: Iterable[str]) -> str | None:
@@ -203,7 +195,15 @@ def _body_fields(
     needed = frozenset(required)
     for name, schema in properties.items():
         style, explode = _encoding(media_type, name)
-        yield _Field("body", name, schema, name in needed, style, explode)
+        binding = InputBinding(
+            name=name or _WHOLE_BODY,
+            location="body",
+            field=name,
+            required=name in needed,
+            style=style,
+            explode=explode,
+        )
+        yield _Field(binding, schema)
 
 
 def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:
@@ -211,75 +211,50 @@ def _encoding(media_type: DocumentNode, name: str) -> tuple[str, bool]:
     if is_json(media_type.path[-1]):
         return "simple", False
     entry = media_type.at("encoding", name)
-    if entry is None:
-        return "form", True
-    style, explode = entry.text_at("style") or "form", entry.at("explode")
-    return style, explode.value is True if explode is not None else style == "form"
+    return _serialization(entry, "form") if entry is not None else ("form", True)
 
 
-def _all_or_none(required: Iterable[str], fields: Iterable[_Field]) -> JsonObject:
+def _all_or_none(required: list[str], fields: Iterable[_Field]) -> JsonObject:
     """An optional body needs its required fields only when it is sent at all."""
-    needed = list(required)
-    if not needed:
-        return {}
     dependent: JsonObject = {}
-    for place in fields:
-        others = [name for name in needed if name != place.name]
-        if others:
-            dependent[place.name] = list[JsonValue](others)
+    for binding, _ in fields:
+        if others := [name for name in required if name != binding.field]:
+            dependent[binding.field] = list[JsonValue](others)
     return {"dependentRequired": dependent} if dependent else {}
 
 
-def _named(fields: list[_Field]) -> list[tuple[str, _Field]]:
-    """Each field with its input name; of two with one name the later gets its location's prefix."""
-    taken: set[str] = set()
-    names: dict[int, str] = {}
-    clashing: list[int] = []
-    for index, place in enumerate(fields):
-        if place.wanted_name in taken:
-            clashing.append(index)
-        else:
-            taken.add(place.wanted_name)
-            names[index] = place.wanted_name
+def _with_unique_names(fields: list[_Field]) -> list[_Field]:
+    """Of fields with one name the first keeps it; the others get their location's prefix."""
+    names = [field.binding.name for field in fields]
+    first = {name: index for index, name in reversed(list(enumerate(names)))}
+    clashing = [index for index, name in enumerate(names) if first[name] != index]
+    taken = set(names)
     # By name, so that the order of a body's properties decides nothing.
-    for index in sorted(clashing, key=lambda i: (fields[i].location, fields[i].name)):
-        name = fields[index].wanted_name
-        while name in taken:
-            name = f"{fields[index].location}_{name}"
-        taken.add(name)
-        names[index] = name
-    return [(names[index], place) for index, place in enumerate(fields)]
+    for index in sorted(clashing, key=lambda i: (fields[i].binding.location, names[i])):
+        while names[index] in taken:
+            names[index] = f"{fields[index].binding.location}_{names[index]}"
+        taken.add(names[index])
+    return [
+        _Field(field.binding.model_copy(update={"name": name}), field.schema)
+        for field, name in zip(fields, names, strict=True)
+    ]
 
 
-def _object_schema(named: list[tuple[str, _Field]], body: _Body) -> JsonObject:
-    renamed = {p.name: name for name, p in named if p.location == "body" and p.name}
-    required = _required(named, body)
+def _object_schema(fields: list[_Field], body: _Body) -> JsonObject:
+    bindings = [field.binding for field in fields]
+    renamed = {b.field: b.name for b in bindings if b.location == "body" and b.field}
+    ordered = {name: index for index, name in enumerate(body.required)}
+    needed = [binding for binding in bindings if binding.required]
+    needed.sort(key=lambda b: ordered.get(b.field, 0) if b.location == "body" else -1)
     schema: JsonObject = {
         "type": "object",
-        "properties": {name: place.schema for name, place in named},
+        "properties": {field.binding.name: field.schema for field in fields},
         "additionalProperties": False,
         **rename_properties(body.constraints, renamed),
     }
-    return {**schema, "required": required} if required else schema
+    return {**schema, "required": [b.name for b in needed]} if needed else schema
 
 
-def _required(named: list[tuple[str, _Field]], body: _Body) -> list[JsonValue]:
-    ordered = {name: index for index, name in enumerate(body.required)}
-    needed = [(name, place) for name, place in named if place.required]
-    needed.sort(key=lambda pair: ordered.get(pair[1].name, 0) if pair[1].location == "body" else -1)
-    return [name for name, _ in needed]
-
-
-def _in_stable_order(named: list[tuple[str, _Field]]) -> list[tuple[str, _Field]]:
-    return sorted(named, key=lambda pair: (get_args(Location).index(pair[1].location), pair[0]))
-
-
-def _binding(name: str, place: _Field) -> InputBinding:
-    return InputBinding(
-        name=name,
-        location=place.location,
-        field=place.name,
-        required=place.required,
-        style=place.style,
-        explode=place.explode,
-    )
+def _place(binding: InputBinding) -> tuple[int, str]:
+    """By location and name: an order that does not depend on the document's."""
+    return get_args(Location).index(binding.location), binding.name

@@ -51,6 +51,11 @@ class Operation:
         found = self.node.at("operationId")
         return found.value if found is not None and isinstance(found.value, str) else None
 
+    @property
+    def label(self) -> str:
+        """What messages call it: by its operationId, or method and path."""
+        return self.operation_id or f"{self.method} {self.path}"
+
     def parameters(self) -> list[DocumentNode]:
         """Its parameters and those of its path, in order; its own win over the path's."""
         merged: dict[tuple[str, str], DocumentNode] = {}

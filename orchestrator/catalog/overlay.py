@@ -1,17 +1,18 @@
 """OpenAPI Overlay 1.0: contracts added to documents that one does not own."""
 
 import re
-import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from functools import partial
 from pathlib import PurePosixPath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import jsonpath_rfc9535
-from jsonpath_rfc9535 import JSONPathError, JSONPathQuery
+from jsonpath_rfc9535 import JSONPathError
 from pydantic import Field, JsonValue
 
-from orchestrator.core.errors import DocumentInvalid, OverlayWarning
+from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.document import DocumentNode
 
@@ -77,18 +78,15 @@ def parse_overlay(name: str, content: JsonObject) -> Overlay:
     if not _VERSION.fullmatch(version.text()):
         raise version.invalid(f"an Overlay 1.0 document is wanted; it is {version.text()!r}")
     _refuse_unknown(root, _OVERLAY_FIELDS)
-    _check_info(root.require("info"))
+    info = root.require("info")
+    _refuse_unknown(info, _INFO_FIELDS)
+    for field in ("title", "version"):
+        info.require(field).text()
     return Overlay(
         name=name,
         extends=root.text_at("extends"),
         actions=_parse_actions(root.require("actions")),
     )
-
-
-def _check_info(info: DocumentNode) -> None:
-    _refuse_unknown(info, _INFO_FIELDS)
-    for field in ("title", "version"):
-        info.require(field).text()
 
 
 def _parse_actions(listed: DocumentNode) -> tuple[OverlayAction, ...]:
@@ -108,7 +106,11 @@ def _parse_actions(listed: DocumentNode) -> tuple[OverlayAction, ...]:
 def _parse_action(action: DocumentNode) -> OverlayAction:
     _refuse_unknown(action, _ACTION_FIELDS)
     target, remove, update = action.require("target"), action.raw("remove"), action.raw("update")
-    _compile_path(target.text(), target)
+    try:
+        jsonpath_rfc9535.compile(target.text())
+    except JSONPathError as error:
+        reason = " ".join(str(error).split())
+        raise target.invalid(f"{target.text()!r} is no JSONPath: {reason}") from error
     if remove is not None and not isinstance(remove.value, bool):
         raise remove.invalid("remove is true or false")
     removes = remove is not None and remove.value is True
@@ -124,26 +126,9 @@ def _refuse_unknown(place: DocumentNode, known: frozenset[str]) -> None:
     """Refuse a field that Overlay 1.0 does not have: what it was to say would not be done."""
     for field in place.mapping():
         if field not in known and not field.startswith("x-"):
-            reason = _LATER_FIELDS.get(field, f"is no field of Overlay 1.0 here: {_listed(known)}")
+            listed = ", ".join(sorted(known))
+            reason = _LATER_FIELDS.get(field, f"is no field of Overlay 1.0 here: {listed}")
             raise place.invalid(f"{field!r} {reason}")
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names))
-
-
-def _compile_path(target: str, place: DocumentNode) -> JSONPathQuery:
-    try:
-        return jsonpath_rfc9535.compile(target)
-    except JSONPathError as error:
-        reason = " ".join(str(error).split())
-        raise place.invalid(f"{target!r} is no JSONPath: {reason}") from error
-
-
-def warn_of_idle(idle: Iterable[IdleAction]) -> None:
-    """Say of each action that changed nothing, as a warning of Python's: it is not an error."""
-    for action in idle:
-        warnings.warn(str(action), OverlayWarning, stacklevel=3)
 
 
 def apply_overlays(documents: Mapping[str, JsonObject], overlays: Iterable[Overlay]) -> Overlaid:
@@ -185,23 +170,25 @@ def _idle(overlay: Overlay, done: set[int], documents: list[str]) -> list[IdleAc
 
 def _applied(document: JsonObject, overlay: Overlay) -> tuple[JsonObject, set[int]]:
     """The document after all actions, and which of them selected anything."""
-    result: JsonValue = document
+    result: Any = document
     acted: set[int] = set()
     for index, action in enumerate(overlay.actions):
         for path in _selected(result, action):
             acted.add(index)
             try:
-                result = _removed(result, path) if action.remove else _updated(result, path, action)
+                if not action.remove:
+                    result = _changed(result, path, partial(_updated, action))
+                elif path:
+                    result = _changed(result, path[:-1], partial(_without, path[-1]))
+                else:
+                    raise ValueError("the whole document cannot be removed")
             except ValueError as error:
-                pointer = f"/actions/{index}"
-                raise DocumentInvalid(overlay.name, pointer, str(error)) from error
-    assert isinstance(result, dict)
+                raise DocumentInvalid(overlay.name, f"/actions/{index}", str(error)) from error
     return result, acted
 
 
-def _selected(document: JsonValue, action: OverlayAction) -> list[_Path]:
+def _selected(document: JsonObject, action: OverlayAction) -> list[_Path]:
     """Where the target leads; of a list the last first, so that removing keeps the others."""
-    assert isinstance(document, dict)
     nodes = jsonpath_rfc9535.compile(action.target).find(document) if action.acts else ()
     paths = dict.fromkeys(node.location for node in nodes)
     if not action.remove:
@@ -215,9 +202,16 @@ def _indexes(path: _Path) -> tuple[tuple[bool, int, str], ...]:
     return tuple((True, step, "") if isinstance(step, int) else (False, 0, step) for step in path)
 
 
-def _updated(value: JsonValue, path: _Path, action: OverlayAction) -> JsonValue:
-    if path:
-        return _with_child(value, path, _updated(_child(value, path[0]), path[1:], action))
+def _changed(value: Any, path: _Path, change: Callable[[Any], Any]) -> Any:
+    """A copy of the value in which what is at the end of the path is changed."""
+    if not path:
+        return change(value)
+    copied = copy(value)
+    copied[path[0]] = _changed(value[path[0]], path[1:], change)
+    return copied
+
+
+def _updated(action: OverlayAction, value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [*value, action.update]
     if not isinstance(value, dict):
@@ -243,39 +237,15 @@ def _kind(value: JsonValue) -> str:
     )
 
 
-def _removed(value: JsonValue, path: _Path) -> JsonValue:
-    if not path:
-        raise ValueError("the whole document cannot be removed")
-    if len(path) > 1:
-        return _with_child(value, path, _removed(_child(value, path[0]), path[1:]))
-    if isinstance(value, list):
-        return _without_element(value, path[0])
-    assert isinstance(value, dict)
-    return {key: item for key, item in value.items() if key != path[0]}
-
-
-def _without_element(value: list[JsonValue], position: str | int) -> JsonValue:
-    gone = value[int(position)]
-    if not isinstance(gone, dict | list):
+def _without(step: str | int, holder: Any) -> Any:
+    gone = holder[step]
+    if isinstance(holder, list) and not isinstance(gone, dict | list):
         raise ValueError(
             f"{_kind(gone)} in a list cannot be removed alone; remove the list and add another"
         )
-    return [item for index, item in enumerate(value) if index != position]
-
-
-def _child(value: JsonValue, step: str | int) -> JsonValue:
-    if isinstance(value, list) and isinstance(step, int):
-        return value[step]
-    assert isinstance(value, dict)
-    return value[str(step)]
-
-
-def _with_child(value: JsonValue, path: _Path, child: JsonValue) -> JsonValue:
-    """A copy of the container in which the first step of the path leads to `child`."""
-    if isinstance(value, list):
-        return [child if index == path[0] else item for index, item in enumerate(value)]
-    assert isinstance(value, dict)
-    return {**value, str(path[0]): child}
+    left = copy(holder)
+    del left[step]
+    return left
 
 
 def _merged(target: JsonObject, update: JsonObject) -> JsonObject:

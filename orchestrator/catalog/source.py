@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from orchestrator.catalog.bundle import bundle
-from orchestrator.catalog.overlay import IdleAction, Overlay, apply_overlays, parse_overlay
+from orchestrator.catalog.overlay import IdleAction, apply_overlays, parse_overlay
 from orchestrator.catalog.source_lines import SourceLine, find_lines
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentInvalid, DocumentUnreadable, UsageError
@@ -44,9 +44,9 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
         UsageError: no document was found.
     """
     documents, files = _read(paths)
-    overlaid = apply_overlays(documents, read_overlays(overlays))
-    files |= {Path(path).name: Path(path) for path in overlays}
-    return Sources(overlaid.documents, files, overlaid.idle)
+    own = [Path(path) for path in overlays]
+    overlaid = apply_overlays(documents, [parse_overlay(f.name, read_object(f)) for f in own])
+    return Sources(overlaid.documents, files | {f.name: f for f in own}, overlaid.idle)
 
 
 def find_source_lines(
@@ -60,14 +60,12 @@ def find_source_lines(
     """
     pointers: dict[str, list[str]] = defaultdict(list)
     for document, pointer in wanted:
-        if document in files:
-            pointers[document].append(pointer)
+        pointers[document].append(pointer)
     found: dict[tuple[str, str], SourceLine] = {}
-    for document, listed in pointers.items():
-        file = files[document]
+    for document in pointers.keys() & files.keys():
+        file, listed = files[document], pointers[document]
         lines = find_lines(file.read_text(encoding="utf-8-sig"), listed)
-        for pointer in listed:
-            found[document, pointer] = SourceLine(str(file), lines.get(pointer))
+        found |= {(document, at): SourceLine(str(file), lines.get(at)) for at in listed}
     return found
 
 
@@ -101,16 +99,6 @@ def _read(paths: Iterable[str | Path]) -> tuple[dict[str, JsonObject], dict[str,
     return documents, files
 
 
-def read_overlays(paths: Sequence[str | Path]) -> list[Overlay]:
-    """Overlays in the order in which they are to be applied.
-
-    Raises:
-        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
-        DocumentInvalid: a file is no Overlay 1.0 document.
-    """
-    return [parse_overlay(Path(path).name, read_object(Path(path))) for path in paths]
-
-
 def read_object(path: Path) -> JsonObject:
     """The JSON or YAML object in a file; dates in it stay strings.
 
@@ -131,9 +119,8 @@ def read_object(path: Path) -> JsonObject:
     if not isinstance(value, dict):
         raise DocumentUnreadable(str(path), "it holds no object; an OpenAPI document is one")
     if (fault := find_defect(value)) is not None:
-        raise DocumentUnreadable(
-            str(path), f"{fault.reason} at {format_pointer(fault.path) or '/'}"
-        )
+        place = format_pointer(fault.path) or "/"
+        raise DocumentUnreadable(str(path), f"{fault.reason} at {place}")
     return value
 
 
@@ -150,14 +137,14 @@ def _read_text(path: Path) -> str:
 
 def _find(paths: Iterable[Path]) -> Iterator[tuple[Path, JsonObject]]:
     for path in paths:
-        if path.is_dir():
-            for file in sorted(path.iterdir()):
-                if file.suffix in SUFFIXES and file.is_file():
-                    parsed = read_object(file)
-                    if "openapi" in parsed or "swagger" in parsed:
-                        yield file, parsed
-        else:
+        if not path.is_dir():
             yield path, read_object(path)
+            continue
+        for file in sorted(path.iterdir()):
+            if file.suffix in SUFFIXES and file.is_file():
+                parsed = read_object(file)
+                if "openapi" in parsed or "swagger" in parsed:
+                    yield file, parsed
 
 
 def _parse_json(text: str) -> Any:
@@ -165,11 +152,11 @@ def _parse_json(text: str) -> Any:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # None, so it goes on
-        raise ValueError(f"the key {twice!r} is there twice")
+    result: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in result:
+            raise ValueError(f"the key {name!r} is there twice")
+        result[name] = value
     return result
 
 

@@ -7,6 +7,7 @@ import yaml
 
 from orchestrator.json_schema.pointer import parse_pointer
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _LONGEST_TEXT = 8_000_000
 """Characters. In longer ones lines are not looked for: a pointer is enough to find the place."""
 
@@ -37,9 +38,6 @@ def find_lines(text: str, pointers: Iterable[str]) -> dict[str, int]:
     if root is None:
         return {}
     return {pointer: _line(root, parse_pointer(pointer)) for pointer in pointers}
-
-
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _line(root: yaml.Node, steps: tuple[str, ...]) -> int:

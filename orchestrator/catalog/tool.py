@@ -68,6 +68,11 @@ class Compensation(Record):
     )
     on_failure: Literal["park", "continue"] = "park"
 
+    @property
+    def templates(self) -> tuple[ToolCallTemplate, ...]:
+        """The cancel, and the probe if there is one."""
+        return (self.cancel, self.probe) if self.probe is not None else (self.cancel,)
+
 
 class Tool(Record):
     """A compiled operation."""

@@ -2,12 +2,11 @@
 
 PyYAML follows YAML 1.1, in which `2026-12-03` is a date, `NO` is false and `10:30` is 630. Only its
 parser is used here. Values are made from the parser's events: for the largest documents that takes
-a fraction of the time and memory of PyYAML's own way over nodes, and no nesting exhausts the stack.
+a fraction of the time and memory of PyYAML's own way over nodes, and nesting has a limit.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import yaml
@@ -37,123 +36,102 @@ def load_yaml(text: str) -> Any:
             that blow a small text up to a huge value, or nesting without end.
     """
     try:
-        return _Builder(yaml.parse(text, Loader=_Loader)).value()
+        return _Builder(yaml.parse(text, Loader=_Loader)).document()
     except yaml.YAMLError as error:
         raise ValueError(_one_line(error)) from error
 
 
-@dataclass
-class _Open:
-    """A list or an object whose end was not met yet."""
-
-    content: list[JsonValue] | JsonObject
-    anchor: str | None
-    start: Any
-    size: int = 1
-    """Values in it, those that aliases stand for included."""
-    key: str | None = None
-    """Of the value that comes next; None when a key comes next."""
-    is_merge: bool = False
-    merged: list[JsonObject] = field(default_factory=list)
-
-
 class _Builder:
-    """Makes the value of one document from the parser's events."""
+    """Makes the value of one document from the parser's events.
+
+    Beside each value goes its size: values in it, those that aliases stand for included.
+    """
 
     def __init__(self, events: Iterator[Any]) -> None:
         self._events = events
-        self._open: list[_Open] = []
         self._anchors: dict[str, tuple[JsonValue, int]] = {}
+        self._open: list[str | None] = []
+        """The anchors of the lists and objects whose end was not met yet."""
         self._aliased = 0
-        self._root: list[JsonValue] = []
 
-    def value(self) -> JsonValue:
-        documents = 0
+    def document(self) -> JsonValue:
+        documents, value = 0, None
         for event in self._events:
-            kind = type(event)
-            if kind is yaml.ScalarEvent:
-                self._scalar(event)
-            elif kind is yaml.MappingStartEvent:
-                self._begin({}, event, "map")
-            elif kind is yaml.SequenceStartEvent:
-                self._begin([], event, "seq")
-            elif kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
-                self._end()
-            elif kind is yaml.AliasEvent:
-                self._alias(event)
-            elif kind is yaml.DocumentStartEvent:
+            if type(event) is yaml.DocumentStartEvent:
                 documents += 1
                 if documents > 1:
                     _refuse("another document begins", event)
-        return self._root[0] if self._root else None
+            elif isinstance(event, yaml.NodeEvent):
+                value, _ = self._node(event)
+        return value
 
-    def _scalar(self, event: Any) -> None:
-        around = self._open[-1] if self._open else None
-        if around is not None and around.key is None and isinstance(around.content, dict):
-            self._take_key(around, event)
-            return
-        value = _scalar_value(event)
+    def _node(self, event: Any) -> tuple[JsonValue, int]:
+        kind = type(event)
+        if kind is yaml.AliasEvent:
+            return self._alias(event)
+        if kind is yaml.ScalarEvent:
+            found: tuple[JsonValue, int] = _scalar_value(event), 1
+        else:
+            is_mapping = kind is yaml.MappingStartEvent
+            if event.tag not in (None, "!", _YAML + ("map" if is_mapping else "seq")):
+                _refuse(f"the tag {event.tag!r} is not understood", event)
+            if len(self._open) >= MAX_NESTING:
+                _refuse(f"it is nested too deep, more than {MAX_NESTING} levels", event)
+            self._open.append(event.anchor)
+            found = self._mapping() if is_mapping else self._sequence()
+            self._open.pop()
         if event.anchor is not None:
-            self._anchors[event.anchor] = (value, 1)
-        self._add(value, 1, event)
+            self._anchors[event.anchor] = found
+        return found
 
-    def _take_key(self, around: _Open, event: Any) -> None:
-        """The text of a key as written: a status such as 200 stays the word `200`."""
-        around.is_merge = event.value == _MERGE and event.implicit[0]
-        if not around.is_merge and event.value in around.content:
+    def _sequence(self) -> tuple[JsonValue, int]:
+        content: list[JsonValue] = []
+        size = 1
+        while type(event := next(self._events)) is not yaml.SequenceEndEvent:
+            value, added = self._node(event)
+            content.append(value)
+            size += added
+        return content, size
+
+    def _mapping(self) -> tuple[JsonValue, int]:
+        content: JsonObject = {}
+        merged: list[JsonObject] = []
+        size = 1
+        while type(key := next(self._events)) is not yaml.MappingEndEvent:
+            is_merge = self._check_key(key, content)
+            event = next(self._events)
+            value, added = self._node(event)
+            size += added
+            if is_merge:
+                merged += _mappings(value, event)
+            else:
+                content[key.value] = value
+        # The first of those that are merged wins, and what the mapping has itself before them all.
+        return {k: v for one in (*reversed(merged), content) for k, v in one.items()}, size
+
+    def _check_key(self, event: Any, content: JsonObject) -> bool:
+        """Whether it is a merge key; of others the text counts: a status 200 is the word `200`."""
+        if type(event) is yaml.AliasEvent:
+            self._alias(event)
+        if type(event) is not yaml.ScalarEvent:
+            _refuse("a key must be plain text", event)
+        is_merge: bool = event.value == _MERGE and event.implicit[0]
+        if not is_merge and event.value in content:
             _refuse(f"the key {event.value!r} is there twice", event)
         if event.anchor is not None:
-            self._anchors[event.anchor] = (event.value, 1)
-        around.key = event.value
+            self._anchors[event.anchor] = event.value, 1
+        return is_merge
 
-    def _begin(self, content: list[JsonValue] | JsonObject, event: Any, kind: str) -> None:
-        around = self._open[-1] if self._open else None
-        if around is not None and around.key is None and isinstance(around.content, dict):
-            _refuse("a key must be plain text", event)
-        if event.tag not in (None, "!", _YAML + kind):
-            _refuse(f"the tag {event.tag!r} is not understood", event)
-        if len(self._open) >= MAX_NESTING:
-            _refuse(f"it is nested too deep, more than {MAX_NESTING} levels", event)
-        self._open.append(_Open(content, event.anchor, event))
-
-    def _end(self) -> None:
-        done = self._open.pop()
-        if done.merged:
-            assert isinstance(done.content, dict)
-            done.content = _with_merged(done.content, done.merged)
-        if done.anchor is not None:
-            self._anchors[done.anchor] = (done.content, done.size)
-        self._add(done.content, done.size, done.start)
-
-    def _alias(self, event: Any) -> None:
-        if any(one.anchor == event.anchor for one in self._open):
+    def _alias(self, event: Any) -> tuple[JsonValue, int]:
+        if event.anchor in self._open:
             _refuse("an alias contains itself", event)
         if event.anchor not in self._anchors:
             _refuse(f"the alias *{event.anchor} names nothing", event)
         value, size = self._anchors[event.anchor]
-        around = self._open[-1]
-        if around.key is None and isinstance(around.content, dict):
-            _refuse("a key must be plain text", event)
         self._aliased += size
         if self._aliased > _MAX_ALIASED:
             _refuse(f"its aliases stand for more than {_MAX_ALIASED:,} values", event)
-        self._add(value, size, event)
-
-    def _add(self, value: JsonValue, size: int, event: Any) -> None:
-        if not self._open:
-            self._root.append(value)
-            return
-        around = self._open[-1]
-        around.size += size
-        if isinstance(around.content, list):
-            around.content.append(value)
-            return
-        assert around.key is not None
-        if around.is_merge:
-            around.merged += _mappings(value, event)
-        else:
-            around.content[around.key] = value
-        around.key = None
+        return value, size
 
 
 def _mappings(value: JsonValue, event: Any) -> list[JsonObject]:
@@ -163,14 +141,6 @@ def _mappings(value: JsonValue, event: Any) -> list[JsonObject]:
     if len(mappings) < len(found):
         _refuse("only mappings can be merged", event)
     return mappings
-
-
-def _with_merged(content: JsonObject, merged: list[JsonObject]) -> JsonObject:
-    result: JsonObject = {}
-    for other in reversed(merged):
-        result.update(other)
-    result.update(content)
-    return result
 
 
 def _scalar_value(event: Any) -> JsonValue:

@@ -32,11 +32,7 @@ def _compiled(pattern: str) -> regress.Regex:
         return regress.Regex(pattern, "u")
     except regress.RegressError:
         # Needless escapes such as \@ are wrong in a Unicode pattern and common in documents.
-        return _sloppy(pattern)
-
-
-def _sloppy(pattern: str) -> regress.Regex:
-    try:
-        return regress.Regex(pattern)
-    except regress.RegressError as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+        try:
+            return regress.Regex(pattern)
+        except regress.RegressError as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from error

@@ -26,7 +26,7 @@ class _Vertex:
     """What is known of one schema of the document, references counted but not followed."""
 
     path: _Path
-    targets: tuple[DocumentNode, ...]
+    targets: list[DocumentNode]
     own_size: int
     own_height: int
     # By Tarjan's algorithm: when it was met, and the earliest that can be reached from it.
@@ -62,10 +62,8 @@ class SchemaGraph:
         return self._examined(schema).own_size
 
     def _examined(self, schema: DocumentNode) -> _Vertex:
-        known = self._vertices.get(schema.path)
-        return known if known is not None else self._examine(schema)
-
-    def _examine(self, schema: DocumentNode) -> _Vertex:
+        if (known := self._vertices.get(schema.path)) is not None:
+            return known
         try:
             return self._traverse(schema)
         except DocumentInvalid:
@@ -98,9 +96,14 @@ class SchemaGraph:
         return first
 
     def _visit(self, schema: DocumentNode) -> _Vertex:
-        targets, size, height = _measured(schema)
+        targets: list[DocumentNode] = []
+        levels: list[int] = []
+        for place, level in walk_nodes(schema):
+            levels.append(level)
+            if (reference := reference_of(place.value)) is not None:
+                targets.append(place.target(reference))
         number = len(self._vertices)
-        vertex = _Vertex(schema.path, targets, size, height, number=number, lowest=number)
+        vertex = _Vertex(schema.path, targets, len(levels), max(levels), number, lowest=number)
         self._vertices[schema.path] = vertex
         self._open.append(vertex)
         return vertex
@@ -123,18 +126,3 @@ class SchemaGraph:
         # Chains of doublings would otherwise count with numbers of thousands of digits.
         vertex.size = min(total, _COUNTED)
         vertex.height = vertex.own_height + max((other.height for other in inlined), default=0)
-
-
-def _measured(schema: DocumentNode) -> tuple[tuple[DocumentNode, ...], int, int]:
-    """The targets of all references that are written in the schema, its size and its height.
-
-    Raises:
-        DocumentInvalid: a reference leads nowhere, or schemas are nested without end.
-    """
-    targets: list[DocumentNode] = []
-    levels: list[int] = []
-    for place, level in walk_nodes(schema):
-        levels.append(level)
-        if (reference := reference_of(place.value)) is not None:
-            targets.append(place.target(reference))
-    return tuple(targets), len(levels), max(levels)

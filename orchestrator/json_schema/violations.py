@@ -1,6 +1,6 @@
 """Breaches of a JSON Schema in words that a planner can act on, and that never quote a value."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from jsonschema.exceptions import UnknownType, ValidationError
@@ -58,8 +58,7 @@ def _describe(error: ValidationError) -> Iterator[str]:
     elif error.validator in ("anyOf", "oneOf"):
         yield _alternatives(error)
     else:
-        words = _WORDS.get(str(error.validator), _other)
-        yield f"{_subject(error)} {words(error)}"
+        yield f"{_subject(error)} {_rule(error)}"
 
 
 def _subject(error: ValidationError) -> str:
@@ -109,50 +108,37 @@ def _only_missing(errors: list[ValidationError]) -> str:
     return " and ".join(dict.fromkeys(name for error in errors for name in _missing(error)))
 
 
-def _type(error: ValidationError) -> str:
-    wanted = error.validator_value
-    names = wanted if isinstance(wanted, list) else [wanted]
-    return "must be " + " or ".join(_ARTICLES.get(str(name), f"a {name}") for name in names)
+def _rule(error: ValidationError) -> str:
+    """What the keyword that a value breaks asks of it."""
+    keyword, wanted = str(error.validator), error.validator_value
+    if keyword == "type":
+        names = wanted if isinstance(wanted, list) else [wanted]
+        return "must be " + " or ".join(_ARTICLES.get(str(name), f"a {name}") for name in names)
+    if keyword == "enum":
+        values = wanted if isinstance(wanted, list) else []
+        rest = f" or {len(values) - _SHOWN} others" if len(values) > _SHOWN else ""
+        return f"must be one of {', '.join(str(value) for value in values[:_SHOWN])}{rest}"
+    if keyword == "format":
+        return f"must be {_FORMATS.get(str(wanted), f'of the format {wanted}')}"
+    return _RULES.get(keyword, f"breaks the rule {keyword}").format(wanted)
 
 
-def _enum(error: ValidationError) -> str:
-    values = error.validator_value if isinstance(error.validator_value, list) else []
-    rest = f" or {len(values) - _SHOWN} others" if len(values) > _SHOWN else ""
-    return f"must be one of {', '.join(str(value) for value in values[:_SHOWN])}{rest}"
-
-
-def _format(error: ValidationError) -> str:
-    wanted = str(error.validator_value)
-    return f"must be {_FORMATS.get(wanted, f'of the format {wanted}')}"
-
-
-def _other(error: ValidationError) -> str:
-    return f"breaks the rule {error.validator}"
-
-
-def _says(template: str) -> Callable[[ValidationError], str]:
-    return lambda error: template.format(error.validator_value)
-
-
-_WORDS: dict[str, Callable[[ValidationError], str]] = {
-    "type": _type,
-    "enum": _enum,
-    "format": _format,
-    "const": _says("must be {}"),
-    "minimum": _says("must be at least {}"),
-    "maximum": _says("must be at most {}"),
-    "exclusiveMinimum": _says("must be more than {}"),
-    "exclusiveMaximum": _says("must be less than {}"),
-    "multipleOf": _says("must be a multiple of {}"),
-    "minLength": _says("must have at least {} characters"),
-    "maxLength": _says("must have at most {} characters"),
-    "pattern": _says("must match the pattern {}"),
-    "minItems": _says("must have at least {} elements"),
-    "maxItems": _says("must have at most {} elements"),
-    "uniqueItems": _says("must not repeat an element"),
-    "minProperties": _says("must have at least {} properties"),
-    "maxProperties": _says("must have at most {} properties"),
-    "contains": _says("lacks an element that it must contain"),
-    "dependentRequired": _says("lacks a property that another one requires"),
-    "not": _says("is of a form that is excluded"),
+_RULES = {
+    "const": "must be {}",
+    "minimum": "must be at least {}",
+    "maximum": "must be at most {}",
+    "exclusiveMinimum": "must be more than {}",
+    "exclusiveMaximum": "must be less than {}",
+    "multipleOf": "must be a multiple of {}",
+    "minLength": "must have at least {} characters",
+    "maxLength": "must have at most {} characters",
+    "pattern": "must match the pattern {}",
+    "minItems": "must have at least {} elements",
+    "maxItems": "must have at most {} elements",
+    "uniqueItems": "must not repeat an element",
+    "minProperties": "must have at least {} properties",
+    "maxProperties": "must have at most {} properties",
+    "contains": "lacks an element that it must contain",
+    "dependentRequired": "lacks a property that another one requires",
+    "not": "is of a form that is excluded",
 }

@@ -13,9 +13,8 @@ from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.keyword_values import (
     PREFIXES,
     Breach,
-    document_breaches,
     document_keywords,
-    keywords,
+    operation_keywords,
 )
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.json_schema.document import DocumentNode
@@ -25,12 +24,13 @@ from orchestrator.json_schema.walker import properties_of, walk
 @rule("ORC030", "warning", "Keywords are known")
 def known_keywords(subject: Subject) -> Iterator[Problem]:
     """Every x-orchet-* and x-orqen-* keyword is one that is read where it stands."""
-    yield from _unknown(subject.operation.node, keywords(), f"on {subject.name}")
+    yield from _unknown(subject.operation.node, operation_keywords().names, f"on {subject.name}")
 
 
 def misplaced_keywords(root: DocumentNode) -> Iterator[Problem]:
     """ORC030, beside the tools: at the root of a document, and on its paths."""
-    yield from _unknown(root, document_keywords() | {FILES_KEY}, "at the root of the document")
+    known = document_keywords().names | {FILES_KEY}
+    yield from _unknown(root, known, "at the root of the document")
     for path, place in root.items("paths"):
         yield from _unknown(place, frozenset(), f"on the path {path}")
 
@@ -46,13 +46,12 @@ def _unknown(place: DocumentNode, known: frozenset[str], where: str) -> Iterator
 
 
 def _better_place(keyword: str) -> str:
-    if keyword in keywords():
+    on_operation, at_root = operation_keywords().names, document_keywords().names
+    if keyword in on_operation:
         return "put it on the operation"
-    if keyword in document_keywords():
+    if keyword in at_root:
         return "put it at the root of the document"
-    near, *_ = process.extractOne(
-        keyword, sorted(keywords() | document_keywords()), scorer=fuzz.ratio
-    )
+    near, *_ = process.extractOne(keyword, sorted(on_operation | at_root), scorer=fuzz.ratio)
     return f"did you mean {near}?"
 
 
@@ -65,7 +64,7 @@ def valid_values(subject: Subject) -> Iterator[Problem]:
 
 def valid_document_values(root: DocumentNode) -> Iterator[Problem]:
     """ORC036, at the root of a document."""
-    for breach in document_breaches(root):
+    for breach in document_keywords().breaches(root):
         yield breached(breach, "at the root of the document")
 
 

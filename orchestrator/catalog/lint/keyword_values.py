@@ -39,50 +39,45 @@ class Breach:
     """Whether it is the whole value of the keyword, and not something inside of it."""
 
 
-@cache
-def keywords() -> frozenset[str]:
-    """The keywords that an operation may have."""
-    return frozenset(properties_of(read_contract_schema()))
+class KeywordSchema:
+    """The keywords that may stand in one kind of place, and what they take."""
+
+    def __init__(self, schema: JsonObject) -> None:
+        """Take a JSON Schema whose properties are the keywords."""
+        self.names = frozenset(properties_of(schema))
+        self._validator: Any = OAS31Validator(schema)
+
+    def breaches(self, place: DocumentNode) -> Iterator[Breach]:
+        """What is wrong with the values of the keywords there.
+
+        Raises:
+            DocumentInvalid: a reference in the place of a value leads nowhere.
+        """
+        for keyword in sorted(self.names & place.mapping().keys()):
+            if (value := place.at(keyword)) is None:
+                continue
+            for error in self._validator.iter_errors({keyword: value.value}):
+                for specific in _most_specific(error):
+                    yield _breach(keyword, value, specific)
 
 
 @cache
-def document_keywords() -> frozenset[str]:
-    """The keywords that the root of a document may have."""
-    return frozenset(properties_of(_document_schema()))
+def operation_keywords() -> KeywordSchema:
+    """Those of an operation."""
+    return KeywordSchema(read_contract_schema())
 
 
-def operation_breaches(operation: Operation) -> list[Breach]:
-    """What is wrong with the values of an operation's keywords.
-
-    Raises:
-        DocumentInvalid: a reference in the place of a value leads nowhere.
-    """
-    return list(_breaches(operation.node, keywords(), _operation_validator()))
-
-
-def document_breaches(root: DocumentNode) -> list[Breach]:
-    """What is wrong with the values of the keywords at the root of a document.
-
-    Raises:
-        DocumentInvalid: a reference in the place of a value leads nowhere.
-    """
-    return list(_breaches(root, document_keywords(), _document_validator()))
+@cache
+def document_keywords() -> KeywordSchema:
+    """Those of the root of a document."""
+    published = read_contract_schema()
+    return KeywordSchema({**published, **definition_of("#/$defs/document", published)})
 
 
 def without(operation: Operation, names: frozenset[str]) -> Operation:
     """The operation without these keywords, so that the rest of it can be examined."""
     kept = {key: value for key, value in operation.node.mapping().items() if key not in names}
     return replace(operation, node=replace(operation.node, value=kept))
-
-
-def _breaches(place: DocumentNode, names: frozenset[str], validator: Any) -> Iterator[Breach]:
-    for keyword in sorted(names & place.mapping().keys()):
-        value = place.at(keyword)
-        if value is None:
-            continue
-        for error in validator.iter_errors({keyword: value.value}):
-            for specific in _most_specific(error):
-                yield _breach(keyword, value, specific)
 
 
 def _breach(keyword: str, value: DocumentNode, error: ValidationError) -> Breach:
@@ -106,17 +101,3 @@ def _most_specific(error: ValidationError) -> list[ValidationError]:
 def _shown(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
-
-
-@cache
-def _operation_validator() -> Any:
-    return OAS31Validator(read_contract_schema())
-
-
-@cache
-def _document_validator() -> Any:
-    return OAS31Validator({**read_contract_schema(), **_document_schema()})
-
-
-def _document_schema() -> JsonObject:
-    return definition_of("#/$defs/document", read_contract_schema())

@@ -11,7 +11,7 @@ from orchestrator.catalog.lint import (
     wording_rules,
 )
 from orchestrator.catalog.lint.finding import Code, Finding, Rule
-from orchestrator.catalog.lint.keyword_values import PREFIXES, operation_breaches
+from orchestrator.catalog.lint.keyword_values import PREFIXES, operation_keywords
 from orchestrator.catalog.lint.subject import Subject, subjects
 from orchestrator.catalog.operations import Operation, operations
 from orchestrator.catalog.overlay import IdleAction
@@ -96,15 +96,11 @@ def _tool_findings(subject: Subject) -> list[Finding]:
 
 def _is_about(pointer: str, others: Iterable[str]) -> bool:
     """Whether it is one of these places, around or inside of one; an operation is around none."""
+    is_keyword = pointer.rpartition("/")[2].startswith(PREFIXES)
     return any(
-        pointer == other or pointer.startswith(f"{other}/") or _is_keyword_of(pointer, other)
+        f"{pointer}/".startswith(f"{other}/") or (is_keyword and other.startswith(f"{pointer}/"))
         for other in others
     )
-
-
-def _is_keyword_of(pointer: str, inside: str) -> bool:
-    is_keyword = pointer.rpartition("/")[2].startswith(PREFIXES)
-    return is_keyword and inside.startswith(f"{pointer}/")
 
 
 def _applied(rule: Rule, subject: Subject) -> list[Finding]:
@@ -125,19 +121,14 @@ def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[
                 if operation.is_tool:
                     found.append(operation)
             except DocumentInvalid:
-                faults += _flag_findings(operation)
+                # All that is known of it: what it has in place of true or false.
+                faults += [
+                    contract_rules.valid_values.finding(
+                        document, contract_rules.breached(breach, f"on {operation.label}")
+                    )
+                    for breach in operation_keywords().breaches(operation.node)
+                    if breach.keyword == "x-orchet-tool"
+                ]
     except DocumentInvalid as fault:
         faults.append(document_rules.unreadable(fault))
     return found, faults
-
-
-def _flag_findings(operation: Operation) -> list[Finding]:
-    """ORC036 of an x-orchet-tool that is neither true nor false: all that is known of it."""
-    name = operation.operation_id or f"{operation.method} {operation.path}"
-    return [
-        contract_rules.valid_values.finding(
-            operation.document, contract_rules.breached(breach, f"on {name}")
-        )
-        for breach in operation_breaches(operation)
-        if breach.keyword == "x-orchet-tool"
-    ]

@@ -49,7 +49,7 @@ def cancel_exists(subject: Subject) -> Iterator[Problem]:
         subject.declared("x-orchet-cancel-for"),
         _probe_name(subject.declared(_PROBE)),
     ):
-        if named is not None and isinstance(named.value, str) and subject.peer(named.value) is None:
+        if named is not None and isinstance(named.value, str) and named.value not in subject.peers:
             yield Problem(
                 named.pointer,
                 f"{subject.name} names {named.value!r}, which is no tool of this document",
@@ -70,7 +70,7 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
     )
     for ours, theirs in ends:
         named = subject.declared(ours)
-        peer = subject.peer(named.value) if named and isinstance(named.value, str) else None
+        peer = subject.peers.get(named.value) if named and isinstance(named.value, str) else None
         if named is None or peer is None:
             continue
         answer = peer.declared(theirs)
@@ -171,7 +171,7 @@ def survives_ambiguity(subject: Subject) -> Iterator[Problem]:
 @rule("ORC048", "error", "A probe reads the request")
 def probe_reads_request(subject: Subject) -> Iterator[Problem]:
     """A probe is asked with what was sent: there is no answer to read when it is needed."""
-    probe = subject.probe
+    probe = subject.compensation.probe if subject.compensation is not None else None
     if probe is not None and any(e.message == "response" for e in expressions_of(probe)):
         yield Problem(
             subject.pointer_to(_PROBE),
@@ -183,7 +183,8 @@ def probe_reads_request(subject: Subject) -> Iterator[Problem]:
 @rule("ORC049", "error", "A probe only reads")
 def probe_only_reads(subject: Subject) -> Iterator[Problem]:
     """A probe changes nothing."""
-    peer = subject.peer(subject.probe.tool) if subject.probe is not None else None
+    probe = subject.compensation.probe if subject.compensation is not None else None
+    peer = subject.peers.get(probe.tool) if probe is not None else None
     if peer is not None and peer.tool is not None and peer.tool.is_side_effect:
         yield Problem(
             subject.pointer_to(_PROBE),
@@ -229,7 +230,7 @@ def _calls(subject: Subject) -> Iterator[tuple[Tool, ToolCallTemplate, str]]:
         return
     args = _ARGS if subject.declared(_ARGS) is not None else "x-orchet-cancels"
     for template, keyword in ((compensation.cancel, args), (compensation.probe, _PROBE)):
-        peer = subject.peer(template.tool) if template is not None else None
+        peer = subject.peers.get(template.tool) if template is not None else None
         if template is not None and peer is not None and peer.tool is not None:
             yield peer.tool, template, subject.pointer_to(keyword)
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.catalog.compensation_contract import read_compensation
 from orchestrator.catalog.compile import compile_operation
-from orchestrator.catalog.lint.keyword_values import Breach, operation_breaches, without
+from orchestrator.catalog.lint.keyword_values import Breach, operation_keywords, without
 from orchestrator.catalog.operations import Operation
-from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import Compensation, Tool
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
 
@@ -30,17 +30,12 @@ class Subject:
     @property
     def name(self) -> str:
         """What messages call it."""
-        return self.operation.operation_id or f"{self.operation.method} {self.operation.path}"
+        return self.operation.label
 
     @property
     def readable(self) -> Operation:
         """The operation without the keywords that hold what they do not take."""
         return without(self.operation, frozenset(breach.keyword for breach in self.breaches))
-
-    @property
-    def probe(self) -> ToolCallTemplate | None:
-        """The probe of its compensation."""
-        return self.compensation.probe if self.compensation is not None else None
 
     @property
     def pointer(self) -> str:
@@ -56,10 +51,6 @@ class Subject:
         found = self.operation.node.raw(keyword)
         return found.pointer if found is not None else self.pointer
 
-    def peer(self, name: str) -> "Subject | None":
-        """Another tool of the same document."""
-        return self.peers.get(name)
-
 
 def subjects(exposed: Iterable[Operation]) -> list[Subject]:
     """The tools of one document, each knowing the others."""
@@ -73,7 +64,7 @@ def subjects(exposed: Iterable[Operation]) -> list[Subject]:
 def _compiled(operation: Operation) -> Subject:
     subject = Subject(operation)
     try:
-        subject = replace(subject, breaches=tuple(operation_breaches(operation)))
+        subject = replace(subject, breaches=tuple(operation_keywords().breaches(operation.node)))
         return replace(subject, tool=compile_operation(subject.readable))
     except DocumentInvalid as fault:
         return replace(subject, fault=fault)
