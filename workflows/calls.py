@@ -8,6 +8,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import call_limits, names
     from orchestrator.messages.leg import LegInput
@@ -32,7 +33,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-    from orchestrator.saga.retry_policy import CALLS_PER_ATTEMPT
     from workflows import ui
     from workflows.failures import first_words
 

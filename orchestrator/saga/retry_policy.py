@@ -10,19 +10,15 @@ from typing import Final
 
 from pydantic import Field
 
+from orchestrator.core.compensation_limits import (
+    FIRST_PAUSE,
+    LONGEST_DEFERRAL,
+    LONGEST_DEFERRAL_PAUSE,
+    LONGEST_PAUSE,
+    SPREAD,
+)
 from orchestrator.core.record import Record
 from orchestrator.saga.outcome import CompensationFailure
-
-FIRST_PAUSE: Final = timedelta(seconds=1)
-SPREAD: Final = timedelta(minutes=5)
-"""The last attempt comes no sooner than this after the first, however few the contract gives."""
-LONGEST_PAUSE: Final = timedelta(minutes=5)
-LONGEST_DEFERRAL_PAUSE: Final = timedelta(minutes=1)
-"""Between deferred attempts, unless the provider itself asks to wait longer."""
-LONGEST_DEFERRAL: Final = timedelta(minutes=15)
-"""How long a provider may defer one compensation, in all: others wait behind it."""
-CALLS_PER_ATTEMPT: Final = 3
-"""At most a leg's own cancel, a probe and a cancel, each within the contract's time."""
 
 _DOUBLINGS: Final = 16
 """More of them only make numbers too large to be times."""
