@@ -1,7 +1,7 @@
 """The only door from workflows to activities: a typed function each, with its time and retries."""
 
 from datetime import datetime, timedelta
-from typing import Any, Final, TypedDict, TypeVar, Unpack
+from typing import Final, TypedDict, TypeVar, Unpack
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -71,9 +71,8 @@ _SERVER_TIMEOUT = timedelta(seconds=30)
 async def _run(
     activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
 ) -> T:
-    arguments: list[Any] = list(message)
     answer: T = await workflow.execute_activity(
-        activity, args=arguments, result_type=gives, summary=summary, **limits
+        activity, args=message, result_type=gives, summary=summary, **limits
     )
     return answer
 

@@ -134,7 +134,7 @@ class LegWorkflow:
     @decide.validator
     def check_decision(self, envelope: DecisionEnvelope) -> None:
         """Refuse what is not a decision on the open card, before it enters history."""
-        self._approvals.check(envelope.decision)
+        self._approvals.gate.check(envelope.decision)
 
     @workflow.update(name=names.ANSWER_UPDATE)
     async def answer(self, answer: AnswerInput) -> str:
@@ -162,4 +162,4 @@ class LegWorkflow:
     @workflow.query(name=names.WAITING_QUERY)
     def waiting(self) -> LegWaiting:
         """What the leg waits for a person to do."""
-        return LegWaiting(card=self._approvals.card, question=self._questions.question)
+        return LegWaiting(card=self._approvals.gate.card, question=self._questions.question)

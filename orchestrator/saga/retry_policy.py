@@ -57,7 +57,8 @@ class CompensationRetries(Record):
         return counted.model_copy(update={"pause": pause})
 
     def _waited(self, failure: CompensationFailure) -> "CompensationRetries":
-        pause = max(_doubled(FIRST_PAUSE, self.deferred, LONGEST_DEFERRAL_PAUSE), _asked(failure))
+        doubled = FIRST_PAUSE * (1 << min(self.deferred, _DOUBLINGS))
+        pause = max(min(doubled, LONGEST_DEFERRAL_PAUSE), _asked(failure))
         waited = self.waited + pause
         if waited > LONGEST_DEFERRAL:
             return self.model_copy(update={"exhausted": _too_long(failure)})
@@ -88,10 +89,6 @@ def _growth(pauses: int) -> float:
         enough = sum(middle**n for n in range(pauses)) >= wanted
         low, high = (low, middle) if enough else (middle, high)
     return high
-
-
-def _doubled(first: timedelta, times: int, most: timedelta) -> timedelta:
-    return min(first * (1 << min(times, _DOUBLINGS)), most)
 
 
 def _asked(failure: CompensationFailure) -> timedelta:
