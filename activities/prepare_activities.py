@@ -23,7 +23,6 @@ class PrepareActivities:
     """Catalogs with the contracts of calls, and the vault that their personal fields are in."""
 
     def __init__(self, catalogs: CatalogStore, tools: ToolClient) -> None:
-        """Take where catalogs are kept, and what knows the vault."""
         self._catalogs = catalogs
         self._tools = tools
 

@@ -28,7 +28,6 @@ class RollbackActivities:
     """Reads legs from the server and calls cancel tools at providers."""
 
     def __init__(self, catalogs: CatalogStore, tools: ToolClient, client: Client) -> None:
-        """Take where catalogs are kept, what calls providers, and the server."""
         self._catalogs = catalogs
         self._tools = tools
         self._client = client

@@ -40,7 +40,6 @@ class SweepActivities:
     """Looks through one namespace of a server."""
 
     def __init__(self, client: Client) -> None:
-        """Take the server that missions run on."""
         self._client = client
 
     @activity.defn(name=names.FIND_STRANDED)

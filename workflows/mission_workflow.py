@@ -45,7 +45,6 @@ class MissionWorkflow:
 
     @workflow.init
     def __init__(self, mission: MissionInput) -> None:
-        """A mission that has not planned anything yet."""
         self._request = mission.request
         self._mission_id = workflow.info().workflow_id
         self._status = MissionStatus.PLANNING

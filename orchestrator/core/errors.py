@@ -35,7 +35,6 @@ class Worded(OrchestratorError):
         dataclass(eq=False)(cls)
 
     def __str__(self) -> str:
-        """The text."""
         return self.template.format(**vars(self))
 
 
@@ -98,7 +97,6 @@ class DocumentInvalid(SpecError, Worded):
     reason: str
 
     def __str__(self) -> str:
-        """The text; the document itself is at `/`."""
         return f"{self.document} at {self.pointer or '/'}: {self.reason}"
 
 
@@ -131,7 +129,6 @@ class ToolNotFound(SpecError, Worded):
     near: Sequence[str] = ()
 
     def __str__(self) -> str:
-        """The text: those that are near, or where the list is."""
         hint = (
             f"did you mean {', '.join(self.near)}?" if self.near else "see: orchestrator tools list"
         )
@@ -196,7 +193,6 @@ class ArgumentsInvalid(ToolError, Worded):
     problems: Sequence[str]
 
     def __str__(self) -> str:
-        """The text, with all problems."""
         return f"{self.tool}: {'; '.join(self.problems)}"
 
 
@@ -312,7 +308,6 @@ class PiiMissing(Worded):
     fields: Sequence[str]
 
     def __str__(self) -> str:
-        """The text, with all fields."""
         named = ", ".join(self.fields)
         return f"the PII vault holds no {named}; store it with: orchestrator pii set"
 
@@ -369,7 +364,6 @@ class QueryFailed(ServiceUnavailable, Worded):
     reason: str
 
     def __str__(self) -> str:
-        """The text, with the reason on one line."""
         return (
             f"{self.workflow_id} cannot be read ({' '.join(self.reason.split())}); it goes on or "
             "waits in Temporal: run the workers with the code that it was started with, and ask "
