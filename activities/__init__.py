@@ -35,16 +35,7 @@ def all_activities(
 ) -> list[Callable[..., Any]]:
     """Every activity that `orchestrator.messages.names` names, bound to what it works with.
 
-    Args:
-        catalog: what new missions are pinned to.
-        catalogs: where catalogs of running missions are kept.
-        routers: the router of a catalog, kept between calls.
-        planner: decides legs and steps.
-        agents: profiles that legs are given to.
-        tools: calls providers.
-        grants: remembers which grants have been used.
-        traces: keeps a record of each selection.
-        client: the Temporal server that the missions run on, for reading their legs.
+    New missions are pinned to `catalog`; running ones find theirs in `catalogs`.
     """
     planning = PlanningActivities(catalogs, routers, planner, agents, traces)
     rollback = RollbackActivities(catalogs, tools, client)

@@ -12,7 +12,6 @@ class CatalogActivities:
     """Hands out the worker's current catalog, stored first so that it outlives the worker."""
 
     def __init__(self, catalog: Catalog, catalogs: CatalogStore) -> None:
-        """Take the catalog that new missions get, and the store that keeps it."""
         self._catalog = catalog
         self._catalogs = catalogs
 

@@ -6,48 +6,35 @@ from orchestrator.adapters.temporal.rollbacks import described, query_or_none
 from orchestrator.core.errors import LegsRunning
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult, LegStatus
-from orchestrator.saga.ledger import Ledger
 
 _NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})
 
 
-class LegReader:
-    """Reads legs by query, which is answered from history: a terminated leg is like any other."""
+async def read_legs(client: Client, mission_id: str) -> tuple[LegResult, ...]:
+    """Every leg that was started, as it ended.
 
-    def __init__(self, client: Client) -> None:
-        """Take the server that missions run on."""
-        self._client = client
+    A query is answered from history: a terminated leg is read like any other.
 
-    async def legs(self, mission_id: str) -> tuple[LegResult, ...]:
-        """Every leg that was started, as it ended.
+    Raises:
+        LegsRunning: one has not ended; it was asked to.
+    """
+    mission = client.get_workflow_handle(mission_id)
+    started = await query_or_none(mission, names.LEGS_QUERY, list[str])
+    legs = [await _read_leg(client, mission_id, leg_id) for leg_id in started or ()]
+    return tuple(leg for leg in legs if leg is not None)
 
-        Raises:
-            LegsRunning: one has not ended; it was asked to.
-        """
-        mission = self._client.get_workflow_handle(mission_id)
-        started = await query_or_none(mission, names.LEGS_QUERY, list[str])
-        legs = [await self._leg(mission_id, leg_id) for leg_id in started or ()]
-        return tuple(leg for leg in legs if leg is not None)
 
-    async def ledger(self, mission_id: str) -> Ledger:
-        """What all legs left.
-
-        Raises:
-            LegsRunning: one has not ended; it was asked to.
-        """
-        return Ledger.merged(leg.ledger for leg in await self.legs(mission_id))
-
-    async def _leg(self, mission_id: str, leg_id: str) -> LegResult | None:
-        handle = self._client.get_workflow_handle(names.leg_workflow_id(mission_id, leg_id))
-        description = await described(handle)
-        if description is None:
-            return None  # it was about to be started when the mission stopped
-        if description.status is WorkflowExecutionStatus.RUNNING:
-            # A leg that outlived its mission would go on booking behind the rollback.
-            await handle.cancel()
-            raise LegsRunning(leg_id)
-        leg = await query_or_none(handle, names.RESULT_QUERY, LegResult)
-        return None if leg is None else _as_ended(leg, description.status)
+async def _read_leg(client: Client, mission_id: str, leg_id: str) -> LegResult | None:
+    handle = client.get_workflow_handle(names.leg_workflow_id(mission_id, leg_id))
+    description = await described(handle)
+    if description is None:
+        return None  # it was about to be started when the mission stopped
+    if description.status is WorkflowExecutionStatus.RUNNING:
+        # A leg that outlived its mission would go on booking behind the rollback.
+        await handle.cancel()
+        raise LegsRunning(leg_id)
+    leg = await query_or_none(handle, names.RESULT_QUERY, LegResult)
+    return None if leg is None else _as_ended(leg, description.status)
 
 
 def _as_ended(leg: LegResult, status: WorkflowExecutionStatus | None) -> LegResult:

@@ -46,7 +46,6 @@ class PlanningActivities:
         traces: RouteTraces,
         telemetry: Telemetry | None = None,
     ) -> None:
-        """Take what the thinking is done with, and where selections are recorded and counted."""
         self._traces = traces
         self._telemetry = telemetry or default_telemetry()
         self._catalogs = catalogs
@@ -96,7 +95,14 @@ class PlanningActivities:
                 catalog = self._catalogs.get(step.context.catalog_digest)
                 decision, usage = await self._decide(step, catalog)
                 check_decision(decision, step.selection, step.context, catalog)
-                self._trace_call(step.context, decision)
+                if isinstance(decision, CallTool):
+                    # Joined to the record of the selection that the tool was chosen from.
+                    self._traces.called(
+                        mission_id=step.context.mission_id,
+                        leg_id=step.context.leg_id,
+                        step=step.context.step,
+                        tool=decision.tool,
+                    )
                 return PlanStepOutput(decision=decision, usage=usage)
 
     async def _decide(
@@ -112,16 +118,6 @@ class PlanningActivities:
         except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
             return fail_open(catalog, f"{type(error).__name__} while indexing the catalog")
         return router.route(context.leg_goal, route_context(context), now=context.now)
-
-    def _trace_call(self, context: StepContext, decision: StepDecision) -> None:
-        """Join the tool that is called to the record of the selection it was chosen from."""
-        if isinstance(decision, CallTool):
-            self._traces.called(
-                mission_id=context.mission_id,
-                leg_id=context.leg_id,
-                step=context.step,
-                tool=decision.tool,
-            )
 
     @activity.defn(name=names.DISCOVER_TOOLS)
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:

@@ -23,7 +23,6 @@ class PrepareActivities:
     """Catalogs with the contracts of calls, and the vault that their personal fields are in."""
 
     def __init__(self, catalogs: CatalogStore, tools: ToolClient) -> None:
-        """Take where catalogs are kept, and what knows the vault."""
         self._catalogs = catalogs
         self._tools = tools
 
@@ -43,16 +42,12 @@ class PrepareActivities:
         problems = check_arguments(catalog, tool, arguments)
         if problems:
             return PreparedCall(problems=problems)
-        missing = await self._missing_personal(needed_fields(catalog, tool, arguments))
+        needed = needed_fields(catalog, tool, arguments)
+        with translated_errors():
+            missing = await self._tools.missing_personal(needed) if needed else ()
         if missing:
             return PreparedCall(missing_personal=missing)
         return _prepared(wanted.model_copy(update={"arguments": arguments}), catalog, tool)
-
-    async def _missing_personal(self, needed: Sequence[str]) -> tuple[str, ...]:
-        if not needed:
-            return ()
-        with translated_errors():
-            return await self._tools.missing_personal(needed)
 
 
 def _prepared(wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:

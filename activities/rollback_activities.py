@@ -5,7 +5,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
 from activities.boundary import heartbeats, translated_errors
-from activities.legs import LegReader
+from activities.legs import read_legs
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.temporal.rollbacks import describe_rollback, query_or_none, started_with
@@ -28,11 +28,9 @@ class RollbackActivities:
     """Reads legs from the server and calls cancel tools at providers."""
 
     def __init__(self, catalogs: CatalogStore, tools: ToolClient, client: Client) -> None:
-        """Take where catalogs are kept, what calls providers, and the server."""
         self._catalogs = catalogs
         self._tools = tools
         self._client = client
-        self._legs = LegReader(client)
 
     @activity.defn(name=names.COLLECT_LEGS)
     async def collect_legs(self, wanted: CollectLegsInput) -> CollectLegsOutput:
@@ -43,7 +41,7 @@ class RollbackActivities:
         """
         async with heartbeats():
             with translated_errors():
-                legs = await self._legs.legs(wanted.mission_id)
+                legs = await read_legs(self._client, wanted.mission_id)
             newest = await describe_rollback(self._client, wanted.mission_id)
             return CollectLegsOutput(
                 legs=legs,

@@ -8,7 +8,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from activities.boundary import heartbeats
-from activities.legs import LegReader
+from activities.legs import read_legs
 from orchestrator.adapters.temporal.rollbacks import (
     BROKEN_OFF,
     describe_rollback,
@@ -23,6 +23,7 @@ from orchestrator.messages.rollback import (
     RecoverInput,
     Recovery,
 )
+from orchestrator.saga.ledger import Ledger
 
 _PAGE: Final = 50
 _STOPPED: Final = frozenset({WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT})
@@ -39,9 +40,7 @@ class SweepActivities:
     """Looks through one namespace of a server."""
 
     def __init__(self, client: Client) -> None:
-        """Take the server that missions run on."""
         self._client = client
-        self._legs = LegReader(client)
 
     @activity.defn(name=names.FIND_STRANDED)
     async def find_stranded(self, wanted: FindStrandedInput) -> FindStrandedOutput:
@@ -84,10 +83,10 @@ class SweepActivities:
 
     async def _left_anything(self, mission_id: str) -> bool:
         try:
-            ledger = await self._legs.ledger(mission_id)
+            legs = await read_legs(self._client, mission_id)
         except LegsRunning:
             return True  # a leg that has not stopped may still commit something
-        return bool(ledger.live())
+        return bool(Ledger.merged(leg.ledger for leg in legs).live())
 
     async def _start(self, mission: WorkflowExecutionDescription, reason: str) -> Recovery:
         begun = await start_rollback(

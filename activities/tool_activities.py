@@ -38,7 +38,6 @@ class ToolActivities:
     """A tool client over stored catalogs."""
 
     def __init__(self, catalogs: CatalogStore, tools: ToolClient, grants: GrantBook) -> None:
-        """Take where catalogs are kept, what calls providers, and where used grants are noted."""
         self._catalogs = catalogs
         self._tools = tools
         self._grants = grants

@@ -7,7 +7,6 @@ with workflow.unsafe.imports_passed_through():
         PAST,
         Amend,
         Approve,
-        ConfirmationCard,
         Decision,
         DecisionReceipt,
         DecisionRecord,
@@ -37,13 +36,8 @@ class Approvals:
         self._policy = progress.leg.policy.confirmation
         before = progress.state.decisions
         closed = {d.confirmation_id: d.kind for d in before if d.kind != "amended"}
-        self._gate = ConfirmationGate(closed, on_reminder=self._remind)
+        self.gate = ConfirmationGate(closed, on_reminder=self._remind)
         self._call: PreparedCall | None = None
-
-    @property
-    def card(self) -> ConfirmationCard | None:
-        """The card that waits for a decision."""
-        return self._gate.card
 
     async def decide_on(self, call: PreparedCall) -> tuple[Approve | Reject, PreparedCall]:
         """What was decided, and on which call: amendments change it.
@@ -72,9 +66,9 @@ class Approvals:
             self._call = call if asked == 1 else await self._again(asked)
             card = self._call.card
             assert card is not None
-            self._gate.open(card)
+            self.gate.open(card)
             self._progress.show(LegStatus.AWAITING_CONFIRMATION)
-            verdict = await self._gate.wait(self._policy.reminders)
+            verdict = await self.gate.wait(self._policy.reminders)
             self._progress.show(LegStatus.RUNNING)
             if verdict is not None:
                 return verdict
@@ -108,20 +102,16 @@ class Approvals:
 
     # -- decisions --------------------------------------------------------------------------------
 
-    def check(self, decision: Decision) -> None:
-        """Refuse what is not a decision on the open card, before it enters history."""
-        self._gate.check(decision)
-
     async def take(self, decision: Decision) -> DecisionReceipt:
-        """Take a decision that `check` let through."""
-        await self._gate.is_open(decision.confirmation_id)
+        """Take a decision that the gate's `check` let through."""
+        await self.gate.is_open(decision.confirmation_id)
         amended = await self._amended(decision) if isinstance(decision, Amend) else None
-        record = self._gate.decide(decision, workflow.now())
+        record = self.gate.decide(decision, workflow.now())
         self._progress.remember(record)
         card = None if amended is None else amended.card
         if card is not None:
             self._call = amended
-            self._gate.open(card)
+            self.gate.open(card)
             self._progress.draw()
         return DecisionReceipt(
             confirmation_id=decision.confirmation_id,
@@ -147,7 +137,7 @@ class Approvals:
         if prepared.card is None:
             problem = f"the amended call is not valid: {_faults(prepared)}"
             raise refuse(AmendmentInvalid(amend.confirmation_id, problem))
-        self._gate.check(amend)
+        self.gate.check(amend)
         if self._call is not before:
             problem = "it was amended while this amendment was being checked"
             raise refuse(CardDecided(amend.confirmation_id, problem))
@@ -155,7 +145,7 @@ class Approvals:
 
     def _remind(self) -> None:
         """Somebody should decide: seen in the Temporal UI, the log and a metric."""
-        card = self._gate.card
+        card = self.gate.card
         assert card is not None
         workflow.logger.warning("confirmation %s still waits", card.confirmation_id)
         workflow.metric_meter().create_counter(

@@ -3,12 +3,11 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.models import Reject
+    from orchestrator.confirmation.models import Grant, Reject
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import CallTool
     from workflows import calls
     from workflows.approval import Approvals, NotConfirmed
-    from workflows.confirmation import grant_of
     from workflows.failures import LegLost
     from workflows.progress import Progress
     from workflows.questions import Questions
@@ -30,7 +29,6 @@ class Caller:
         approvals: Approvals,
         questions: Questions,
     ) -> None:
-        """Take the leg that calls, and whom it has to ask before it does."""
         self._progress = progress
         self._reservations = reservations
         self._approvals = approvals
@@ -95,7 +93,13 @@ class Caller:
         if decided.price != prepared.price:
             await self._reserve(decided)
         assert decided.call is not None
-        call = decided.call.model_copy(update={"grant": grant_of(verdict, workflow.now())})
+        grant = Grant(
+            confirmation_id=verdict.confirmation_id,
+            digest=verdict.digest,
+            approver=verdict.approver,
+            granted_at=workflow.now(),
+        )
+        call = decided.call.model_copy(update={"grant": grant})
         return decided.model_copy(update={"call": call})
 
     async def _reserve(self, prepared: PreparedCall) -> None:

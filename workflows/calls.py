@@ -1,13 +1,14 @@
 """The only door from workflows to activities: a typed function each, with its time and retries."""
 
 from datetime import datetime, timedelta
-from typing import Any, Final, TypedDict, TypeVar, Unpack
+from typing import Final, TypedDict, TypeVar, Unpack
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import call_limits, names
     from orchestrator.messages.leg import LegInput
@@ -32,7 +33,6 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-    from orchestrator.saga.retry_policy import CALLS_PER_ATTEMPT
     from workflows import ui
     from workflows.failures import first_words
 
@@ -71,9 +71,8 @@ _SERVER_TIMEOUT = timedelta(seconds=30)
 async def _run(
     activity: str, *message: Record, gives: type[T], summary: str, **limits: Unpack[_Limits]
 ) -> T:
-    arguments: list[Any] = list(message)
     answer: T = await workflow.execute_activity(
-        activity, args=arguments, result_type=gives, summary=summary, **limits
+        activity, args=message, result_type=gives, summary=summary, **limits
     )
     return answer
 

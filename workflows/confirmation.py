@@ -15,7 +15,6 @@ with workflow.unsafe.imports_passed_through():
         ConfirmationCard,
         Decision,
         DecisionRecord,
-        Grant,
         Reject,
         record_of,
     )
@@ -191,16 +190,6 @@ def _before(moment: datetime | None, reminders: Sequence[timedelta]) -> list[tim
     """The reminders that come while the card is open."""
     left = None if moment is None else until(moment)
     return [after for after in reminders if left is None or timedelta(0) < after < left]
-
-
-def grant_of(decision: Approve, at: datetime) -> Grant:
-    """The permission that an approval gives."""
-    return Grant(
-        confirmation_id=decision.confirmation_id,
-        digest=decision.digest,
-        approver=decision.approver,
-        granted_at=at,
-    )
 
 
 def _check_personal(amend: Amend, card: ConfirmationCard) -> None:

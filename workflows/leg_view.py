@@ -56,21 +56,16 @@ def _facts(leg: LegInput) -> tuple[Fact, ...]:
     """What the legs that depend on this one learn: its side effects, else its last find."""
     good = [o for o in leg.state.observations if o.outcome == "succeeded"]
     chosen = [o for o in good if o.side_effect] or good[-1:]
+    titles = {o.obligation_id: o.title for o in leg.state.ledger.obligations}
     return tuple(
         Fact(
             source=f"{leg.leg.leg_id}.{o.step}",
             tool=o.tool,
             side_effect=o.side_effect,
-            title=_title_of(leg, o.step),
+            title=titles.get(names.call_id(leg.mission_id, leg.leg.leg_id, o.step), ""),
             arguments=o.arguments,
             body=o.body,
             price=o.price,
         )
         for o in chosen
     )
-
-
-def _title_of(leg: LegInput, step: int) -> str:
-    wanted = names.call_id(leg.mission_id, leg.leg.leg_id, step)
-    titles = [o.title for o in leg.state.ledger.obligations if o.obligation_id == wanted]
-    return titles[0] if titles else ""

@@ -10,7 +10,6 @@ with workflow.unsafe.imports_passed_through():
         AnswerInput,
         LegInput,
         LegResult,
-        LegState,
         LegStatus,
         LegWaiting,
         ReserveOutput,
@@ -73,29 +72,22 @@ class LegWorkflow:
         """Let updates that are still being handled finish: their senders get an answer."""
         await workflow.wait_condition(workflow.all_handlers_finished)
 
-    @property
-    def _leg(self) -> LegInput:
-        return self._progress.leg
-
-    @property
-    def _state(self) -> LegState:
-        return self._progress.state
-
     # -- the loop ---------------------------------------------------------------------------------
 
     async def _reach_goal(self) -> None:
         self._progress.show(LegStatus.RUNNING)
-        while self._state.status is LegStatus.RUNNING:
-            if self._state.step >= self._leg.leg.agent.max_steps:
-                raise LegLost(f"the leg took {self._state.step} steps without reaching its goal")
+        while self._progress.state.status is LegStatus.RUNNING:
+            step = self._progress.state.step
+            if step >= self._progress.leg.leg.agent.max_steps:
+                raise LegLost(f"the leg took {step} steps without reaching its goal")
             if workflow.info().is_continue_as_new_suggested():
                 await self._drain()
-                workflow.continue_as_new(self._leg)
+                workflow.continue_as_new(self._progress.leg)
             await self._take_step()
 
     async def _take_step(self) -> None:
         self._progress.begin_step()
-        context = step_context(self._leg)
+        context = step_context(self._progress.leg)
         selection = await calls.select_tools(context)
         self._progress.forward(selection)
         planned = await calls.plan_step(context, selection)
@@ -115,7 +107,7 @@ class LegWorkflow:
                 raise LegLost(reason)
 
     async def _discover(self, query: str) -> None:
-        found = await calls.discover_tools(query, self._leg.catalog.digest)
+        found = await calls.discover_tools(query, self._progress.leg.catalog.digest)
         self._progress.discover(found)
         self._progress.observe(
             CallTool(tool="tools.discover", arguments={"query": query}),
@@ -134,7 +126,7 @@ class LegWorkflow:
     @decide.validator
     def check_decision(self, envelope: DecisionEnvelope) -> None:
         """Refuse what is not a decision on the open card, before it enters history."""
-        self._approvals.check(envelope.decision)
+        self._approvals.gate.check(envelope.decision)
 
     @workflow.update(name=names.ANSWER_UPDATE)
     async def answer(self, answer: AnswerInput) -> str:
@@ -157,9 +149,9 @@ class LegWorkflow:
     @workflow.query(name=names.RESULT_QUERY)
     def result(self) -> LegResult:
         """The leg as it stands; after its end, as it ended."""
-        return leg_result(self._leg)
+        return leg_result(self._progress.leg)
 
     @workflow.query(name=names.WAITING_QUERY)
     def waiting(self) -> LegWaiting:
         """What the leg waits for a person to do."""
-        return LegWaiting(card=self._approvals.card, question=self._questions.question)
+        return LegWaiting(card=self._approvals.gate.card, question=self._questions.question)

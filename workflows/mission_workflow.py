@@ -5,7 +5,6 @@ was rolled back, or is held open by its rollback for an operator.
 """
 
 import asyncio
-from datetime import datetime
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
@@ -28,7 +27,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
-    from orchestrator.planning.models import Fact, GoalBrief, LegPlan, MissionPlan
+    from orchestrator.planning.models import GoalBrief, LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
@@ -46,7 +45,6 @@ class MissionWorkflow:
 
     @workflow.init
     def __init__(self, mission: MissionInput) -> None:
-        """A mission that has not planned anything yet."""
         self._request = mission.request
         self._mission_id = workflow.info().workflow_id
         self._status = MissionStatus.PLANNING
@@ -103,9 +101,8 @@ class MissionWorkflow:
         """
         running: dict[str, asyncio.Task[LegResult]] = {}
         ended: list[str] = []
-        late = asyncio.create_task(
-            workflow.sleep(until(self._deadline()), summary=ui.MISSION_DEADLINE)
-        )
+        deadline = workflow.info().start_time + self._request.policy.deadline
+        late = asyncio.create_task(workflow.sleep(until(deadline), summary=ui.MISSION_DEADLINE))
         try:
             self._start_ready(running, ended)
             while len(self._results) < len(self._plan.legs):
@@ -135,9 +132,6 @@ class MissionWorkflow:
             running[leg.leg_id] = task
         ui.show_details(ui.mission_details(self.result()))
 
-    def _deadline(self) -> datetime:
-        return workflow.info().start_time + self._request.policy.deadline
-
     def _ready(self) -> list[LegPlan]:
         """Legs to start now, in the plan's order."""
         ready = [
@@ -157,7 +151,7 @@ class MissionWorkflow:
                 mission_goal=self._request.goal,
                 leg=leg,
                 inputs=self._request.inputs,
-                facts=self._facts_for(leg),
+                facts=tuple(f for needed in leg.depends_on for f in self._results[needed].facts),
                 budget=self._request.budget,
                 policy=self._request.policy,
                 catalog=self._catalog,
@@ -172,9 +166,6 @@ class MissionWorkflow:
             static_summary=ui.LEG.format(agent=leg.agent.name, goal=leg.goal)[:200],
         )
         return result
-
-    def _facts_for(self, leg: LegPlan) -> tuple[Fact, ...]:
-        return tuple(f for needed in leg.depends_on for f in self._results[needed].facts)
 
     # -- when it is lost --------------------------------------------------------------------------
 

@@ -29,7 +29,6 @@ class Questions:
     """Asks the questions of a leg, one at a time, and takes the answers."""
 
     def __init__(self, progress: Progress) -> None:
-        """Take the leg that asks; nothing is asked yet."""
         self._progress = progress
         self._asked: _Asked | None = None
 

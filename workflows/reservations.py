@@ -39,7 +39,6 @@ class Reservations:
     """A leg's requests to its mission, and the answers to them."""
 
     def __init__(self, progress: Progress) -> None:
-        """Nothing is asked for yet."""
         self._progress = progress
         self._answers: dict[str, ReserveOutput] = {}
 

@@ -31,7 +31,6 @@ class RollbackWorkflow:
 
     @workflow.init
     def __init__(self, rollback: RollbackInput) -> None:
-        """Begin with an empty report; the ledgers are collected by the run."""
         self._input = rollback
         self._report = RollbackReport(mission_id=rollback.mission_id, took_over=rollback.take_over)
         self._retries: list[str] = []
@@ -48,8 +47,9 @@ class RollbackWorkflow:
 
     async def _roll_back(self) -> RollbackReport:
         await self._collect()
-        for obligation in self._pending():
-            await self._compensate(obligation.obligation_id)
+        for obligation in self._report.ledger.compensation_order():
+            if obligation.state is not ObligationState.PARKED:  # that waits for its operator
+                await self._compensate(obligation.obligation_id)
         self._report = self._report.model_copy(update={"settled": True})
         await self._tell_mission()
         if self._parked_some:
@@ -68,14 +68,6 @@ class RollbackWorkflow:
         ledger = found.written(*collected.taken_over.obligations)
         self._report = self._report.model_copy(update={"ledger": ledger})
         self._parked_some = bool(self._report.parked)
-
-    def _pending(self) -> tuple[Obligation, ...]:
-        """What is still to be taken back, in order; what is parked waits for its operator."""
-        return tuple(
-            o
-            for o in self._report.ledger.compensation_order()
-            if o.state is not ObligationState.PARKED
-        )
 
     async def _serve_operators(self) -> None:
         """Until nothing is parked: try again what they ask for, in the order in which they ask.

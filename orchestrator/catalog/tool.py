@@ -8,6 +8,7 @@ from pydantic import Field, SkipValidation
 
 from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.catalog.card_types import spends
+from orchestrator.core import compensation_limits
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.walker import properties_of, required_of
 
@@ -61,8 +62,8 @@ class Compensation(Record):
 
     cancel: ToolCallTemplate
     probe: ToolCallTemplate | None = None
-    timeout: timedelta = timedelta(seconds=30)
-    max_attempts: int = Field(default=10, ge=1)
+    timeout: timedelta = compensation_limits.CALL_TIMEOUT
+    max_attempts: int = Field(default=compensation_limits.ATTEMPTS, ge=1)
     window: timedelta | None = Field(
         default=None, description="time after commitment in which the provider still cancels"
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import reduce
 from typing import Annotated
 
 from pydantic import Field
@@ -41,11 +42,7 @@ class Spend(Record):
     @staticmethod
     def total(spends: "Iterable[Spend]") -> "Spend":
         """The sum of several."""
-        result = Spend()
-        for spend in spends:
-            for money in spend.amounts():
-                result = result.plus(money)
-        return result
+        return reduce(Spend.plus, (money for s in spends for money in s.amounts()), Spend())
 
 
 class Usage(Record):
@@ -70,10 +67,7 @@ class Usage(Record):
     @staticmethod
     def total(usages: "Iterable[Usage]") -> "Usage":
         """The sum of several."""
-        result = Usage()
-        for usage in usages:
-            result = result.plus(usage)
-        return result
+        return reduce(Usage.plus, usages, Usage())
 
 
 def left_of(budget: Money, spend: Spend) -> Money:

@@ -1,63 +1,17 @@
 """Every error of the product, in one tree, and the one warning.
 
-OrchestratorError
-├── UsageError              the caller asked for something that cannot be: a bad flag, amount or id
-│   ├── MissionIdTaken      a mission with that id was started with another goal
-│   ├── MissionNotFound     no mission with that id
-│   └── ObligationNotParked an operator decided on what no rollback waits for
-├── SpecError               a document or catalog is at fault
-│   ├── DocumentUnreadable  no such file, or not JSON or YAML
-│   ├── DocumentInvalid     read, but not an OpenAPI document we can compile
-│   ├── CatalogNotFound     no catalog with that digest is stored
-│   │   └── CatalogDamaged  its file is there, and holds something else
-│   └── ToolNotFound        the catalog has no such tool
-├── PlanError               a plan or a planner's decision is at fault
-│   ├── NothingFits         no tool can do what the goal asks
-│   ├── RequestUnread       the router failed, and there is no model to do without it
-│   ├── PlanInvalid         legs that repeat, depend on nobody, or run in a circle
-│   ├── DecisionInvalid     a step that names a tool it was not shown, or cannot be
-│   ├── MissionRefused      a mission could not be planned, or was over before it was
-│   └── ModelRefused        the provider of a model does not serve the request
-├── ToolError               a tool call is at fault
-│   ├── ArgumentsInvalid    refused before sending: the arguments break the contract
-│   ├── EgressRefused       the request would have gone to a host that it may not go to
-│   ├── TokenRefused        the provider's token endpoint gives this client no token
-│   ├── DeadlinePassed      refused before sending: a rollback may be under way by now
-│   └── TransportFailed     the provider could not be reached, or the answer never came
-├── ConfirmationError       a decision or a grant is at fault
-│   ├── CardUnknown         no such confirmation is open
-│   ├── CardDecided         it was already decided
-│   ├── CardExpired         it was not decided in time
-│   ├── DigestMismatch      the decision was made on other arguments than the card's
-│   ├── ApproverRefused     this person may not decide on this card
-│   ├── AmendmentInvalid    the changed arguments break the contract of the tool
-│   ├── PersonalValueSent   an amendment carries a personal value in the open
-│   ├── GrantMissing        a call that needs a grant came without one that matches
-│   └── GrantUsed           its grant was used for a call before
-├── QuestionError           an answer is at fault
-│   ├── QuestionUnknown     no such question is open
-│   └── AnswerInvalid       it is not what was asked for
-├── SecretMissing           a credential is declared and not configured
-├── PiiMissing              a personal field is needed and the vault does not hold it
-└── ServiceUnavailable      something we need does not answer
-    ├── ServerUnreachable   no Temporal server at the address
-    ├── NoWorker            nobody polls the task queue
-    ├── ModelUnavailable    a model did not answer in time, or is overloaded
-    ├── EmbedderUnavailable no vectors now; the router goes on without them
-    ├── LegsRunning         a leg has not stopped yet, so what it leaves is not known
-    └── QueryFailed         a workflow cannot be read: its worker does not replay it
-        └── RunReplayed     not at this moment: it is just being replayed
+Those that are `Worded` are made of fields; the others take a sentence.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, dataclass_transform
 
 
 class OrchestratorError(Exception):
     """The base: its text is one sentence that says what is wrong and what to do about it.
 
-    Attributes are named as the constructor's parameters: `error_named` makes an error again from
-    its `details`, where it arrives.
+    `error_named` makes an error again from its `details`, where it arrives.
     """
 
     retryable: ClassVar[bool] = False
@@ -65,8 +19,23 @@ class OrchestratorError(Exception):
 
     @property
     def details(self) -> dict[str, Any]:
-        """What it was made of, by parameter."""
+        """What it was made of, by field."""
         return dict(vars(self))
+
+
+@dataclass_transform(eq_default=False)
+class Worded(OrchestratorError):
+    """The base of errors that are made of fields: a subclass declares them like a dataclass."""
+
+    template: ClassVar[str]
+    """The text, with the fields in braces."""
+
+    def __init_subclass__(cls) -> None:
+        """Make the constructor of the fields."""
+        dataclass(eq=False)(cls)
+
+    def __str__(self) -> str:
+        return self.template.format(**vars(self))
 
 
 def error_named(name: str, details: Mapping[str, Any]) -> OrchestratorError | None:
@@ -81,117 +50,112 @@ def error_named(name: str, details: Mapping[str, Any]) -> OrchestratorError | No
 
 
 class UsageError(OrchestratorError):
-    """The caller asked for something that cannot be."""
+    """The caller asked for something that cannot be: a bad flag, amount or id."""
 
 
-class MissionIdTaken(UsageError):
+class MissionIdTaken(UsageError, Worded):
     """A mission with that id exists, and was asked for something else."""
 
-    def __init__(self, mission_id: str) -> None:
-        self.mission_id = mission_id
-        super().__init__(
-            f"a mission {mission_id!r} exists, with another goal, other inputs or another budget; "
-            "choose another id"
-        )
+    template = (
+        "a mission {mission_id!r} exists, with another goal, other inputs or another budget; "
+        "choose another id"
+    )
+    mission_id: str
 
 
-class MissionNotFound(UsageError):
+class MissionNotFound(UsageError, Worded):
     """The server knows no mission with that id."""
 
-    def __init__(self, mission_id: str) -> None:
-        self.mission_id = mission_id
-        super().__init__(f"no mission {mission_id!r}; see: orchestrator mission list")
+    template = "no mission {mission_id!r}; see: orchestrator mission list"
+    mission_id: str
 
 
-class ObligationNotParked(UsageError):
+class ObligationNotParked(UsageError, Worded):
     """An operator's decision on an obligation that its rollback does not wait for."""
 
-    def __init__(self, obligation_id: str) -> None:
-        self.obligation_id = obligation_id
-        super().__init__(f"{obligation_id} is not parked in this rollback")
+    template = "{obligation_id} is not parked in this rollback"
+    obligation_id: str
 
 
 class SpecError(OrchestratorError):
     """A document or catalog is at fault."""
 
 
-class DocumentUnreadable(SpecError):
+class DocumentUnreadable(SpecError, Worded):
     """A file that is missing, or is neither JSON nor YAML."""
 
-    def __init__(self, path: str, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-        super().__init__(f"{path} cannot be read: {reason}")
+    template = "{path} cannot be read: {reason}"
+    path: str
+    reason: str
 
 
-class DocumentInvalid(SpecError):
+class DocumentInvalid(SpecError, Worded):
     """A document that was read and cannot be compiled; `pointer` is an RFC 6901 JSON pointer."""
 
-    def __init__(self, document: str, pointer: str, reason: str) -> None:
-        self.document = document
-        self.pointer = pointer
-        self.reason = reason
-        super().__init__(f"{document} at {pointer or '/'}: {reason}")
+    document: str
+    pointer: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.document} at {self.pointer or '/'}: {self.reason}"
 
 
-class CatalogNotFound(SpecError):
+class CatalogNotFound(SpecError, Worded):
     """No catalog with that digest is stored where this worker looks."""
 
+    template = (
+        "no catalog {digest:.12} is stored here; point the worker at the state directory "
+        "of the worker that started the mission"
+    )
     retryable = True
-
-    def __init__(self, digest: str) -> None:
-        self.digest = digest
-        super().__init__(
-            f"no catalog {digest[:12]} is stored here; point the worker at the state directory "
-            "of the worker that started the mission"
-        )
+    digest: str
 
 
 class CatalogDamaged(CatalogNotFound):
     """The file of a stored catalog was cut off or changed."""
 
-    def __init__(self, digest: str, path: str, reason: str) -> None:
-        self.path = path
-        super().__init__(digest)
-        self.args = (
-            f"the catalog {digest[:12]} in {path} is damaged: {reason}; bring the file back, or "
-            "start a worker on the documents that it was made from, which writes it anew",
-        )
+    template = (
+        "the catalog {digest:.12} in {path} is damaged: {reason}; bring the file back, or "
+        "start a worker on the documents that it was made from, which writes it anew"
+    )
+    path: str
+    reason: str
 
 
-class ToolNotFound(SpecError):
+class ToolNotFound(SpecError, Worded):
     """The catalog has no such tool."""
 
-    def __init__(self, name: str, near: Sequence[str] = ()) -> None:
-        self.name = name
-        self.near = tuple(near)
-        hint = f"; did you mean {', '.join(self.near)}?" if self.near else ""
-        super().__init__(f"no tool is called {name!r}{hint or '; see: orchestrator tools list'}")
+    name: str
+    near: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        hint = (
+            f"did you mean {', '.join(self.near)}?" if self.near else "see: orchestrator tools list"
+        )
+        return f"no tool is called {self.name!r}; {hint}"
 
 
 class PlanError(OrchestratorError):
     """A plan or a planner's decision is at fault."""
 
 
-class NothingFits(PlanError):
+class NothingFits(PlanError, Worded):
     """No tool of the catalog can do what the text asks."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        super().__init__(
-            f"no tool fits {text!r}; name something the tools can do (see: orchestrator tools list)"
-        )
+    template = (
+        "no tool fits {text!r}; name something the tools can do (see: orchestrator tools list)"
+    )
+    text: str
 
 
-class RequestUnread(PlanError):
+class RequestUnread(PlanError, Worded):
     """The router failed on a request that is to be planned without a model."""
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(
-            f"the request could not be read: {reason}; report this as a defect of the router, "
-            "or set a model for the agent, which plans without it"
-        )
+    template = (
+        "the request could not be read: {reason}; report this as a defect of the router, "
+        "or set a model for the agent, which plans without it"
+    )
+    reason: str
 
 
 class PlanInvalid(PlanError):
@@ -199,89 +163,83 @@ class PlanInvalid(PlanError):
 
 
 class DecisionInvalid(PlanError):
-    """A planner's step that cannot be carried out."""
+    """A planner's step that names a tool it was not shown, or that cannot be carried out."""
 
 
-class MissionRefused(PlanError):
+class MissionRefused(PlanError, Worded):
     """A mission that could not be planned; nothing was done."""
 
-    def __init__(self, mission_id: str, reason: str) -> None:
-        self.mission_id = mission_id
-        self.reason = reason
-        super().__init__(f"{mission_id}: {reason}")
+    template = "{mission_id}: {reason}"
+    mission_id: str
+    reason: str
 
 
-class ModelRefused(PlanError):
+class ModelRefused(PlanError, Worded):
     """A model's provider that will not serve the request: credentials, quota, size or content."""
 
-    def __init__(self, model: str, reason: str) -> None:
-        self.model = model
-        self.reason = reason
-        super().__init__(f"the model {model} cannot plan this step: {reason}")
+    template = "the model {model} cannot plan this step: {reason}"
+    model: str
+    reason: str
 
 
 class ToolError(OrchestratorError):
     """A tool call is at fault."""
 
 
-class ArgumentsInvalid(ToolError):
+class ArgumentsInvalid(ToolError, Worded):
     """Arguments that break the tool's contract; nothing was sent."""
 
-    def __init__(self, tool: str, problems: Sequence[str]) -> None:
-        self.tool = tool
-        self.problems = tuple(problems)
-        super().__init__(f"{tool}: {'; '.join(self.problems)}")
+    tool: str
+    problems: Sequence[str]
+
+    def __str__(self) -> str:
+        return f"{self.tool}: {'; '.join(self.problems)}"
 
 
-class EgressRefused(ToolError):
+class EgressRefused(ToolError, Worded):
     """A request to a host that may not be called; nothing was sent there."""
 
-    def __init__(
-        self, tool: str, host: str, reason: str = "is not a server that its document declares"
-    ) -> None:
-        """Name the tool and the host, and say what about it."""
-        self.tool = tool
-        self.host = host
-        super().__init__(f"{tool}: {host} {reason}")
+    template = "{tool}: {host} {reason}"
+    tool: str
+    host: str
+    reason: str = "is not a server that its document declares"
 
 
-class TokenRefused(ToolError):
+class TokenRefused(ToolError, Worded):
     """A token endpoint gave no token; nothing was done by the tool that needed it."""
 
-    def __init__(self, tool: str, secret: str, reason: str) -> None:
-        self.tool = tool
-        self.secret = secret
-        super().__init__(
-            f"{tool}: its token endpoint refused the client of {secret!r}: {reason}; check the "
-            f"secrets {secret}_client_id and {secret}_client_secret"
-        )
+    template = (
+        "{tool}: its token endpoint refused the client of {secret!r}: {reason}; check the "
+        "secrets {secret}_client_id and {secret}_client_secret"
+    )
+    tool: str
+    secret: str
+    reason: str
 
 
-class DeadlinePassed(ToolError):
-    """A side effect that was not sent before its deadline; nothing was sent."""
+class DeadlinePassed(ToolError, Worded):
+    """A side effect that was not sent before its deadline: a rollback may be under way by now."""
 
-    def __init__(self, tool: str) -> None:
-        self.tool = tool
-        super().__init__(f"{tool}: its deadline has passed; nothing was sent")
+    template = "{tool}: its deadline has passed; nothing was sent"
+    tool: str
 
 
-class TransportFailed(ToolError):
+class TransportFailed(ToolError, Worded):
     """No answer; `may_have_arrived` tells whether the provider may have acted all the same."""
 
-    def __init__(self, tool: str, reason: str, *, may_have_arrived: bool) -> None:
-        self.tool = tool
-        self.reason = reason
-        self.may_have_arrived = may_have_arrived
-        super().__init__(f"{tool}: {reason}")
+    template = "{tool}: {reason}"
+    tool: str
+    reason: str
+    _: KW_ONLY
+    may_have_arrived: bool
 
 
-class ConfirmationError(OrchestratorError):
+class ConfirmationError(Worded):
     """A decision or a grant is at fault."""
 
-    def __init__(self, confirmation_id: str, reason: str) -> None:
-        self.confirmation_id = confirmation_id
-        self.reason = reason
-        super().__init__(f"{confirmation_id}: {reason}")
+    template = "{confirmation_id}: {reason}"
+    confirmation_id: str
+    reason: str
 
 
 class CardUnknown(ConfirmationError):
@@ -320,13 +278,12 @@ class GrantUsed(ConfirmationError):
     """A call came with a grant that was used for a call before."""
 
 
-class QuestionError(OrchestratorError):
+class QuestionError(Worded):
     """An answer to a leg's question is at fault."""
 
-    def __init__(self, question_id: str, reason: str) -> None:
-        self.question_id = question_id
-        self.reason = reason
-        super().__init__(f"{question_id}: {reason}")
+    template = "{question_id}: {reason}"
+    question_id: str
+    reason: str
 
 
 class QuestionUnknown(QuestionError):
@@ -337,21 +294,22 @@ class AnswerInvalid(QuestionError):
     """The answer is not what was asked for; the question stays open."""
 
 
-class SecretMissing(OrchestratorError):
+class SecretMissing(Worded):
     """A credential that a document declares and nobody configured."""
 
-    def __init__(self, name: str, looked_at: str) -> None:
-        self.name = name
-        super().__init__(f"no secret {name!r}; set {looked_at}")
+    template = "no secret {name!r}; set {looked_at}"
+    name: str
+    looked_at: str
 
 
-class PiiMissing(OrchestratorError):
+class PiiMissing(Worded):
     """A personal field that a call needs and the vault does not hold."""
 
-    def __init__(self, fields: Sequence[str]) -> None:
-        self.fields = tuple(fields)
+    fields: Sequence[str]
+
+    def __str__(self) -> str:
         named = ", ".join(self.fields)
-        super().__init__(f"the PII vault holds no {named}; store it with: orchestrator pii set")
+        return f"the PII vault holds no {named}; store it with: orchestrator pii set"
 
 
 class ServiceUnavailable(OrchestratorError):
@@ -360,60 +318,56 @@ class ServiceUnavailable(OrchestratorError):
     retryable = True
 
 
-class ServerUnreachable(ServiceUnavailable):
+class ServerUnreachable(ServiceUnavailable, Worded):
     """No Temporal server at the address."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
-        super().__init__(
-            f"no Temporal server answers at {address}; start one with: orchestrator dev, "
-            "or set TEMPORAL_ADDRESS"
-        )
+    template = (
+        "no Temporal server answers at {address}; start one with: orchestrator dev, "
+        "or set TEMPORAL_ADDRESS"
+    )
+    address: str
 
 
-class NoWorker(ServiceUnavailable):
+class NoWorker(ServiceUnavailable, Worded):
     """Nobody polls the task queue, so a mission would wait for ever."""
 
-    def __init__(self, task_queue: str) -> None:
-        self.task_queue = task_queue
-        super().__init__(
-            f"no worker polls the task queue {task_queue!r}; start one with: orchestrator worker"
-        )
+    template = "no worker polls the task queue {task_queue!r}; start one with: orchestrator worker"
+    task_queue: str
 
 
-class ModelUnavailable(ServiceUnavailable):
+class ModelUnavailable(ServiceUnavailable, Worded):
     """A model that does not answer now; another attempt may reach it."""
 
-    def __init__(self, model: str, reason: str) -> None:
-        self.model = model
-        self.reason = reason
-        super().__init__(f"the model {model} does not answer: {reason}")
+    template = "the model {model} does not answer: {reason}"
+    model: str
+    reason: str
 
 
-class EmbedderUnavailable(ServiceUnavailable):
+class EmbedderUnavailable(ServiceUnavailable, Worded):
     """An embedder that has no vectors for the router now; `reason` holds nothing of a request."""
 
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(f"the embedder gives no vectors: {reason}")
+    template = "the embedder gives no vectors: {reason}"
+    reason: str
 
 
-class LegsRunning(ServiceUnavailable):
+class LegsRunning(ServiceUnavailable, Worded):
     """A leg has not stopped yet, so what it leaves is not known; it was asked to stop."""
 
-    def __init__(self, leg_id: str) -> None:
-        self.leg_id = leg_id
-        super().__init__(f"the leg {leg_id} has not stopped yet")
+    template = "the leg {leg_id} has not stopped yet"
+    leg_id: str
 
 
-class QueryFailed(ServiceUnavailable):
+class QueryFailed(ServiceUnavailable, Worded):
     """A workflow that cannot be read: its worker failed to replay it."""
 
-    def __init__(self, workflow_id: str, reason: str) -> None:
-        self.workflow_id = workflow_id
-        super().__init__(
-            f"{workflow_id} cannot be read ({' '.join(reason.split())}); it goes on or waits in "
-            "Temporal: run the workers with the code that it was started with, and ask again"
+    workflow_id: str
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.workflow_id} cannot be read ({' '.join(self.reason.split())}); it goes on or "
+            "waits in Temporal: run the workers with the code that it was started with, and ask "
+            "again"
         )
 
 

@@ -19,20 +19,6 @@ COMPENSATE: Final = "undo_obligation"
 FIND_STRANDED: Final = "find_stranded"
 RECOVER_MISSION: Final = "recover_mission"
 
-ACTIVITIES: Final = (
-    PIN_CATALOG,
-    SPLIT_GOAL,
-    SELECT_TOOLS,
-    PLAN_STEP,
-    DISCOVER_TOOLS,
-    PREPARE_CALL,
-    INVOKE_TOOL,
-    COLLECT_LEGS,
-    COMPENSATE,
-    FIND_STRANDED,
-    RECOVER_MISSION,
-)
-
 DECIDE_UPDATE: Final = "decide"
 ANSWER_UPDATE: Final = "answer"
 TAKE_ON_UPDATE: Final = "take_on"

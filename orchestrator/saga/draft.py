@@ -1,6 +1,7 @@
 """What the ledger is told of a call before it is sent."""
 
 from datetime import datetime
+from typing import Any
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
@@ -17,14 +18,19 @@ def draft_obligation(
 
     Its leg sets the times when it writes it.
     """
-    compensation = tool.compensation
+    contract = tool.compensation
+    limits: dict[str, Any] = {}
+    if contract is not None:
+        limits["cancel_timeout"] = contract.timeout
+        limits["cancel_max_attempts"] = contract.max_attempts
+        limits["on_failure"] = contract.on_failure
     key = call.call_id if tool.idempotency_header else None
-    obligation = Obligation(
+    return Obligation(
         obligation_id=call.call_id,
         mission_id=call.mission_id,
         leg_id=call.leg_id,
         tool=call.tool,
-        cancel_tool=compensation.cancel.tool if compensation else None,
+        cancel_tool=contract.cancel.tool if contract else None,
         catalog_digest=call.catalog_digest,
         arguments=arguments,
         idempotency_key=key,
@@ -33,15 +39,7 @@ def draft_obligation(
         undo_arguments=cancel_arguments(tool, arguments, idempotency_key=key),
         written_at=now,
         deadline=now,
-    )
-    if compensation is None:
-        return obligation
-    return obligation.model_copy(
-        update={
-            "cancel_timeout": compensation.timeout,
-            "cancel_max_attempts": compensation.max_attempts,
-            "on_failure": compensation.on_failure,
-        }
+        **limits,
     )
 
 

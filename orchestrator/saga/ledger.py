@@ -17,6 +17,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
+from orchestrator.core import compensation_limits
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject, Record
@@ -109,8 +110,8 @@ class Obligation(Record):
     arguments: JsonObject = Field(description="as sent, personal fields as handles")
     idempotency_key: str | None
     title: str = ""
-    cancel_timeout: timedelta = timedelta(seconds=30)
-    cancel_max_attempts: int = 10
+    cancel_timeout: timedelta = compensation_limits.CALL_TIMEOUT
+    cancel_max_attempts: int = compensation_limits.ATTEMPTS
     on_failure: Literal["park", "continue"] = "park"
     state: ObligationState = ObligationState.INTENDED
     written_at: datetime

@@ -111,33 +111,21 @@ def classify(
     """What one attempt to call a tool came to.
 
     Args:
-        ended: the status that was received, or the fault that it ended with.
-        in_progress: see `classify_status`.
-        changes: see `classify_status`.
+        ended: the status that was received, or the fault that it ended with; an informational
+            status is no answer.
+        in_progress: a 409 says that an earlier request with the same key is still running.
+        changes: the tool may change something, so that a redirect may mean that it did.
 
     Returns:
         "rejected" only when the attempt can have had no effect at the provider.
     """
     if isinstance(ended, TransportFault):
         return "rejected" if ended in _NEVER_LEFT else "unknown"
-    return classify_status(ended, in_progress=in_progress, changes=changes)
-
-
-def classify_status(
-    status: int, *, in_progress: bool = False, changes: bool = False
-) -> OutcomeKind:
-    """The outcome that an HTTP status stands for.
-
-    Args:
-        status: as received; an informational one is no answer.
-        in_progress: a 409 says that an earlier request with the same key is still running.
-        changes: the tool may change something, so that a redirect may mean that it did.
-    """
-    if 200 <= status < 300:
+    if 200 <= ended < 300:
         return "succeeded"
-    if status < 200 or status >= 500 or status in _NOT_FINAL:
+    if ended < 200 or ended >= 500 or ended in _NOT_FINAL:
         return "unknown"
-    if (status == 409 and in_progress) or (status in _DONE_ELSEWHERE and changes):
+    if (ended == 409 and in_progress) or (ended in _DONE_ELSEWHERE and changes):
         return "unknown"
     return "rejected"
 

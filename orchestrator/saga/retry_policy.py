@@ -10,19 +10,15 @@ from typing import Final
 
 from pydantic import Field
 
+from orchestrator.core.compensation_limits import (
+    FIRST_PAUSE,
+    LONGEST_DEFERRAL,
+    LONGEST_DEFERRAL_PAUSE,
+    LONGEST_PAUSE,
+    SPREAD,
+)
 from orchestrator.core.record import Record
 from orchestrator.saga.outcome import CompensationFailure
-
-FIRST_PAUSE: Final = timedelta(seconds=1)
-SPREAD: Final = timedelta(minutes=5)
-"""The last attempt comes no sooner than this after the first, however few the contract gives."""
-LONGEST_PAUSE: Final = timedelta(minutes=5)
-LONGEST_DEFERRAL_PAUSE: Final = timedelta(minutes=1)
-"""Between deferred attempts, unless the provider itself asks to wait longer."""
-LONGEST_DEFERRAL: Final = timedelta(minutes=15)
-"""How long a provider may defer one compensation, in all: others wait behind it."""
-CALLS_PER_ATTEMPT: Final = 3
-"""At most a leg's own cancel, a probe and a cancel, each within the contract's time."""
 
 _DOUBLINGS: Final = 16
 """More of them only make numbers too large to be times."""
@@ -61,7 +57,8 @@ class CompensationRetries(Record):
         return counted.model_copy(update={"pause": pause})
 
     def _waited(self, failure: CompensationFailure) -> "CompensationRetries":
-        pause = max(_doubled(FIRST_PAUSE, self.deferred, LONGEST_DEFERRAL_PAUSE), _asked(failure))
+        doubled = FIRST_PAUSE * (1 << min(self.deferred, _DOUBLINGS))
+        pause = max(min(doubled, LONGEST_DEFERRAL_PAUSE), _asked(failure))
         waited = self.waited + pause
         if waited > LONGEST_DEFERRAL:
             return self.model_copy(update={"exhausted": _too_long(failure)})
@@ -92,10 +89,6 @@ def _growth(pauses: int) -> float:
         enough = sum(middle**n for n in range(pauses)) >= wanted
         low, high = (low, middle) if enough else (middle, high)
     return high
-
-
-def _doubled(first: timedelta, times: int, most: timedelta) -> timedelta:
-    return min(first * (1 << min(times, _DOUBLINGS)), most)
 
 
 def _asked(failure: CompensationFailure) -> timedelta:

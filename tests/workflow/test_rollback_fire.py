@@ -18,12 +18,12 @@ from temporalio.worker import Replayer
 
 from activities.boundary import heartbeats
 from orchestrator.adapters.temporal.rollbacks import start_rollback
+from orchestrator.core.compensation_limits import LONGEST_DEFERRAL
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.planning.models import CallTool
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome
-from orchestrator.saga.retry_policy import LONGEST_DEFERRAL
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from workflows import ALL_WORKFLOWS
 

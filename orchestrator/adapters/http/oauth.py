@@ -16,7 +16,7 @@ from orchestrator.adapters.http.masking import Mask, hide_secret
 from orchestrator.adapters.http.refusal import reason_of
 from orchestrator.adapters.secrets import SecretRef
 from orchestrator.core.errors import TokenRefused, TransportFailed
-from orchestrator.saga.outcome import classify_status
+from orchestrator.saga.outcome import classify
 
 _MARGIN_S = 30.0
 """A token that expires sooner is not sent any more: it has to live until it arrives."""
@@ -99,7 +99,7 @@ class Tokens:
         answer = await self._sent(tool, grant, key, in_header=True)
         if answer.status == 401 or _error_code(answer) == "invalid_client":
             answer = await self._sent(tool, grant, key, in_header=False)
-        kind = classify_status(answer.status)
+        kind = classify(answer.status)
         if kind == "succeeded":
             return answer
         mask = Mask([hide_secret(f"{grant.secret.name}_client_secret", key.client_secret)])

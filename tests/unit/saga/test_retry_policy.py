@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.core.compensation_limits import LONGEST_DEFERRAL, SPREAD
 from orchestrator.saga.outcome import CompensationFailure
 from orchestrator.saga.retry_policy import (
-    LONGEST_DEFERRAL,
-    SPREAD,
     CompensationRetries,
     pause_after,
 )

@@ -1,0 +1,19 @@
+"""How often and how long a compensation is tried: all limits of a rollback follow from these."""
+
+from datetime import timedelta
+from typing import Final
+
+CALL_TIMEOUT: Final = timedelta(seconds=30)
+"""Of one call to the provider, where the contract says nothing else."""
+ATTEMPTS: Final = 10
+"""Attempts that the provider may have worked on, where the contract says nothing else."""
+CALLS_PER_ATTEMPT: Final = 3
+"""At most a leg's own cancel, a probe and a cancel, each within the contract's time."""
+FIRST_PAUSE: Final = timedelta(seconds=1)
+SPREAD: Final = timedelta(minutes=5)
+"""The last attempt comes no sooner than this after the first, however few the contract gives."""
+LONGEST_PAUSE: Final = timedelta(minutes=5)
+LONGEST_DEFERRAL_PAUSE: Final = timedelta(minutes=1)
+"""Between deferred attempts, unless the provider itself asks to wait longer."""
+LONGEST_DEFERRAL: Final = timedelta(minutes=15)
+"""How long a provider may defer one compensation, in all: others wait behind it."""
