@@ -56,7 +56,7 @@ class Connection:
     def __init__(self, temporal: Client, task_queue: str) -> None:
         """Take a connected client that uses the pydantic data converter."""
         self.temporal = temporal
-        self._task_queue = task_queue
+        self.task_queue = task_queue
 
     async def query(self, workflow_id: str, name: str, kind: type[T]) -> T:
         """Ask a workflow, running or closed.
@@ -103,7 +103,7 @@ class Connection:
             )
             return answer
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-            raise errors.NoWorker(self._task_queue) from error
+            raise errors.NoWorker(self.task_queue) from error
         except WorkflowUpdateFailedError as error:
             raise _refusal(error) from error
         except RPCError as error:
@@ -140,7 +140,7 @@ class Connection:
         if error.status is RPCStatusCode.UNAVAILABLE or _is_cut_off(error):
             return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
         if error.status in _UNANSWERED:
-            return errors.NoWorker(self._task_queue)
+            return errors.NoWorker(self.task_queue)
         return error
 
     async def await_poller(self) -> None:
@@ -148,7 +148,7 @@ class Connection:
         deadline = asyncio.get_running_loop().time() + _POLLER_WAIT_S
         while not await self._has_poller():
             if asyncio.get_running_loop().time() > deadline:
-                raise errors.NoWorker(self._task_queue)
+                raise errors.NoWorker(self.task_queue)
             await asyncio.sleep(0.1)
 
     async def _has_poller(self) -> bool:
@@ -156,7 +156,7 @@ class Connection:
             answer = await self.temporal.workflow_service.describe_task_queue(
                 DescribeTaskQueueRequest(
                     namespace=self.temporal.namespace,
-                    task_queue=TaskQueue(name=self._task_queue),
+                    task_queue=TaskQueue(name=self.task_queue),
                     task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
                 )
             )
@@ -199,7 +199,7 @@ class Connection:
         except WorkflowUpdateFailedError as error:
             raise _refusal(error) from error
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-            raise errors.NoWorker(self._task_queue) from error
+            raise errors.NoWorker(self.task_queue) from error
         except RPCError as error:
             raise self.explained(error, "") from error
         finally:

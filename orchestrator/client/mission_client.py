@@ -1,15 +1,15 @@
 """MissionClient: start missions, watch them, decide on their confirmations, roll them back."""
 
-import asyncio
 import secrets
 from datetime import datetime
 
 from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
 
-from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.client.connection import Connection, connect_temporal, until_answered
+from orchestrator.client.connection import Connection, connect_temporal
+from orchestrator.client.decisions import send_decision
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.mission_rollback import read_report, roll_back
 from orchestrator.client.start import Starter
 from orchestrator.client.waiting_legs import leg_of, waiting_legs, waiting_of
 from orchestrator.confirmation.models import (
@@ -17,7 +17,6 @@ from orchestrator.confirmation.models import (
     Approve,
     ConfirmationCard,
     Decision,
-    DecisionEnvelope,
     DecisionReceipt,
     Reject,
 )
@@ -75,7 +74,7 @@ class MissionClient:
             NoWorker: nobody would run it. It is not started, or stays queued when the last worker
                 has just died.
         """
-        return MissionHandle(self, await self._starter.start(request))
+        return MissionHandle(self.connection, await self._starter.start(request))
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission and learn in the same round trip what it will do, or why it will not.
@@ -92,7 +91,7 @@ class MissionClient:
 
     def get(self, mission_id: str) -> MissionHandle:
         """A mission that was started before, maybe by another process."""
-        return MissionHandle(self, mission_id)
+        return MissionHandle(self.connection, mission_id)
 
     async def missions(self, *, limit: int = 50) -> list[MissionSummary]:
         """The newest missions, newest first."""
@@ -154,14 +153,7 @@ class MissionClient:
             ConfirmationError: of the kind that says why it was refused; nothing changed.
             NoWorker: nobody would take it.
         """
-        await self.connection.await_poller()
-        return await self.connection.update(
-            leg_of(decision.confirmation_id),
-            names.DECIDE_UPDATE,
-            DecisionEnvelope(decision=decision),
-            DecisionReceipt,
-            about=decision.confirmation_id,
-        )
+        return await send_decision(self.connection, decision)
 
     async def rollback(self, mission_id: str, *, reason: str) -> RollbackReport:
         """Roll back a mission that is over, however it ended; waits until everything was tried.
@@ -172,21 +164,7 @@ class MissionClient:
         Raises:
             UsageError: the mission still runs: cancel it, and it rolls itself back.
         """
-        with self.connection.explaining(mission_id):
-            before = await describe_rollback(self.temporal, mission_id)
-        broken_off = before is not None and before.status in BROKEN_OFF
-        if not broken_off and await self.connection.is_running(mission_id):
-            raise errors.UsageError(
-                f"mission {mission_id} still runs; cancel it and it undoes itself: "
-                f"orchestrator mission cancel {mission_id}"
-            )
-        with self.connection.explaining(mission_id):
-            begun = await start_rollback(
-                self.temporal, mission_id, reason=reason, task_queue=self._settings.task_queue
-            )
-        if begun == "completed":
-            return await self.rollback_report(mission_id)
-        return await self._settled(mission_id)
+        return await roll_back(self.connection, mission_id, reason=reason)
 
     async def rollback_report(self, mission_id: str) -> RollbackReport:
         """Where the rollback of a mission stands.
@@ -194,14 +172,7 @@ class MissionClient:
         Raises:
             UsageError: nothing of it was rolled back, or there is no such mission.
         """
-        rollback_id = names.rollback_workflow_id(mission_id)
-        try:
-            return await self.connection.query(rollback_id, names.REPORT_QUERY, RollbackReport)
-        except errors.MissionNotFound:
-            raise errors.UsageError(
-                f"no rollback of {mission_id!r}; start one with: "
-                f"orchestrator mission rollback {mission_id}"
-            ) from None
+        return await read_report(self.connection, mission_id)
 
     async def resolve(
         self, obligation_id: str, resolution: Resolution, *, operator: str, note: str = ""
@@ -251,17 +222,6 @@ class MissionClient:
                 static_summary="a sweep that somebody asked for",
             )
             return report
-
-    async def _settled(self, mission_id: str) -> RollbackReport:
-        """The report once everything was tried; polled, for a parked rollback stays open."""
-        rollback_id = names.rollback_workflow_id(mission_id)
-        while True:
-            # Asked first: the report of what is over by now is final when it is read.
-            running = await until_answered(lambda: self.connection.is_running(rollback_id))
-            report = await until_answered(lambda: self.rollback_report(mission_id))
-            if report.settled or not running:
-                return report
-            await asyncio.sleep(0.3)
 
 
 async def _summary(execution: WorkflowExecution) -> MissionSummary:

@@ -2,14 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
 
 from temporalio.client import WorkflowFailureError
 
-from orchestrator.client.connection import until_answered
+from orchestrator.client.connection import Connection, until_answered
+from orchestrator.client.decisions import send_decision
+from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.snapshot import take_snapshot
 from orchestrator.client.waiting_legs import leg_of, waiting_of
-from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
+from orchestrator.confirmation.models import (
+    Amend,
+    Approve,
+    ConfirmationCard,
+    DecisionReceipt,
+    Reject,
+)
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
@@ -17,25 +24,22 @@ from orchestrator.messages.leg import AnswerInput, LegWaiting, Question
 from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.rollback import RollbackReport
 
-if TYPE_CHECKING:
-    from orchestrator.client.mission_client import MissionClient
-
 
 class MissionHandle:
     """One mission, known by its id alone: any process can take it up."""
 
-    def __init__(self, client: "MissionClient", mission_id: str) -> None:
-        """Take the client to speak through; nothing is asked of the server yet."""
-        self._client = client
+    def __init__(self, connection: Connection, mission_id: str) -> None:
+        """Take what to speak through; nothing is asked of the server yet."""
+        self._connection = connection
         self.mission_id = mission_id
 
     async def result(self) -> MissionResult:
         """Wait for the end and give the result document, whether it succeeded or not."""
-        workflow = self._client.temporal.get_workflow_handle(
+        workflow = self._connection.temporal.get_workflow_handle(
             self.mission_id, result_type=MissionResult
         )
         try:
-            with self._client.connection.explaining(self.mission_id):
+            with self._connection.explaining(self.mission_id):
                 result: MissionResult = await workflow.result()
                 return result
         except WorkflowFailureError:
@@ -47,7 +51,7 @@ class MissionHandle:
         Running legs are asked themselves, what a rollback did shows in the ledger, and a mission
         that was stopped from outside is told as terminated, which it could not say itself.
         """
-        return await take_snapshot(self._client.connection, self.mission_id)
+        return await take_snapshot(self._connection, self.mission_id)
 
     async def confirmations(self) -> list[ConfirmationCard]:
         """The cards of this mission that wait for a decision."""
@@ -58,35 +62,44 @@ class MissionHandle:
         return [w.question for w in await self._waiting() if w.question is not None]
 
     async def _waiting(self) -> list[LegWaiting]:
-        legs = await self._client.connection.query(self.mission_id, names.LEGS_QUERY, list[str])
+        legs = await self._connection.query(self.mission_id, names.LEGS_QUERY, list[str])
         ids = [names.leg_workflow_id(self.mission_id, leg) for leg in legs]
-        found = await asyncio.gather(*(waiting_of(self._client.connection, leg) for leg in ids))
+        found = await asyncio.gather(*(waiting_of(self._connection, leg) for leg in ids))
         return [waiting for waiting in found if waiting is not None]
 
     async def _is_running(self) -> bool:
-        return await self._client.connection.is_running(self.mission_id)
+        return await self._connection.is_running(self.mission_id)
 
     async def approve(self, card: ConfirmationCard, *, approver: str) -> DecisionReceipt:
         """Yes, to exactly what the card shows."""
-        return await self._client.approve(card.confirmation_id, card.digest, approver=approver)
+        return await send_decision(
+            self._connection,
+            Approve(confirmation_id=card.confirmation_id, digest=card.digest, approver=approver),
+        )
 
     async def amend(
         self, card: ConfirmationCard, changes: JsonObject, *, approver: str
     ) -> DecisionReceipt:
         """Change arguments; the receipt holds the new card, to be approved in its turn."""
-        return await self._client.amend(card.confirmation_id, changes, approver=approver)
+        return await send_decision(
+            self._connection,
+            Amend(confirmation_id=card.confirmation_id, changes=changes, approver=approver),
+        )
 
     async def reject(
         self, card: ConfirmationCard, *, reason: str, approver: str
     ) -> DecisionReceipt:
         """No."""
-        return await self._client.reject(card.confirmation_id, reason=reason, approver=approver)
+        return await send_decision(
+            self._connection,
+            Reject(confirmation_id=card.confirmation_id, reason=reason, approver=approver),
+        )
 
     async def answer(
         self, question_id: str, values: JsonObject | None = None, *, answered_by: str = ""
     ) -> None:
         """Answer a leg's question; without values one that asks to store personal fields."""
-        await self._client.connection.update(
+        await self._connection.update(
             leg_of(question_id),
             names.ANSWER_UPDATE,
             AnswerInput(question_id=question_id, values=values or {}, answered_by=answered_by),
@@ -105,12 +118,12 @@ class MissionHandle:
                 f"mission {self.mission_id} is over; undo what it did with: "
                 f"orchestrator mission rollback {self.mission_id}"
             )
-        with self._client.connection.explaining(self.mission_id):
-            await self._client.temporal.get_workflow_handle(self.mission_id).cancel()
+        with self._connection.explaining(self.mission_id):
+            await self._connection.temporal.get_workflow_handle(self.mission_id).cancel()
 
     async def rollback(self, *, reason: str = "asked for") -> RollbackReport:
         """Roll back a mission that is over; waits until everything was tried."""
-        return await self._client.rollback(self.mission_id, reason=reason)
+        return await roll_back(self._connection, self.mission_id, reason=reason)
 
     async def watch(self, *, every_s: float = 0.5) -> AsyncIterator[MissionResult]:
         """The result document each time it changed, until the mission is over."""

@@ -15,10 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
-import orchestrator
-
 _NAMES = ("activities", "workflows")
-_FOLDER = str(Path(orchestrator.__file__).parents[1])
+_FOLDER = str(Path(__file__).parents[2])
 
 
 class _OwnPackages(MetaPathFinder):

@@ -8,7 +8,9 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.client.connection import Connection
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_rollback import settled_report
 from orchestrator.core.errors import ServerUnreachable
 from orchestrator.messages.rollback import RollbackReport
 from orchestrator.settings import Settings
@@ -46,9 +48,9 @@ class Dies:
 
 async def test_a_rollback_that_ends_while_it_is_asked_is_told_to_its_end() -> None:
     """The report was made before the end; the one after it is the whole of it."""
-    client = MissionClient(cast(Client, EndsBetween()), Settings())
+    connection = Connection(cast(Client, EndsBetween()), "queue")
 
-    report = await client._settled("trip")
+    report = await settled_report(connection, "trip")
 
     assert report.settled
 
