@@ -96,7 +96,7 @@ def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     order = next((idiom for idiom in idioms if idiom.verb), None)
     # A question orders nothing yet: "can I get my money back".
     if order is not None and next(iter(tokens(bare[:20])), "") not in _ASKING:
-        verb, action = order.verb, order.action
+        verb, action = order.verb, action_of(order.verb)
         before, rest = clause[: order.start], clause[order.end :]
         stems = (stem(verb), *content_stems(f"{before} {rest}"))
     else:

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from orchestrator.language.intent import Action
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import action_of, lowered, stem
+from orchestrator.language.words import lowered, stem
 
 
 class Idiom(NamedTuple):
@@ -19,11 +18,6 @@ class Idiom(NamedTuple):
     stems: tuple[str, ...]
     start: int
     end: int
-
-    @property
-    def action(self) -> Action:
-        """What is ordered; UNKNOWN without a verb."""
-        return action_of(self.verb)
 
 
 class _Form(NamedTuple):

@@ -64,6 +64,8 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
     verb, action = verb_and_action(tool)
     hidden = {*tool.pii_fields, *tool.reference_inputs}
     required = tuple(name for name in _required(tool) if name not in hidden)
+    # That of a plain function says only that it came as one.
+    domain = "" if tool.domain == FUNCTIONS else tool.domain
     return CapabilityCard(
         name=tool.name,
         domain=tool.domain,
@@ -77,7 +79,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
         schema_stems=tuple(_schema_stems(tool)),
-        tag_stems=tuple(content_stems(" ".join((*_own_domain(tool), *tool.intent_tags)))),
+        tag_stems=tuple(content_stems(" ".join((domain, *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
         id_marks=marks_of(_example_ids(tool, required)),
         verb=verb,
@@ -123,11 +125,6 @@ def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:
 
 def _ids(names: Iterable[str]) -> set[str]:
     return {name for name in names if identifies(name)}
-
-
-def _own_domain(tool: Tool) -> tuple[str, ...]:
-    """The domain, unless it only says that the tool came as a plain function."""
-    return () if tool.domain == FUNCTIONS else (tool.domain,)
 
 
 def property_names(schema: JsonValue) -> Iterator[str]:

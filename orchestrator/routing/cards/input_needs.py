@@ -93,13 +93,11 @@ def unmet(
     for name, wanted in needs:
         if name in known:
             continue
-        for kind in wanted:
-            if kind in left:
-                if kind != "amount":
-                    left.remove(kind)
-                break
-        else:
+        kind = next((kind for kind in wanted if kind in left), None)
+        if kind is None:
             missing.append(name)
+        elif kind != "amount":
+            left.remove(kind)
     return tuple(missing)
 
 

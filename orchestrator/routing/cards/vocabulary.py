@@ -42,7 +42,9 @@ class CatalogVocabulary:
         Another letter in its place is none: that is how different words differ. What the catalog
         or the lexicon of verbs and synonyms knows is not mistyped.
         """
-        if len(word) < _SHORTEST_SLIP or word in self._known or _is_common(word):
+        if len(word) < _SHORTEST_SLIP or word in self._known or synonyms_of(word):
+            return ""
+        if action_of_stem(word) is not Action.UNKNOWN:
             return ""
         found = {near for near in (*_shorter(word), *_swapped(word)) if near in self._named}
         found |= {self._slips[word]} if word in self._slips else set()
@@ -61,10 +63,6 @@ class CatalogVocabulary:
         if not scores.any():
             return None
         return self.domains[len(scores) - 1 - int(scores[::-1].argmax())]
-
-
-def _is_common(word: str) -> bool:
-    return bool(synonyms_of(word)) or action_of_stem(word) is not Action.UNKNOWN
 
 
 def _slips(words: Iterable[str]) -> dict[str, str]:

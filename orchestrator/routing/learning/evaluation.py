@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, ValidationError
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DocumentUnreadable, UsageError
@@ -204,18 +204,14 @@ def _read_lines(path: Path) -> Iterator[Mapping[str, Any]]:
     except OSError as error:
         raise DocumentUnreadable(str(path), error.strerror or "no such file") from error
     for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            yield _object(path, number, line)
-
-
-def _object(path: Path, number: int, line: str) -> dict[str, JsonValue]:
-    try:
-        value = json.loads(line)
-    except ValueError as error:
-        raise DocumentUnreadable(str(path), f"line {number} is not JSON") from error
-    if not isinstance(value, dict):
-        raise DocumentUnreadable(str(path), f"line {number} is not a JSON object")
-    return value
+        try:
+            value = json.loads(line) if line.strip() else None
+        except ValueError as error:
+            raise DocumentUnreadable(str(path), f"line {number} is not JSON") from error
+        if isinstance(value, dict):
+            yield value
+        elif line.strip():
+            raise DocumentUnreadable(str(path), f"line {number} is not a JSON object")
 
 
 def _ndcg(ranking: Sequence[str], query: Query) -> float:

@@ -6,7 +6,7 @@ Nothing here opens a connection or loads a model: an `Embedder` does, and the ed
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -143,9 +143,9 @@ class EmbeddedCards:
         keys = [vector_key(self._embedder.name, text) for text in texts]
         known = dict(store.get(keys)) if store is not None else {}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
-        for batch in _batches(list(missing.items())):
-            vectors = self._embedded([text for _, text in batch])
-            made = {key: vector for (key, _), vector in zip(batch, vectors, strict=True)}
+        for start in range(0, len(missing), _BATCH):
+            batch = [*missing][start : start + _BATCH]
+            made = dict(zip(batch, self._embedded([missing[key] for key in batch]), strict=True))
             known |= made
             if store is not None:
                 store.put(made)
@@ -189,7 +189,3 @@ def closeness(cosines: Floats) -> Floats:
     if spread < _EQUAL:
         return np.zeros_like(cosines)
     return np.clip((cosines - middle) / spread, -1.0, 1.0)
-
-
-def _batches(items: Sequence[tuple[str, str]]) -> Iterable[Sequence[tuple[str, str]]]:
-    return (items[start : start + _BATCH] for start in range(0, len(items), _BATCH))

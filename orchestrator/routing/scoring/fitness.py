@@ -59,7 +59,8 @@ def fitness_signs(
             names.get(tool, 0.0) ** 2,
             np.log1p(nears.get(tool, 0.0) * len(said)),
             np.log1p(len(asked.difference(_words_of(cards[tool])))),
-            not has_number and _wants_number(cards[tool]),
+            # A count or a price that has to be said for it, and was not.
+            not has_number and any("quantity" in need.kinds for need in cards[tool].needs),
         )
         for tool in nlargest(_CLOSER, weights, key=weights.__getitem__)
     ]
@@ -84,8 +85,3 @@ def _words_of(card: CapabilityCard) -> Iterable[str]:
     """Every word that the tool has anywhere."""
     texts = (card.name_stems, card.text_stems, card.schema_stems, card.tag_stems)
     return chain(*texts, *card.example_stems)
-
-
-def _wants_number(card: CapabilityCard) -> bool:
-    """Whether a number has to be said for it: a count, a price."""
-    return any("quantity" in need.kinds for need in card.needs)
