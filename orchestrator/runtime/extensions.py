@@ -58,6 +58,18 @@ def load_embedder(named: str, settings: Settings) -> Embedder:
     return cast(Embedder, _loaded("embedder", Embedder, named, settings))
 
 
+def check_given(planner: Planner | None, embedder: Embedder | None) -> None:
+    """Refuse what is none before a worker polls with it.
+
+    Raises:
+        UsageError: one of them lacks what its protocol names, or is a class.
+    """
+    if planner is not None:
+        _check("run_worker is given", "planner", Planner, planner)
+    if embedder is not None:
+        _check("run_worker is given", "embedder", Embedder, embedder)
+
+
 def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
     place = _place_of(kind, named)
     try:
@@ -74,15 +86,19 @@ def _loaded(kind: str, protocol: type, named: str, argument: object) -> object:
         raise
     except Exception as error:  # and so may a factory
         raise UsageError(f"{place.value} gives no {kind}: {_told(error)}") from error
+    _check(f"{place.value} gives", kind, protocol, made)
+    return made
+
+
+def _check(given: str, kind: str, protocol: type, made: object) -> None:
     if isinstance(made, type):
-        raise UsageError(f"{place.value} gives the class {made.__name__!r}, not one made of it")
+        raise UsageError(f"{given} the class {made.__name__!r}, not one made of it")
     missing = [name for name in vars(protocol) if name[0] != "_" and not hasattr(made, name)]
     if missing:
         raise UsageError(
-            f"{place.value} gives {type(made).__name__!r}, which is no {kind}: "
+            f"{given} {type(made).__name__!r}, which is no {kind}: "
             f"it has no {' and no '.join(missing)}"
         )
-    return made
 
 
 def _told(error: Exception) -> str:

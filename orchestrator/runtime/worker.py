@@ -23,6 +23,7 @@ from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.defaults import default_planner, default_routers, default_tools
+from orchestrator.runtime.extensions import check_given
 from orchestrator.runtime.own_packages import ALL_WORKFLOWS, all_activities
 from orchestrator.runtime.registration import register_search_attributes, schedule_sweep
 from orchestrator.settings import Settings, load_agents, load_settings
@@ -121,7 +122,11 @@ async def run_worker(
             this ends. None: as `default_tools` makes it.
         plugins: of Temporal's worker.
         ready: called once, when polling has begun.
+
+    Raises:
+        UsageError: the planner or the embedder is none.
     """
+    check_given(planner, embedder)
     settings = settings or load_settings()
     client = client or await connect_temporal()
     sys.setswitchinterval(THREAD_TURN_S)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from orchestrator.core.errors import UsageError
 from orchestrator.routing.router import Router
 from orchestrator.runtime.defaults import default_planner, default_routers
 from orchestrator.runtime.extensions import load_embedder
+from orchestrator.runtime.worker import run_worker
 from orchestrator.settings import Settings
 
 _MODULE = """
@@ -135,6 +137,21 @@ def test_what_is_no_planner_is_refused_in_a_sentence(
         _planner(named)
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"planner": object()}, "run_worker is given 'object', which is no planner: it has no spl"),
+        ({"embedder": Router}, "run_worker is given the class 'Router', not one made of it"),
+    ],
+)
+async def test_what_a_program_gives_is_looked_at_before_it_serves(
+    given: dict[str, Any], sentence: str
+) -> None:
+    """The same sentences as for what is named, before any server is asked."""
+    with pytest.raises(UsageError, match=sentence):
+        await run_worker(**given)
 
 
 @pytest.mark.parametrize(
