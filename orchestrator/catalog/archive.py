@@ -46,11 +46,7 @@ def pack(catalog: Catalog) -> JsonObject:
 
 
 def unpack(content: Any, digest: str) -> Catalog:
-    """The catalog that was packed.
-
-    Args:
-        content: what `pack` gave, back from JSON.
-        digest: what the catalog's was.
+    """The catalog of that digest, from what `pack` gave, back from JSON.
 
     Raises:
         ValueError: it is something else, or has another digest.

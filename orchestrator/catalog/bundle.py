@@ -24,11 +24,7 @@ def bundle(
     Other files are kept whole under `x-orchet-files`, so that their own references still work; a
     document that refers to no other file is returned as it is.
 
-    Args:
-        name: what the document is called, for errors.
-        document: parsed.
-        at: its file; references are relative to the file they stand in.
-        read: reads another file.
+    It is in the file `at`; references are relative to the file they stand in.
 
     Raises:
         DocumentInvalid: a reference to a URL, to a file that cannot be read, or to one outside the

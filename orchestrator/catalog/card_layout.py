@@ -1,7 +1,5 @@
 """Card types of a document's own: x-orchet-card-types, and the layouts it may give them."""
 
-from collections.abc import Iterator
-
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.record import Record
 from orchestrator.json_schema.document import DocumentNode
@@ -36,12 +34,12 @@ def declared_types(root: DocumentNode) -> dict[str, DocumentNode]:
     listed = root.at(CARD_TYPES_KEY)
     if listed is None or not isinstance(listed.value, list):
         return {}
-    return {name: place for place in listed.elements() if (name := _name(place)) is not None}
-
-
-def _name(place: DocumentNode) -> str | None:
-    named = place.value.get("name") if isinstance(place.value, dict) else place.value
-    return named if isinstance(named, str) else None
+    found: dict[str, DocumentNode] = {}
+    for place in listed.elements():
+        name = place.value.get("name") if isinstance(place.value, dict) else place.value
+        if isinstance(name, str):
+            found[name] = place
+    return found
 
 
 def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout | None:
@@ -58,13 +56,12 @@ def read_card_layout(operation: Operation, card_type: str | None) -> CardLayout 
 
 
 def _section(place: DocumentNode) -> LayoutSection:
-    fields = place.require("fields")
-    return LayoutSection(title=place.require("title").text(), fields=tuple(_fields(fields)))
+    fields = tuple(map(_field, place.require("fields").elements()))
+    return LayoutSection(title=place.require("title").text(), fields=fields)
 
 
-def _fields(listed: DocumentNode) -> Iterator[LayoutField]:
-    for place in listed.elements():
-        if isinstance(place.value, dict):
-            yield LayoutField(name=place.require("name").text(), label=place.text_at("label") or "")
-        else:
-            yield LayoutField(name=place.text())
+def _field(place: DocumentNode) -> LayoutField:
+    """A name alone, or an object of a name and a label."""
+    if not isinstance(place.value, dict):
+        return LayoutField(name=place.text())
+    return LayoutField(name=place.require("name").text(), label=place.text_at("label") or "")

@@ -38,12 +38,9 @@ class Catalog:
         *,
         digest: str | None = None,
     ) -> None:
-        """Take what is compiled already; the other constructors compile.
+        """Take what is compiled already, by name; the other constructors compile.
 
-        Args:
-            documents: parsed, by name.
-            tools: compiled, by name.
-            digest: of what was compiled by an earlier release, whose name it keeps.
+        What was compiled by an earlier release keeps the digest that names it.
         """
         self._digest = digest
         self.documents: Mapping[str, JsonObject] = MappingProxyType(dict(documents))

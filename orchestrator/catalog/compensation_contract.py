@@ -43,10 +43,7 @@ def read_compensation(
 ) -> Compensation | None:
     """The compensation of a tool; None when it declares no cancel tool.
 
-    Args:
-        operation: where the contract stands.
-        tool: the operation, compiled.
-        tools: the tools of the same document, by name.
+    `tool` is the operation, compiled; `tools` are those of the same document, by name.
 
     Raises:
         DocumentInvalid: the cancel or probe tool is not in the document, an expression is
@@ -100,11 +97,6 @@ def _matched(called: Tool, tool: Tool, *, answered: bool = True) -> ToolCallTemp
 
     The answer comes before the request, for its ids are the provider's; but a client reference is
     read from the request, where it is known even when the answer never came.
-
-    Args:
-        called: the cancel or probe tool.
-        tool: the tool that was called before.
-        answered: whether its answer may be read.
     """
     answer = properties_of(tool.output_schema or {}) if answered else {}
     matched: JsonObject = {}

@@ -61,7 +61,7 @@ def compile_operation(operation: Operation) -> Tool:
     return Tool(
         name=read_name(operation),
         document=operation.document,
-        domain=_domain(operation),
+        domain=next(iter(operation.node.texts_at("tags")), operation.document),
         summary=(operation.node.text_at("summary") or "").strip(),
         description=(operation.node.text_at("description") or "").strip(),
         method=operation.method,
@@ -97,11 +97,6 @@ def read_name(operation: Operation) -> str:
             f"{name.text()!r} cannot name a tool: letters, digits, _ and - only, at most 64"
         )
     return name.text()
-
-
-def _domain(operation: Operation) -> str:
-    tags = operation.node.texts_at("tags")
-    return tags[0] if tags else operation.document
 
 
 def _output_schema(operation: Operation) -> JsonObject | None:

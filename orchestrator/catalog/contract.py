@@ -19,17 +19,12 @@ def read_effect(operation: Operation) -> Effect:
         return Effect.CANCEL
     if operation.node.at("x-orchet-cancels") is not None:
         return Effect.OBLIGATION
-    if operation.is_safe or _says_no_consequence(operation):
+    # x-requireConfirmation only speaks of asking, not of what a call leaves behind.
+    declared = operation.node.at("x-orchet-requires-confirmation")
+    declared = declared or operation.node.at("x-openai-isConsequential")
+    if operation.is_safe or (declared is not None and declared.value is False):
         return Effect.READ
     return Effect.WRITE
-
-
-def _says_no_consequence(operation: Operation) -> bool:
-    declared = operation.node.at("x-orchet-requires-confirmation")
-    if declared is None:
-        # x-requireConfirmation only speaks of asking, not of what a call leaves behind.
-        declared = operation.node.at("x-openai-isConsequential")
-    return declared is not None and declared.value is False
 
 
 def read_card_type(operation: Operation) -> str | None:
@@ -42,23 +37,16 @@ def read_card_type(operation: Operation) -> str | None:
         return None
     declared = operation.node.at("x-orchet-requires-confirmation")
     if declared is None:
-        asks = _neighbour_asks(operation)
-        return DEFAULT_CARD if (not operation.is_safe if asks is None else asks) else None
+        found = (operation.node.at(keyword) for keyword in NEIGHBOURS)
+        flags = [place.value for place in found if place and isinstance(place.value, bool)]
+        # Where two neighbours disagree, the one that asks is right.
+        asks = any(flags) if flags else not operation.is_safe
+        return DEFAULT_CARD if asks else None
     if isinstance(declared.value, bool):
         return DEFAULT_CARD if declared.value else None
     if not isinstance(declared.value, str) or not _CARD_TYPE.fullmatch(declared.value):
         raise declared.invalid("x-orchet-requires-confirmation is false, true or a card type")
     return declared.value
-
-
-def _neighbour_asks(operation: Operation) -> bool | None:
-    """What neighbours' dialects say about asking first; None when they say nothing.
-
-    Where two of them disagree, the one that asks is right.
-    """
-    found = (operation.node.at(keyword) for keyword in NEIGHBOURS)
-    flags = [place.value for place in found if place is not None and isinstance(place.value, bool)]
-    return any(flags) if flags else None
 
 
 def read_pii_fields(operation: Operation, bindings: Iterable[InputBinding]) -> tuple[str, ...]:

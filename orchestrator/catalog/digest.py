@@ -11,11 +11,9 @@ from orchestrator.json_schema.canonical import canonical_object, canonical_text
 
 
 def content_digest(documents: JsonObject, tools: JsonObject) -> str:
-    """Hex SHA-256 of the canonical JSON (RFC 8785) of `{documents, tools}`.
+    """Hex SHA-256 of the canonical JSON (RFC 8785) of `{documents, tools}`, both by name.
 
-    Args:
-        documents: parsed, by name.
-        tools: compiled, by name, as `Tool.as_json` gives them.
+    Tools are as `Tool.as_json` gives them.
     """
     digest = hashlib.sha256()
     for piece in _pieces(documents, tools):

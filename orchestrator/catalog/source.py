@@ -52,12 +52,7 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
 def find_source_lines(
     files: Mapping[str, Path], wanted: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], SourceLine]:
-    """File and line of places that are named by document and JSON pointer.
-
-    Args:
-        files: where each document and overlay is, as in `Sources`.
-        wanted: document and pointer; those of a document without a file are left out.
-    """
+    """File and line of places named by document and JSON pointer, where the document has a file."""
     pointers: dict[str, list[str]] = defaultdict(list)
     for document, pointer in wanted:
         pointers[document].append(pointer)

@@ -25,10 +25,7 @@ def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator
 
     An offer is booked by its id alone; what a person wants to read on the card (the times, the
     price) is in the answers in which that id was found: an offer, its rules, an older offer.
-
-    Args:
-        arguments: of the call.
-        bodies: of the answers, the newest last.
+    Of the bodies of the answers the newest is the last.
     """
     wanted = {
         (name, value)
@@ -123,12 +120,7 @@ def _lines(rest: Sequence[CardFact]) -> tuple[CardLine, ...]:
 
 
 def _cancel_terms(compensation: Compensation | None, quoted: Iterable[JsonObject]) -> CancelTerms:
-    """What contract and answers say about cancelling a call.
-
-    Args:
-        compensation: the tool's contract.
-        quoted: objects of earlier answers that are about the same thing, newest first.
-    """
+    """What contract and answers say about cancelling a call; of the answers the newest is first."""
     if compensation is None:
         return CancelTerms()
     stated: dict[str, CardFact] = {}

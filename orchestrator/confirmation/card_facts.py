@@ -5,7 +5,7 @@ What a value is shows in its name and its shape alone; no provider is known here
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import JsonValue
@@ -71,13 +71,11 @@ def _facts_of(name: str, value: JsonValue, holder: JsonObject, label: str) -> It
         yield CardFact(name, label, words, value, "money", money)
     elif isinstance(value, dict) and value:
         for inner in facts(value):
-            yield CardFact(
-                f"{name}.{inner.name}",
-                f"{label}: {inner.label.lower()}",
-                (*words, *inner.words),
-                inner.value,
-                inner.kind,
-                inner.money,
+            yield replace(
+                inner,
+                name=f"{name}.{inner.name}",
+                label=f"{label}: {inner.label.lower()}",
+                words=(*words, *inner.words),
             )
     else:
         yield CardFact(name, label, words, value, _kind(value))

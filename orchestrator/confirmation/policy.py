@@ -69,10 +69,7 @@ class StandingApproval(Scope):
     def approves(self, *, card_type: str, tool: str, amounts: Iterable[Money] | None) -> bool:
         """Whether it approves a call.
 
-        Args:
-            card_type: of its card.
-            tool: that is called.
-            amounts: its price and every other amount on the card; None: its price is unknown.
+        `amounts` are its price and every other amount on the card; None: its price is unknown.
         """
         if not self.covers(card_type=card_type, tool=tool):
             return False

@@ -57,11 +57,9 @@ def flatten_object(
     for name in flat.required:
         # Required without being described: any value will do, but it must have a place.
         flat.properties.setdefault(name, {})
-    return (
-        flat
-        if _is_plain(flat.constraints, set(flat.properties)) and _tells_fields(flat, parts)
-        else None
-    )
+    # It names fields, or says that there are none.
+    tells = flat.properties or any(part.get("additionalProperties") is False for part in parts)
+    return flat if tells and _is_plain(flat.constraints, set(flat.properties)) else None
 
 
 def rename_properties(schema: JsonObject, names: Mapping[str, str]) -> JsonObject:
@@ -157,8 +155,3 @@ def _is_plain(schema: JsonValue, names: set[str]) -> bool:
     if isinstance(properties, dict) and not properties.keys() <= names:
         return False
     return all(_is_plain(inner, names) for inner in subschemas(schema, IN_PLACE))
-
-
-def _tells_fields(flat: FlatObject, parts: list[JsonObject]) -> bool:
-    """Whether it names fields, or says that there are none."""
-    return bool(flat.properties) or any(p.get("additionalProperties") is False for p in parts)

@@ -35,9 +35,7 @@ def reference_of(schema: JsonValue) -> str | None:
 def definition_of(reference: str, root: JsonObject) -> JsonObject:
     """What a reference in a compiled schema names; {}, which allows all, when it names no schema.
 
-    Args:
-        reference: as written.
-        root: the whole schema, with its `$defs`.
+    `root` is the whole schema, with its `$defs`, here and below.
     """
     try:
         steps = parse_reference(reference)
@@ -57,11 +55,8 @@ def with_definitions(schema: JsonObject, root: JsonObject) -> JsonObject:
 def resolve(schema: JsonObject, root: JsonObject) -> JsonObject:
     """A compiled schema as one object: what it refers to and its allOf merged into it.
 
-    The one alternative that is not null is merged too. The schemas inside of it stay as they are.
-
-    Args:
-        schema: what stands beside its `$ref` or its allOf wins over what they say.
-        root: the whole schema, with its `$defs`.
+    The one alternative that is not null is merged too. What stands beside a `$ref` or an allOf wins
+    over what they say. The schemas inside of it stay as they are.
     """
     return _resolve(schema, root, set())
 

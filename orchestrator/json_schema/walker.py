@@ -47,12 +47,7 @@ _MAX_NESTING = 100
 
 
 def subschemas(schema: JsonValue, keywords: Container[str] = KEYWORDS) -> Iterator[JsonValue]:
-    """The schemas directly inside a schema, in its order: objects and booleans.
-
-    Args:
-        schema: compiled; a boolean holds none.
-        keywords: those under which to look.
-    """
+    """The schemas directly inside a compiled schema, in its order: objects and booleans."""
     for keyword, held in schema.items() if isinstance(schema, dict) else ():
         holds = KEYWORDS.get(keyword) if keyword in keywords else None
         if holds == "schema":
@@ -86,10 +81,7 @@ def walk(
 ) -> Iterator[JsonObject]:
     """The schema and all inside of it; booleans, which hold nothing, are left out.
 
-    Args:
-        schema: compiled.
-        keywords: those under which to look.
-        most_levels: levels of schemas inside schemas to go down; 0 gives the schema alone.
+    `most_levels` of schemas inside schemas are gone down to; 0 gives the schema alone.
     """
     waiting = [(schema, 0)]
     while waiting:

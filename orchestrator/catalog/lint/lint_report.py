@@ -29,14 +29,21 @@ def as_text(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str
             f"{document}{finding.pointer}: {finding.severity} {finding.code}: {finding.message}"
         )
         lines.append(f"    {finding.mend}")
-    return "\n".join([*lines, _summary(findings)])
+    counts = Counter(finding.severity for finding in findings)
+    named = ", ".join(f"{counts[level]} {level}s" for level in ("error", "warning", "note"))
+    return "\n".join([*lines, named if findings else "nothing to mend"])
 
 
 def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
     """One document: {"findings": [...], "errors": n, "warnings": n, "notes": n}."""
     counts = Counter(finding.severity for finding in findings)
+    listed: list[JsonValue] = []
+    for finding in findings:
+        source = sources.get((finding.document, finding.pointer))
+        known: JsonObject = {} if source is None else {"file": source.file, "line": source.line}
+        listed.append({**finding.model_dump(mode="json"), **known})
     report: JsonObject = {
-        "findings": [_json_finding(finding, sources) for finding in findings],
+        "findings": listed,
         "errors": counts["error"],
         "warnings": counts["warning"],
         "notes": counts["note"],
@@ -44,33 +51,12 @@ def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str
     return json.dumps(report, indent=2, ensure_ascii=False)
 
 
-def _json_finding(finding: Finding, sources: SourceLines) -> JsonObject:
-    """The finding, with its file and line where they are known."""
-    source = sources.get((finding.document, finding.pointer))
-    known: JsonObject = {} if source is None else {"file": source.file, "line": source.line}
-    return {**finding.model_dump(mode="json"), **known}
-
-
 def as_sarif(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
     """A SARIF 2.1.0 log with one run.
 
     A place is a logical location, by JSON pointer, and a line of a file where that is known.
     """
-    log: JsonObject = {
-        "$schema": _SARIF_SCHEMA,
-        "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {"driver": {"name": "orchestrator tools lint", "rules": _sarif_rules()}},
-                "results": [_sarif_result(finding, sources) for finding in findings],
-            }
-        ],
-    }
-    return json.dumps(log, indent=2, ensure_ascii=False)
-
-
-def _sarif_rules() -> list[JsonValue]:
-    return [
+    rules: list[JsonValue] = [
         {
             "id": code.code,
             "shortDescription": {"text": code.title},
@@ -78,6 +64,17 @@ def _sarif_rules() -> list[JsonValue]:
         }
         for code in CODES
     ]
+    log: JsonObject = {
+        "$schema": _SARIF_SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": {"name": "orchestrator tools lint", "rules": rules}},
+                "results": [_sarif_result(finding, sources) for finding in findings],
+            }
+        ],
+    }
+    return json.dumps(log, indent=2, ensure_ascii=False)
 
 
 def _sarif_result(finding: Finding, sources: SourceLines) -> JsonObject:
@@ -98,11 +95,3 @@ def _sarif_location(source: SourceLine) -> JsonObject:
     uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
     region: JsonObject = {} if source.line is None else {"region": {"startLine": source.line}}
     return {"artifactLocation": {"uri": uri}, **region}
-
-
-def _summary(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return "nothing to mend"
-    counts = Counter(finding.severity for finding in findings)
-    named = [f"{counts[level]} {level}s" for level in ("error", "warning", "note")]
-    return ", ".join(named)

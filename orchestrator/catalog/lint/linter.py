@@ -44,11 +44,8 @@ RULES: tuple[Rule, ...] = tuple(code for code in CODES if isinstance(code, Rule)
 def lint(documents: Mapping[str, JsonObject], *, idle: Iterable[IdleAction] = ()) -> list[Finding]:
     """What is wrong with the tools of these documents, in order of place.
 
-    Operations that are not exposed as tools are not examined.
-
-    Args:
-        documents: parsed, by name, overlays applied; `catalog.load_documents` gives them.
-        idle: actions of the overlays that changed nothing.
+    Operations that are not exposed as tools are not examined. The documents are parsed, by name,
+    with overlays applied: `load_documents` gives them; `idle` actions of those changed nothing.
     """
     findings = [document_rules.idle_finding(action) for action in idle]
     names: dict[str, list[Subject]] = {}

@@ -23,10 +23,7 @@ _Path = tuple[str, ...]
 def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Finding]:
     """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use.
 
-    Args:
-        document: its name.
-        exposed: its tools.
-        is_3_1: whether the document is, so that its schemas are JSON Schema's and not OpenAPI's.
+    Those of 3.1 documents are JSON Schema's, and not OpenAPI's.
     """
     found: Counter[Code] = Counter()
     findings: list[Finding] = []

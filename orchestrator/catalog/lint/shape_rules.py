@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.tool import Effect, InputBinding, Tool
+from orchestrator.catalog.tool import Effect, InputBinding
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS
 
@@ -30,8 +30,9 @@ def compiles(subject: Subject) -> Iterator[Problem]:
 @rule("ORC020", "error", "The input is an object")
 def object_shaped(subject: Subject) -> Iterator[Problem]:
     """The body, if any, is an object."""
-    for binding, schema in _whole_bodies(subject.tool):
-        if schema.get("type") != "object" and not _COMPOSED & schema.keys():
+    for binding, schema, _ in _inputs(subject):
+        is_object = schema.get("type") == "object" or _COMPOSED & schema.keys()
+        if binding.location == "body" and not binding.field and not is_object:
             yield Problem(
                 subject.pointer_to("requestBody"),
                 f"the body of {subject.name} is not an object, so it appears as {binding.name!r}",
@@ -42,13 +43,11 @@ def object_shaped(subject: Subject) -> Iterator[Problem]:
 @rule("ORC021", "warning", "Inputs state their limits")
 def constrained_inputs(subject: Subject) -> Iterator[Problem]:
     """Each input states what it may be."""
-    pointers = _input_pointers(subject)
-    for name, schema in _inputs(subject):
-        missing = _missing_limit(schema)
-        if missing is not None:
+    for binding, schema, pointer in _inputs(subject):
+        if (missing := _missing_limit(schema)) is not None:
             yield Problem(
-                pointers[name],
-                f"the input {name!r} of {subject.name} states no limits",
+                pointer,
+                f"the input {binding.name!r} of {subject.name} states no limits",
                 f"add {missing}",
             )
 
@@ -56,12 +55,11 @@ def constrained_inputs(subject: Subject) -> Iterator[Problem]:
 @rule("ORC022", "warning", "Inputs are described")
 def described_inputs(subject: Subject) -> Iterator[Problem]:
     """Each input is described."""
-    pointers = _input_pointers(subject)
-    for name, schema in _inputs(subject):
+    for binding, schema, pointer in _inputs(subject):
         if not schema.get("description") and "$ref" not in schema:
             yield Problem(
-                pointers[name],
-                f"the input {name!r} of {subject.name} is not described",
+                pointer,
+                f"the input {binding.name!r} of {subject.name} is not described",
                 "say in a few words what belongs there",
             )
 
@@ -109,14 +107,18 @@ def _is_structured(schema: JsonObject) -> bool:
     return bool(schema.get("properties")) or bool(_COMPOSED & schema.keys())
 
 
-def _whole_bodies(tool: Tool | None) -> Iterator[tuple[InputBinding, JsonObject]]:
-    for binding in tool.bindings if tool is not None else ():
-        if binding.location == "body" and not binding.field and tool is not None:
-            yield binding, tool.properties[binding.name]
-
-
-def _inputs(subject: Subject) -> list[tuple[str, JsonObject]]:
-    return list(subject.tool.properties.items()) if subject.tool is not None else []
+def _inputs(subject: Subject) -> Iterator[tuple[InputBinding, JsonObject, str]]:
+    """Each input, its schema, and where it is declared: its parameter, else the body."""
+    if (tool := subject.tool) is None:
+        return
+    declared = {
+        (parameter.require("in").value, parameter.require("name").value): parameter.pointer
+        for parameter in subject.operation.parameters()
+    }
+    body = subject.pointer_to("requestBody")
+    for binding in tool.bindings:
+        pointer = declared.get((binding.location, binding.field), body)
+        yield binding, tool.properties[binding.name], pointer
 
 
 def _missing_limit(schema: JsonObject) -> str | None:
@@ -132,16 +134,3 @@ def _missing_limit(schema: JsonObject) -> str | None:
     if kind == "array" and "maxItems" not in schema:
         return "a maxItems"
     return None
-
-
-def _input_pointers(subject: Subject) -> dict[str, str]:
-    """Where each input is declared: its parameter, else the body."""
-    tool = subject.tool
-    if tool is None:
-        return {}
-    declared = {
-        (parameter.require("in").value, parameter.require("name").value): parameter.pointer
-        for parameter in subject.operation.parameters()
-    }
-    body = subject.pointer_to("requestBody")
-    return {b.name: declared.get((b.location, b.field), body) for b in tool.bindings}
