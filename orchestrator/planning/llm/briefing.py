@@ -11,6 +11,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.planning.llm.prompt import section
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.trimming import estimate_tokens, trim_body
 
@@ -83,22 +84,18 @@ def _inputs(context: StepContext, cut: _Cut) -> str:
 
 
 def _facts(facts: Sequence[Fact], cut: _Cut) -> str:
-    if not facts:
-        return ""
     told = [
         f"{fact.source} called {fact.tool} {_json(dict(fact.arguments), cut.limit)}\n"
         f"{_output(fact.tool, fact.body, cut.limit)}"
         for fact in facts
     ]
-    return "\n".join(["# Facts from earlier parts", *told])
+    return section("# Facts from earlier parts", told)
 
 
 def _past(observations: Sequence[Observation], cut: _Cut) -> str:
-    if not observations:
-        return ""
     left_out = [f"({cut.dropped} earlier steps are left out)"] if cut.dropped else []
     told = [_step(seen, cut) for seen in observations[cut.dropped :]]
-    return "\n".join(["# Steps so far", *left_out, *told])
+    return section("# Steps so far", [*left_out, *told])
 
 
 def _step(seen: Observation, cut: _Cut) -> str:

@@ -7,7 +7,6 @@ that is the engine's task, which survives this process.
 
 import functools
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -92,7 +91,7 @@ class LlmPlanner:
         """
         self._default = default_model
         self._models = functools.lru_cache(maxsize=16)(models)
-        self._states: OrderedDict[tuple[str, str], PromptState] = OrderedDict()
+        self._states: dict[tuple[str, str], PromptState] = {}
         if default_model is not None:
             self._model(default_model)
 
@@ -135,11 +134,10 @@ class LlmPlanner:
         """The step's tool sections, those that did not change taken from the step before."""
         leg = (context.mission_id, context.leg_id)
         sources = tool_sources(block, context.catalog_digest)
-        state, _ = self._states.get(leg, PromptState()).refreshed(sources)
+        state, _ = self._states.pop(leg, PromptState()).refreshed(sources)
         self._states[leg] = state
-        self._states.move_to_end(leg)
-        while len(self._states) > _KEPT_STATES:
-            self._states.popitem(last=False)
+        if len(self._states) > _KEPT_STATES:
+            del self._states[next(iter(self._states))]
         return state
 
 

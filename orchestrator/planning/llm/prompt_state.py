@@ -47,8 +47,7 @@ class PromptState:
     ) -> tuple["PromptState", tuple[Section, ...]]:
         """The state after this step, and the sections whose text changed: those to send again.
 
-        A section that is no longer asked for is forgotten. With nothing changed, the state is this
-        very one.
+        A section that is no longer asked for is forgotten. With nothing changed, it is this state.
         """
         now = {source.name: self._section(source) for source in sources}
         if now == self.sections:
@@ -76,8 +75,7 @@ def tool_sources(block: ToolBlock, catalog_digest: str) -> tuple[SectionSource, 
 
     def source(name: str, tools: tuple[Tool, ...], build: Callable[[], str]) -> SectionSource:
         made_from = [catalog_digest, str(block.catalog_tokens), *(tool.name for tool in tools)]
-        names = "\n".join(made_from)
-        return SectionSource(name, hashlib.sha256(names.encode()).hexdigest(), build)
+        return SectionSource(name, hashlib.sha256("\n".join(made_from).encode()).hexdigest(), build)
 
     def shown(title: str, tools: tuple[Tool, ...], *before: str) -> str:
         return section(title, [*before, *map(tool_schema, tools)])

@@ -50,12 +50,7 @@ class ChainingPlanner:
     async def split_goal(
         self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
     ) -> MissionPlan:
-        """One leg per request in the goal.
-
-        Raises:
-            NothingFits: one of the requests is beyond every tool.
-            RequestUnread: the router failed.
-        """
+        """One leg per request in the goal; see `split`."""
         return split(brief, catalog, agents, self._router(catalog))
 
     async def plan_step(
@@ -85,8 +80,10 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
         return stopped
     situation = read_situation(context, selection.tools, catalog)
     target = find_target(selection, catalog, context.observations)
+    if target is None and situation.searched_for(context.leg_goal):
+        return GiveUp(reason=f"no tool that was found does {context.leg_goal!r}")
     if target is None:
-        return _without_target(situation)
+        return DiscoverTools(query=context.leg_goal)
     if (ended := _ended(target, situation)) is not None:
         return ended
     step = next_call(target, situation)
@@ -128,14 +125,6 @@ def _summary(target: Tool, done: Observation) -> str:
         source="", tool=target.name, arguments=done.arguments, body=done.body, price=done.price
     )
     return f"{report(FactSource(fact, target))}."
-
-
-def _without_target(situation: Situation) -> StepDecision:
-    """Nothing that was forwarded does it: look for a tool once, then give up."""
-    query = situation.context.leg_goal
-    if not situation.searched_for(query):
-        return DiscoverTools(query=query)
-    return GiveUp(reason=f"no tool that was found does {query!r}")
 
 
 def _ask(parameters: Sequence[Parameter], situation: Situation) -> AskUser | GiveUp:

@@ -165,7 +165,5 @@ def _moment(item: Item) -> float:
 
 
 def _rating(item: Item) -> float:
-    for name, value in item.fields.items():
-        if set(tokens(name)) & lexicon.RATING and isinstance(value, int | float):
-            return float(value)
-    return 0.0
+    rated = (value for name, value in item.fields.items() if set(tokens(name)) & lexicon.RATING)
+    return next((float(value) for value in rated if isinstance(value, int | float)), 0.0)

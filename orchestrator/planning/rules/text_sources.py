@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
@@ -106,13 +107,10 @@ def _topic(utterance: Utterance) -> list[str]:
     if match is None:
         return []
     values = {w for s in utterance.of("date", "time", "email") for w in s.text.split()}
-    kept: list[str] = []
-    for word in WORD.findall(match["topic"]):
-        if word.lower() in ("with", "to", "from", "and") or word in values:
-            break
-        if word.lower() not in STOP_WORDS:
-            kept.append(word)
-    return kept
+    ends = {"with", "to", "from", "and"}
+    words = WORD.findall(match["topic"])
+    topic = takewhile(lambda word: word.lower() not in ends and word not in values, words)
+    return [word for word in topic if word.lower() not in STOP_WORDS]
 
 
 def _message(parameter: Parameter, situation: Situation) -> str:
