@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.expressions import fill_template, parse_filling
-from orchestrator.catalog.tool import Tool, ToolCallTemplate
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 
 _BEGINS_WITH_A_NUMBER = re.compile(r"\s*[-+]?[.,]?\d")
@@ -50,20 +50,13 @@ def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObjec
     if forward is None or forward.compensation is None:
         return {}
     template = forward.compensation.cancel
-    filled = _filled_inputs(template)
+    filled = {n for n, value in template.arguments.items() if parse_filling(value).expressions}
     names = {name: value for name, value in arguments.items() if name in filled}
     others = [value for name, value in arguments.items() if name not in template.arguments]
     constants = {n: v for n, v in template.arguments.items() if n not in filled}
     if any(_says_how_much(value) for value in others):
         return {}
     return {} if check_arguments(catalog, cancel, {**constants, **names}) else names
-
-
-def _filled_inputs(template: ToolCallTemplate) -> frozenset[str]:
-    """Inputs that are read from a call, not constants."""
-    return frozenset(
-        name for name, value in template.arguments.items() if parse_filling(value).expressions
-    )
 
 
 def _says_how_much(value: JsonValue) -> bool:
