@@ -56,18 +56,18 @@ def test_a_worker_dies_once_at_its_point_and_is_replaced(tmp_path: Path) -> None
     assert {struck.name for struck in tmp_path.iterdir()} == {"task", "before", "after"}
 
 
-def test_a_nursery_that_is_asked_to_stop_has_no_more_children() -> None:
+def test_a_pool_that_is_asked_to_stop_has_no_more_children() -> None:
     """SIGTERM reaches the child, and nobody takes its place."""
     code = (
         "import os, time; from orchestrator.chaos.process_pool import ProcessPool\n"
         "def serve(name): os.write(1, b'born\\n'); time.sleep(60)\n"
         "ProcessPool(serve).run(['queue'], started=lambda: None)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as nursery:
-        assert nursery.stdout is not None
-        first = nursery.stdout.readline()
-        nursery.send_signal(signal.SIGTERM)
-        rest = nursery.stdout.read()
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as pool:
+        assert pool.stdout is not None
+        first = pool.stdout.readline()
+        pool.send_signal(signal.SIGTERM)
+        rest = pool.stdout.read()
 
         assert (first, rest) == (b"born\n", b"")
-    assert nursery.returncode == 0
+    assert pool.returncode == 0
