@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from temporalio.client import WorkflowExecution
 from temporalio.service import RPCError
 
-from orchestrator.chaos.plan import MissionScript
+from orchestrator.chaos.scenarios.plan import MissionScript
 from orchestrator.chaos.transient_errors import is_transient
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.waiting_legs import waiting_of

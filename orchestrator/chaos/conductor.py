@@ -8,7 +8,6 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.chaos.chaos_faults import ChaosFault
 from orchestrator.chaos.histories import (
     Showing,
     prompts_during_rollback,
@@ -16,9 +15,10 @@ from orchestrator.chaos.histories import (
     showings,
 )
 from orchestrator.chaos.interruptions import Interruptions
-from orchestrator.chaos.invariants import Account
-from orchestrator.chaos.plan import MissionScript
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
+from orchestrator.chaos.scenarios.plan import MissionScript
 from orchestrator.chaos.transient_errors import retry_transient
+from orchestrator.chaos.verdicts.invariants import Account
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages import names

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orchestrator.chaos.approver import Approver
-from orchestrator.chaos.chaos_faults import ChaosFault
 from orchestrator.chaos.chaos_run import Reproduce, RunJudge, RunOptions
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.histories import kill_points
-from orchestrator.chaos.invariants import Account
-from orchestrator.chaos.plan import MissionScript
-from orchestrator.chaos.points import (
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
+from orchestrator.chaos.scenarios.plan import MissionScript
+from orchestrator.chaos.scenarios.points import (
     KILL_POINTS,
     KillPoint,
     Point,
@@ -21,7 +20,8 @@ from orchestrator.chaos.points import (
     fault_points,
     rolled_back_shape,
 )
-from orchestrator.chaos.report import ChaosReport
+from orchestrator.chaos.verdicts.invariants import Account
+from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
-from orchestrator.chaos.chaos_faults import ChaosFault
-from orchestrator.chaos.plan import Strike
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
+from orchestrator.chaos.scenarios.plan import Strike
 from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.runtime.devserver import Stack
 

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.chaos.chaos_faults import ChaosFault
-from orchestrator.chaos.plan import Interruption, MissionScript
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
+from orchestrator.chaos.scenarios.plan import Interruption, MissionScript
 from orchestrator.chaos.transient_errors import retry_transient
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError

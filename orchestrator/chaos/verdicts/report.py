@@ -1,11 +1,11 @@
-"""What a chaos run found out, counted."""
+"""What a chaos run found out: missions counted, rollback pairs one by one."""
 
 from collections.abc import Mapping, Sequence
 from math import ceil
 
 from pydantic import Field
 
-from orchestrator.chaos.invariants import Account, HeldEffect, InvariantBreach
+from orchestrator.chaos.verdicts.invariants import Account, HeldEffect, InvariantBreach
 from orchestrator.core.record import Record
 from orchestrator.saga.ledger import ObligationState
 
@@ -55,6 +55,39 @@ class ChaosReport(Record):
     breaches: tuple[InvariantBreach, ...] = ()
     reproduce: str | None = Field(default=None, description="runs the first broken mission again")
     logs: str = ""
+    ok: bool
+
+
+class Flaw(Record):
+    """Why a pair did not hold, and what to change."""
+
+    why: str
+    mend: str
+
+
+class PairCheck(Record):
+    """One tool, tried in one way."""
+
+    document: str
+    tool: str
+    cancel: str | None = Field(description="None: no tool is declared")
+    case: str = Field(description="the way it was tried; contract: found by reading alone")
+    ok: bool
+    flaws: tuple[Flaw, ...] = ()
+    mission_id: str | None = None
+    made: int = Field(default=0, description="things it made, by the sandbox's ledger")
+    cancelled: int = Field(default=0, description="cancels that had an effect, by the same")
+    prompts: int = Field(default=0, description="confirmations asked for while it was rolled back")
+    seconds: float = 0.0
+
+
+class PairsReport(Record):
+    """Every pair of a catalog, tried in every way."""
+
+    seed: int
+    pairs: int
+    checks: tuple[PairCheck, ...]
+    seconds: float
     ok: bool
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.chaos.chaos_faults import MACHINES, ChaosFault
+from orchestrator.chaos.scenarios.chaos_faults import MACHINES, ChaosFault
 from orchestrator.core.record import Record
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.sandbox.faults import FaultKind, FaultRule
