@@ -91,10 +91,8 @@ async def run_scripts(
             FaultInjector(stack, strikes) as injector,
         ):
             told = await conductor.play_all(scripts, at_once=options.at_once)
-        fired = conductor.fired + injector.fired
-        fired += Counter(
-            {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
-        )
+        decided = {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
+        fired = conductor.fired + injector.fired + Counter(decided)
         return await case.verdict(sandbox, scripts, told, fired=fired, planned=Counter())
 
 

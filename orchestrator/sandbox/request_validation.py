@@ -18,7 +18,7 @@ from openapi_core.templating.paths.finders import APICallPathFinder
 from openapi_core.templating.paths.iterators import SimpleServersIterator
 from openapi_core.validation.request.exceptions import MissingRequiredRequestBody
 from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
-from starlette.datastructures import Headers, QueryParams
+from starlette.requests import Request
 
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.problems import RequestRefused, Violation
@@ -61,29 +61,29 @@ class RequestValidator:
             extra_media_type_deserializers=dialects,
         )
 
-    def arguments(self, operation: ServedOperation, request: IncomingRequest) -> dict[str, Any]:
+    def arguments(
+        self, operation: ServedOperation, request: Request, path: str, body: bytes
+    ) -> dict[str, Any]:
         """The typed values of path, query and body, with the defaults of what was left out.
+
+        `path` is what follows the document's prefix.
 
         Raises:
             RequestRefused: the request does not follow the document.
         """
-        result = self._unmarshaller.unmarshal(request)
+        media_type = request.headers.get("content-type", "application/octet-stream")
+        parameters = RequestParameters(query=request.query_params, header=request.headers)
+        incoming = IncomingRequest(
+            request.method.lower(), path, parameters, body or None, media_type
+        )
+        result = self._unmarshaller.unmarshal(incoming)
         if result.errors:
             raise _problem(operation, list(result.errors))
         query = {k: _plain(v) for k, v in result.parameters.query.items()}
-        path = {k: _plain(v) for k, v in result.parameters.path.items()}
+        steps = {k: _plain(v) for k, v in result.parameters.path.items()}
         header = {k: _plain(v) for k, v in result.parameters.header.items() if not is_key(k)}
-        given = {**header, **query, **path, **_body(request, result.body)}
+        given = {**header, **query, **steps, **_body(incoming, result.body)}
         return {**_body_defaults(operation), **given}
-
-
-def incoming(
-    *, method: str, path: str, query: str, headers: Headers, body: bytes
-) -> IncomingRequest:
-    """One request, from the parts that a server hands over."""
-    parameters = RequestParameters(query=QueryParams(query), header=headers)
-    content_type = headers.get("content-type", "application/octet-stream")
-    return IncomingRequest(method.lower(), path, parameters, body or None, content_type)
 
 
 def _media_types(document: Document) -> Iterator[str]:
