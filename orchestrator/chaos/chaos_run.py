@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter
@@ -15,7 +15,6 @@ from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.scenarios.plan import MissionScript, fault_of, schedule_strikes
 from orchestrator.chaos.verdicts.invariants import Account, HeldEffect, judge
 from orchestrator.chaos.verdicts.report import ChaosReport, FaultCount, compile_report
-from orchestrator.core.record import JsonObject
 from orchestrator.runtime.demo import DINNER, TRIP
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import SandboxClient
@@ -119,7 +118,9 @@ class RunJudge:
 
         `planned` and `fired` count what is not in the scripts and the sandbox's rules.
         """
-        counted = fired + _fired((await sandbox.faults())["rules"])
+        fired, planned = Counter(fired), planned + _planned(scripts)
+        for struck in _STRUCK.validate_python((await sandbox.faults())["rules"]):
+            fired[fault_of(struck)] += struck.fired
         await sandbox.clear_faults()
         await asyncio.sleep(_LATE_S)
         effects = _EFFECTS.validate_python(await sandbox.ledger())
@@ -132,7 +133,11 @@ class RunJudge:
             breaches,
             seed=self._options.seed,
             faults=format_faults(self._options.faults),
-            fault_counts=_counts(_planned(scripts) + planned, counted),
+            fault_counts={
+                fault.value: FaultCount(planned=planned[fault], fired=fired[fault])
+                for fault in ChaosFault
+                if planned[fault] or fired[fault]
+            },
             seconds=asyncio.get_running_loop().time() - self._began,
             logs=str(self._stack.folder),
             reproduce=self._reproduce(breaches[0].index) if breaches else None,
@@ -147,18 +152,3 @@ def _planned(scripts: Sequence[MissionScript]) -> Counter[ChaosFault]:
     planned[ChaosFault.REJECT] += sum(script.rejected_card is not None for script in scripts)
     planned[ChaosFault.EXPIRE] += sum(script.ignored_card is not None for script in scripts)
     return planned
-
-
-def _fired(rules: Iterable[JsonObject]) -> Counter[ChaosFault]:
-    fired: Counter[ChaosFault] = Counter()
-    for struck in _STRUCK.validate_python(list(rules)):
-        fired[fault_of(struck)] += struck.fired
-    return fired
-
-
-def _counts(planned: Counter[ChaosFault], fired: Counter[ChaosFault]) -> dict[str, FaultCount]:
-    return {
-        fault.value: FaultCount(planned=planned[fault], fired=fired[fault])
-        for fault in ChaosFault
-        if planned[fault] or fired[fault]
-    }

@@ -108,13 +108,10 @@ def _drop_security(value: Any) -> Any:
 
 def _problem(operation: ServedOperation, errors: list[Exception]) -> RequestRefused:
     violations = [violation for error in errors for violation in _violations(error)]
-    status = 415 if any(_is_media_type(error) for error in errors) else operation.refusal(422, 400)
+    is_unread = any(isinstance(error.__cause__, MediaTypeNotFound) for error in errors)
+    status = 415 if is_unread else operation.refusal(422, 400)
     detail = "; ".join(f"{violation.field}: {violation.reason}" for violation in violations)
     return RequestRefused(status, detail, violations=violations)
-
-
-def _is_media_type(error: Exception) -> bool:
-    return isinstance(error.__cause__, MediaTypeNotFound)
 
 
 def _violations(error: Exception) -> Iterator[Violation]:
@@ -124,10 +121,9 @@ def _violations(error: Exception) -> Iterator[Violation]:
         yield from _schema_violations(field, cause.schema_errors)
     elif isinstance(error, MissingRequiredRequestBody):
         yield Violation("body", "is required")
-    elif cause is None:
-        yield Violation(field, _lower(str(error)))
     else:
-        yield Violation(field, _lower(str(cause)))
+        reason = str(error if cause is None else cause)
+        yield Violation(field, reason[:1].lower() + reason[1:])
 
 
 def _schema_violations(field: str, errors: Iterable[Exception]) -> Iterator[Violation]:
@@ -137,16 +133,8 @@ def _schema_violations(field: str, errors: Iterable[Exception]) -> Iterator[Viol
             continue
         inner = ".".join(str(part) for part in error.absolute_path)
         whole = ".".join(part for part in (field if field != "body" else "", inner) if part)
-        yield Violation(whole or "body", _reason(error))
-
-
-def _reason(error: SchemaError) -> str:
-    alternatives = [inner.message for inner in error.context or ()]
-    return f"{error.message} ({' or '.join(alternatives)})" if alternatives else error.message
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+        alternatives = " or ".join(inner.message for inner in error.context or ())
+        yield Violation(whole or "body", error.message + (alternatives and f" ({alternatives})"))
 
 
 def _plain(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """What a chaos run found out: missions counted, rollback pairs one by one."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
 
@@ -111,7 +112,7 @@ def compile_report(
         seed=seed,
         faults=faults,
         missions=len(accounts),
-        statuses=_statuses(accounts),
+        statuses=dict(sorted(Counter(told.status for told in accounts).items())),
         effects=len(made),
         live=sum(effect.is_live for effect in made),
         duplicates=sum(breach.invariant == "duplicate" for breach in breaches),
@@ -131,8 +132,3 @@ def compile_report(
         logs=logs,
         ok=not breaches,
     )
-
-
-def _statuses(accounts: Sequence[Account]) -> dict[str, int]:
-    names = sorted({told.status for told in accounts})
-    return {name: sum(told.status == name for told in accounts) for name in names}
