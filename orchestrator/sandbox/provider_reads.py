@@ -69,7 +69,7 @@ class ProviderReads:
     def _list(self, call: Call) -> Any:
         operation = call.operation
         parents = self._find.parents(call)
-        draft = self._compose.draft(call, parents)
+        draft = Draft(call=call, parents=parents, rng=self._compose.rng(call))
         named = self._document.listed_resource(operation)
         offered = self._document.offered_ids(operation)
         standing = self._standing(call, [named] if named else offered)

@@ -130,7 +130,7 @@ def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Finding]]:
                 # All that is known of it: what it has in place of true or false.
                 faults += [
                     contract_rules.valid_values.finding(
-                        document, contract_rules.breached(breach, f"on {operation.label}")
+                        root.document, contract_rules.breached(breach, f"on {operation.label}")
                     )
                     for breach in operation_keywords().breaches(operation.node)
                     if breach.keyword == "x-orchet-tool"
