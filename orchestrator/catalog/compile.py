@@ -15,7 +15,7 @@ from orchestrator.catalog.contract import (
     read_server,
 )
 from orchestrator.catalog.inputs import choose_content_type, is_json, read_inputs
-from orchestrator.catalog.operations import Operation, operations
+from orchestrator.catalog.operations import Operation, check_document, operations
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -36,7 +36,9 @@ def compile_document(name: str, document: JsonObject) -> dict[str, Tool]:
     Raises:
         DocumentInvalid: with the JSON pointer of what cannot be compiled.
     """
-    exposed = [op for op in operations(DocumentNode.of(name, document)) if op.is_tool]
+    root = DocumentNode.of(name, document)
+    check_document(root)
+    exposed = [op for op in operations(root) if op.is_tool]
     plain: dict[str, Tool] = {}
     for operation in exposed:
         tool = compile_operation(operation)

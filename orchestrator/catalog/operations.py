@@ -74,12 +74,12 @@ class Operation:
 
 
 def operations(root: DocumentNode) -> Iterator[Operation]:
-    """Every operation of a document, in its order.
+    """Every operation of a document that `check_document` has passed, in its order.
 
     Raises:
         DocumentInvalid: `openapi` is not 3.0.x or 3.1.x, or `paths` is not an object of objects.
     """
-    check_version(root)
+    _check_version(root)
     schemas = DocumentSchemas(root)
     for path, path_item in root.items("paths"):
         if path.startswith("x-"):
@@ -91,14 +91,20 @@ def operations(root: DocumentNode) -> Iterator[Operation]:
                 yield Operation(root.document, path, method.upper(), node, path_item, root, schemas)
 
 
-def check_version(root: DocumentNode) -> None:
+def check_document(root: DocumentNode) -> None:
     """Refuse what is not an OpenAPI 3.0 or 3.1 document, or not made of JSON's values.
+
+    Every value of the document is looked at.
 
     Raises:
         DocumentInvalid: with the version that was found, if any.
     """
     if (fault := find_defect(root.value)) is not None:
         raise DocumentInvalid(root.document, format_pointer(fault.path), fault.reason)
+    _check_version(root)
+
+
+def _check_version(root: DocumentNode) -> None:
     mapping = root.mapping()
     version = mapping.get("openapi")
     if isinstance(version, str) and version.startswith(("3.0.", "3.1.")):

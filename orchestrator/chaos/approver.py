@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from temporalio.client import WorkflowExecution
 from temporalio.service import RPCError
 
-from orchestrator.chaos.plan import MissionScript
-from orchestrator.chaos.transient_errors import is_transient
+from orchestrator.chaos.scenarios.plan import MissionScript
+from orchestrator.chaos.transient_errors import end_tasks, is_transient
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.confirmation.models import ConfirmationCard
@@ -31,7 +31,6 @@ class Approver:
     """
 
     def __init__(self, client: MissionClient, scripts: Iterable[MissionScript]) -> None:
-        """Take the scripts of all missions whose cards to decide on."""
         self._client = client
         self._scripts = {script.mission_id: script for script in scripts}
         self._cards: dict[str, list[str]] = {}
@@ -40,18 +39,11 @@ class Approver:
         self.ignored = 0
 
     async def __aenter__(self) -> "Approver":
-        """Begin to look."""
         self._looking = asyncio.create_task(self._look())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leave."""
-        tasks = [self._looking, *self._busy.values()]
-        for task in tasks:
-            task.cancel()
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(ended, Exception):
-                raise ended
+        await end_tasks([self._looking, *self._busy.values()])
 
     async def _look(self) -> None:
         while True:

@@ -2,21 +2,20 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.approver import Approver
-from orchestrator.chaos.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.fault_injector import FaultInjector, worker_names
-from orchestrator.chaos.invariants import Account, HeldEffect, judge
-from orchestrator.chaos.plan import MissionScript, fault_of, schedule_strikes
-from orchestrator.chaos.report import ChaosReport, FaultCount, compile_report
-from orchestrator.client.mission_client import MissionClient
-from orchestrator.core.record import JsonObject
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
+from orchestrator.chaos.scenarios.plan import MissionScript, fault_of, schedule_strikes
+from orchestrator.chaos.verdicts.invariants import Account, HeldEffect, judge
+from orchestrator.chaos.verdicts.report import ChaosReport, FaultCount, compile_report
+from orchestrator.runtime.demo import DINNER, TRIP
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.faults import FaultRule
@@ -46,49 +45,54 @@ class _Struck(FaultRule):
     fired: int
 
 
+_STRUCK = TypeAdapter(list[_Struck])
+_EFFECTS = TypeAdapter(list[HeldEffect])
+
+
+GOALS = (
+    TRIP,
+    DINNER,
+    "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar",
+    "Find the latest sales report file and share it with lee@example.com",
+)
+"""Trips, dinners, rentals and files: tools of nine of the bundled documents."""
+
 Reproduce = Callable[[int], str]
 
 
-class ChaosRun:
-    """Plays scripts on a started stack."""
+async def run_scripts(
+    stack: Stack,
+    options: RunOptions,
+    scripts: Sequence[MissionScript],
+    reproduce: Reproduce,
+    *,
+    on_end: OnEnd,
+) -> ChaosReport:
+    """The verdict on the missions of these scripts, played on a started stack.
 
-    def __init__(self, stack: Stack, options: RunOptions, *, on_end: OnEnd) -> None:
-        """Take whom to tell of each mission that is settled."""
-        self._stack = stack
-        self._options = options
-        self._on_end = on_end
-
-    async def run(self, scripts: Sequence[MissionScript], reproduce: Reproduce) -> ChaosReport:
-        """The verdict on the missions of these scripts."""
-        case = RunJudge(self._stack, self._options, reproduce)
-        client = await self._stack.client()
-        async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as sandbox:
-            told, fired = await self._play(client, sandbox, scripts)
-            return await case.verdict(sandbox, scripts, told, fired=fired, planned=Counter())
-
-    async def _play(
-        self, client: MissionClient, sandbox: SandboxClient, scripts: Sequence[MissionScript]
-    ) -> tuple[list[Account], Counter[ChaosFault]]:
-        options = self._options
+    `on_end` is told of each mission that is settled.
+    """
+    case = RunJudge(stack, options, reproduce)
+    client = await stack.client()
+    async with SandboxClient(stack.sandbox_url, timeout_s=60.0) as sandbox:
         await sandbox.set_faults([rule for script in scripts for rule in script.rules])
         for name in worker_names(options.workers):
-            if not self._stack.runs(name):
-                await self._stack.start_worker(name)
+            if not stack.runs(name):
+                await stack.start_worker(name)
         conductor = Conductor(
-            client, sandbox, settle_within_s=options.settle_within_s, on_end=self._on_end
+            client, sandbox, settle_within_s=options.settle_within_s, on_end=on_end
         )
         strikes = schedule_strikes(
             options.seed, options.faults, workers=options.workers, lasts_s=_LONGEST_S
         )
         async with (
             Approver(client, scripts) as approver,
-            FaultInjector(self._stack, strikes) as injector,
+            FaultInjector(stack, strikes) as injector,
         ):
             told = await conductor.play_all(scripts, at_once=options.at_once)
-        decided = Counter(
-            {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
-        )
-        return told, conductor.fired + injector.fired + decided
+        decided = {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
+        fired = conductor.fired + injector.fired + Counter(decided)
+        return await case.verdict(sandbox, scripts, told, fired=fired, planned=Counter())
 
 
 class RunJudge:
@@ -114,18 +118,26 @@ class RunJudge:
 
         `planned` and `fired` count what is not in the scripts and the sandbox's rules.
         """
-        counted = fired + _fired((await sandbox.faults())["rules"])
+        fired, planned = Counter(fired), planned + _planned(scripts)
+        for struck in _STRUCK.validate_python((await sandbox.faults())["rules"]):
+            fired[fault_of(struck)] += struck.fired
         await sandbox.clear_faults()
         await asyncio.sleep(_LATE_S)
-        effects = [_effect(held) for held in await sandbox.ledger()]
-        breaches = judge(told, effects, keyed=keyed_operations(self._stack))
+        effects = _EFFECTS.validate_python(await sandbox.ledger())
+        catalog = Catalog.load(*self._stack.specs, overlays=self._stack.overlays)
+        keyed = {name for name, tool in catalog.tools.items() if tool.idempotency_header}
+        breaches = judge(told, effects, keyed=keyed)
         return compile_report(
             told,
             effects,
             breaches,
             seed=self._options.seed,
             faults=format_faults(self._options.faults),
-            fault_counts=_counts(_planned(scripts) + planned, counted),
+            fault_counts={
+                fault.value: FaultCount(planned=planned[fault], fired=fired[fault])
+                for fault in ChaosFault
+                if planned[fault] or fired[fault]
+            },
             seconds=asyncio.get_running_loop().time() - self._began,
             logs=str(self._stack.folder),
             reproduce=self._reproduce(breaches[0].index) if breaches else None,
@@ -140,28 +152,3 @@ def _planned(scripts: Sequence[MissionScript]) -> Counter[ChaosFault]:
     planned[ChaosFault.REJECT] += sum(script.rejected_card is not None for script in scripts)
     planned[ChaosFault.EXPIRE] += sum(script.ignored_card is not None for script in scripts)
     return planned
-
-
-def keyed_operations(stack: Stack) -> frozenset[str]:
-    """The tools of a stack's documents that take an idempotency key."""
-    catalog = Catalog.load(*stack.specs, overlays=stack.overlays)
-    return frozenset(name for name, tool in catalog.tools.items() if tool.idempotency_header)
-
-
-def _fired(rules: Iterable[JsonObject]) -> Counter[ChaosFault]:
-    fired: Counter[ChaosFault] = Counter()
-    for struck in TypeAdapter(list[_Struck]).validate_python(list(rules)):
-        fired[fault_of(struck)] += struck.fired
-    return fired
-
-
-def _counts(planned: Counter[ChaosFault], fired: Counter[ChaosFault]) -> dict[str, FaultCount]:
-    return {
-        fault.value: FaultCount(planned=planned[fault], fired=fired[fault])
-        for fault in ChaosFault
-        if planned[fault] or fired[fault]
-    }
-
-
-def _effect(held: JsonObject) -> HeldEffect:
-    return HeldEffect.model_validate({name: held[name] for name in HeldEffect.model_fields})

@@ -8,7 +8,6 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.chaos.chaos_faults import ChaosFault
 from orchestrator.chaos.histories import (
     Showing,
     prompts_during_rollback,
@@ -16,14 +15,15 @@ from orchestrator.chaos.histories import (
     showings,
 )
 from orchestrator.chaos.interruptions import Interruptions
-from orchestrator.chaos.invariants import Account
-from orchestrator.chaos.plan import MissionScript
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
+from orchestrator.chaos.scenarios.plan import MissionScript
 from orchestrator.chaos.transient_errors import retry_transient
+from orchestrator.chaos.verdicts.invariants import Account
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages import names
-from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
-from orchestrator.messages.rollback import RollbackReport, RollbackStatus
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.messages.rollback import RollbackStatus
 from orchestrator.sandbox import SandboxClient
 
 _TERMINATED = WorkflowExecutionStatus.TERMINATED
@@ -48,7 +48,7 @@ class Conductor:
         settle_within_s: float,
         on_end: OnEnd,
     ) -> None:
-        """Take whom to speak to, and how many seconds a mission may take until it is stuck."""
+        """A mission that is not settled within so many seconds is stuck."""
         self._client = client
         self._sandbox = sandbox
         self._settle_within_s = settle_within_s
@@ -73,7 +73,10 @@ class Conductor:
         began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(self._settle_within_s):
-                await self._start(script)
+                request = MissionRequest(
+                    goal=script.goal, mission_id=script.mission_id, policy=script.policy
+                )
+                await retry_transient(lambda: self._client.start(request))
                 await self._settle(script)
                 told = await retry_transient(lambda: self._account_of(script))
         except _NO_END as error:
@@ -83,19 +86,15 @@ class Conductor:
         self._on_end(told)
         return told
 
-    async def _start(self, script: MissionScript) -> None:
-        request = MissionRequest(
-            goal=script.goal, mission_id=script.mission_id, policy=script.policy
-        )
-        await retry_transient(lambda: self._client.start(request))
-
     # -- until it is settled ----------------------------------------------------------------------
 
     async def _settle(self, script: MissionScript) -> None:
         async with Interruptions(self._client, self._sandbox, script, self.fired) as interruptions:
             await retry_transient(lambda: self._closed(script.mission_id))
             await interruptions.on_rollback()
-        await self._until_rolled_back(script.mission_id)
+        # Until everything was tried; what was terminated, the scheduled sweep takes up.
+        while not await retry_transient(lambda: self._is_settled(script.mission_id)):  # noqa: ASYNC110  # polled
+            await asyncio.sleep(_PAUSE_S)
 
     async def _closed(self, mission_id: str) -> None:
         """Wait for the end of the mission, however it ends."""
@@ -103,11 +102,6 @@ class Conductor:
             await self._client.temporal.get_workflow_handle(mission_id).result()
         except WorkflowFailureError:
             return
-
-    async def _until_rolled_back(self, mission_id: str) -> None:
-        """Wait until everything was tried; what was terminated, the scheduled sweep takes up."""
-        while not await retry_transient(lambda: self._is_settled(mission_id)):  # noqa: ASYNC110  # polled
-            await asyncio.sleep(_PAUSE_S)
 
     async def _is_settled(self, mission_id: str) -> bool:
         """Whether nothing more will happen unless an operator does something."""
@@ -146,30 +140,23 @@ class Conductor:
     async def _account_of(self, script: MissionScript) -> Account:
         mission_id = script.mission_id
         result = await self._client.get(mission_id).snapshot()
-        rollback = await self._report(mission_id)
-        legs = [names.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
         rollback_id = names.rollback_workflow_id(mission_id)
+        has_rollback = await self._status(rollback_id) is not None
+        rollback = await self._client.rollback_report(mission_id) if has_rollback else None
+        legs = [names.leg_workflow_id(mission_id, leg.leg_id) for leg in result.legs]
         rolled_back = [] if rollback is None else await self._showings(rollback_id)
         shown = [await self._showings(part) for part in (mission_id, *legs)]
+        is_terminated = await self._status(mission_id) is _TERMINATED
         return Account(
             index=script.index,
             mission_id=mission_id,
             goal=script.goal,
-            status=await self._ended_as(mission_id, result),
+            status=(MissionStatus.TERMINATED if is_terminated else result.status).value,
             error=result.error,
             ledger=result.ledger if rollback is None else rollback.ledger,
             prompts_during_rollback=prompts_during_rollback([*shown, rolled_back]),
             rollback_s=rollback_seconds(rolled_back),
         )
-
-    async def _ended_as(self, mission_id: str, result: MissionResult) -> str:
-        is_terminated = await self._status(mission_id) is _TERMINATED
-        return (MissionStatus.TERMINATED if is_terminated else result.status).value
-
-    async def _report(self, mission_id: str) -> RollbackReport | None:
-        if await self._status(names.rollback_workflow_id(mission_id)) is None:
-            return None
-        return await self._client.rollback_report(mission_id)
 
     async def _showings(self, workflow_id: str) -> list[Showing]:
         """What a part of a mission showed; nothing when it was never started."""

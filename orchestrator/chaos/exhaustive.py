@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orchestrator.chaos.approver import Approver
-from orchestrator.chaos.chaos_faults import ChaosFault
 from orchestrator.chaos.chaos_run import Reproduce, RunJudge, RunOptions
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.histories import kill_points
-from orchestrator.chaos.invariants import Account
-from orchestrator.chaos.plan import MissionScript
-from orchestrator.chaos.points import (
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
+from orchestrator.chaos.scenarios.plan import MissionScript
+from orchestrator.chaos.scenarios.points import (
     KILL_POINTS,
     KillPoint,
     Point,
@@ -21,7 +20,8 @@ from orchestrator.chaos.points import (
     fault_points,
     rolled_back_shape,
 )
-from orchestrator.chaos.report import ChaosReport
+from orchestrator.chaos.verdicts.invariants import Account
+from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
@@ -29,6 +29,7 @@ from orchestrator.runtime.devserver import Stack, ourselves
 from orchestrator.sandbox import SandboxClient
 
 _LANES = "lanes"
+_AGAIN = "-again"
 _MOST_LANES = 16
 """Each is a process; while one waits for the server to miss a dead worker, others use the cores."""
 _ALONE = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT0S"}
@@ -60,7 +61,9 @@ class EveryPoint:
         self._client = await self._stack.client()
         async with SandboxClient(self._stack.sandbox_url, timeout_s=60.0) as self._sandbox:
             points = await self._find_points()
-            chosen = range(len(points)) if only is None else _only(only, len(points))
+            if only is not None and only >= len(points):
+                raise UsageError(f"there is no point {only}: they are 0 to {len(points) - 1}")
+            chosen = range(len(points)) if only is None else [only]
             self._on_count(len(chosen))
             scripts = [points[n].script(f"point-{n}", n) for n in chosen]
             kills = {s.mission_id: kill for s in scripts if (kill := points[s.index].kill)}
@@ -73,7 +76,7 @@ class EveryPoint:
                 self._sandbox,
                 scripts,
                 named,
-                fired=Counter({ChaosFault.KILL_WORKER: self._struck_points()}),
+                fired=Counter({ChaosFault.KILL_WORKER: len(list(self._struck("").glob("*")))}),
                 planned=Counter({ChaosFault.KILL_WORKER: len(kills)}),
             )
 
@@ -150,7 +153,7 @@ class EveryPoint:
             return []
         queues = [f"lane-{n}" for n in range(min(self._options.at_once, _MOST_LANES, len(kills)))]
         points = self._stack.folder / f"{_LANES}.json"
-        both = kills | {_second(mission_id): kill for mission_id, kill in kills.items()}
+        both = kills | {mission_id + _AGAIN: kill for mission_id, kill in kills.items()}
         points.write_bytes(KILL_POINTS.dump_json(both))
         command = [*ourselves("orchestrator.chaos.killable_workers"), f"--points={points}"]
         command += [f"--task-queue={queue}" for queue in queues]
@@ -161,12 +164,9 @@ class EveryPoint:
             for queue in queues
         ]
 
-    def _struck(self, mission_id: str = "") -> Path:
-        """The note that a worker died at the point of a mission, or the folder of all notes."""
+    def _struck(self, mission_id: str) -> Path:
+        """The note that a worker died at the point of a mission; the folder of all for ""."""
         return self._stack.folder / f"{_LANES}.struck" / mission_id
-
-    def _struck_points(self) -> int:
-        return len(list(self._struck().iterdir())) if self._struck().is_dir() else 0
 
     def _conductor(self, client: MissionClient, *, on_end: OnEnd) -> Conductor:
         settle_within_s = self._options.settle_within_s
@@ -175,17 +175,7 @@ class EveryPoint:
 
 def _again(script: MissionScript) -> MissionScript:
     """The same mission once more, for one that took another way and never came to its point."""
-    mission_id = _second(script.mission_id)
+    mission_id = script.mission_id + _AGAIN
     theirs = {"request_prefix": f"{mission_id}."}
     rules = tuple(rule.model_copy(update=theirs) for rule in script.rules)
     return script.model_copy(update={"mission_id": mission_id, "rules": rules})
-
-
-def _second(mission_id: str) -> str:
-    return f"{mission_id}-again"
-
-
-def _only(point: int, count: int) -> Sequence[int]:
-    if point >= count:
-        raise UsageError(f"there is no point {point}: they are 0 to {count - 1}")
-    return [point]

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 
-from orchestrator.chaos.chaos_faults import ChaosFault
-from orchestrator.chaos.plan import Strike
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
+from orchestrator.chaos.scenarios.plan import Strike
+from orchestrator.chaos.transient_errors import end_tasks
 from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.runtime.devserver import Stack
 
@@ -24,7 +25,6 @@ class FaultInjector:
     """Strikes at a stack's processes while the body runs."""
 
     def __init__(self, stack: Stack, strikes: Sequence[Strike]) -> None:
-        """Take what to strike and when."""
         self._stack = stack
         self._strikes = strikes
         self._repairs: set[asyncio.Task[None]] = set()
@@ -34,31 +34,25 @@ class FaultInjector:
         """Strikes that hit a process."""
 
     async def __aenter__(self) -> "FaultInjector":
-        """Begin."""
         self._acting = asyncio.create_task(self._act())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Strike no more, and leave everything running."""
-        self._acting.cancel()
-        ended = await asyncio.gather(self._acting, return_exceptions=True)
-        await asyncio.gather(*self._repairs)
-        for error in ended:
-            if isinstance(error, Exception):
-                raise error
+        try:
+            await end_tasks([self._acting])
+        finally:
+            await asyncio.gather(*self._repairs)
 
     async def _act(self) -> None:
         began = asyncio.get_running_loop().time()
         for strike in self._strikes:
             left = began + strike.at_s - asyncio.get_running_loop().time()
             await asyncio.sleep(max(left, 0))
-            self._send(strike)
-
-    def _send(self, strike: Strike) -> None:
-        """In a task of its own, which is never cancelled: what was struck is put up again."""
-        task = asyncio.create_task(self._strike(strike))
-        self._repairs.add(task)
-        task.add_done_callback(self._repairs.discard)
+            # A task of its own, which is never cancelled: what was struck is put up again.
+            task = asyncio.create_task(self._strike(strike))
+            self._repairs.add(task)
+            task.add_done_callback(self._repairs.discard)
 
     async def _strike(self, strike: Strike) -> None:
         if strike.fault is ChaosFault.KILL_WORKER:

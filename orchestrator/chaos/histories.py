@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from temporalio.api.common.v1 import SearchAttributes
 from temporalio.client import WorkflowHistory
 
-from orchestrator.chaos.points import KillPoint
+from orchestrator.chaos.scenarios.points import KillPoint
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionStatus

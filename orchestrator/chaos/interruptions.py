@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 
 from temporalio.service import RPCError, RPCStatusCode
 
-from orchestrator.chaos.chaos_faults import ChaosFault
-from orchestrator.chaos.plan import Interruption, MissionScript
-from orchestrator.chaos.transient_errors import retry_transient
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
+from orchestrator.chaos.scenarios.plan import Interruption, MissionScript
+from orchestrator.chaos.transient_errors import end_tasks, retry_transient
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
@@ -44,12 +44,7 @@ class Interruptions:
 
     async def __aexit__(self, *_: object) -> None:
         """A moment that has not come by now never comes."""
-        tasks = [*self._rollback, *self._others]
-        for task in tasks:
-            task.cancel()
-        for ended in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(ended, Exception):
-                raise ended
+        await end_tasks([*self._rollback, *self._others])
 
     async def on_rollback(self) -> None:
         """The mission is closed: wait for the interruptions on its rollback, if it has one."""
@@ -85,15 +80,13 @@ class Interruptions:
     async def _end_rollback(self, interruption: Interruption) -> None:
         """Terminate the rollback, so long after it was first seen."""
         rollback_id = names.rollback_workflow_id(self._script.mission_id)
-        while not await retry_transient(lambda: self._runs(rollback_id)):
+        is_running = self._client.connection.is_running
+        while not await retry_transient(lambda: is_running(rollback_id, missing=False)):
             if self._closed.is_set():
                 return
             await asyncio.sleep(_LOOKS_EVERY_S)
         await asyncio.sleep(interruption.moment.after_s)
         await self._terminate(rollback_id)
-
-    async def _runs(self, workflow_id: str) -> bool:
-        return await self._client.connection.is_running(workflow_id, missing=False)
 
     async def _running_legs(self) -> list[str]:
         handle = self._client.temporal.get_workflow_handle(self._script.mission_id)

@@ -23,7 +23,7 @@ from temporalio.worker import (
 )
 from temporalio.workflow import Info
 
-from orchestrator.chaos.points import KillPoint
+from orchestrator.chaos.scenarios.points import KillPoint
 
 
 class KillPoints:
@@ -78,7 +78,6 @@ class _WatchActivities(Interceptor):
         self._points = points
 
     def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
-        """See the base class."""
         return _WatchedActivity(next, self._points)
 
 
@@ -88,7 +87,6 @@ class _WatchedActivity(ActivityInboundInterceptor):
         self._points = points
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        """See the base class."""
         info = activity.info()
         workflow_id = info.workflow_id or ""
         self._points.at_activity(workflow_id, info.activity_id, "before")
@@ -103,17 +101,14 @@ class _WatchedRunner(WorkflowRunner):
         self._points = points
 
     def prepare_workflow(self, defn: Any) -> None:
-        """See the base class."""
         self._runner.prepare_workflow(defn)
 
     def create_instance(self, det: WorkflowInstanceDetails) -> WorkflowInstance:
-        """See the base class."""
         return _WatchedInstance(
             self._runner.create_instance(det), det.info.workflow_id, self._points
         )
 
     def set_worker_level_failure_exception_types(self, types: Any) -> None:
-        """See the base class."""
         self._runner.set_worker_level_failure_exception_types(types)
 
 
@@ -124,23 +119,18 @@ class _WatchedInstance(WorkflowInstance):
         self._points = points
 
     def activate(self, act: WorkflowActivation) -> WorkflowActivationCompletion:
-        """See the base class."""
         if not act.is_replaying:
             self._points.at_task(self._workflow_id, act.history_length)
         return self._instance.activate(act)
 
     def get_serialization_context(self, command_info: Any) -> Any:
-        """See the base class."""
         return self._instance.get_serialization_context(command_info)
 
     def get_external_store_context(self, command_info: Any) -> Any:
-        """See the base class."""
         return self._instance.get_external_store_context(command_info)
 
     def get_info(self) -> Info:
-        """See the base class."""
         return self._instance.get_info()
 
     def get_thread_id(self) -> int | None:
-        """See the base class."""
         return self._instance.get_thread_id()

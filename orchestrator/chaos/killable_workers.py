@@ -11,8 +11,8 @@ from pathlib import Path
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.chaos.kill_points import KillPoints, self_kill
-from orchestrator.chaos.points import KILL_POINTS, KillPoint
-from orchestrator.chaos.process_pool import ProcessPool
+from orchestrator.chaos.process_pool import keep_alive
+from orchestrator.chaos.scenarios.points import KILL_POINTS, KillPoint
 from orchestrator.client.connection import connect_temporal
 from orchestrator.runtime.worker import run_worker
 from orchestrator.settings import Settings, load_settings
@@ -35,7 +35,7 @@ def main() -> None:
         theirs = settings.model_copy(update={"task_queue": queue})
         asyncio.run(_serve(theirs, catalog, points, struck))
 
-    ProcessPool(serve).run(given.queues, started=given.ready_file.touch)
+    keep_alive(serve, given.queues, started=given.ready_file.touch)
 
 
 async def _serve(

@@ -17,10 +17,15 @@ from typing import Any
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.chaos.pair_cases import PairCase, faults_of
-from orchestrator.chaos.pair_report import Flaw, PairCheck, PairsReport
-from orchestrator.chaos.pair_verdict import Trial, flaws_of_contract, flaws_of_trial, no_arguments
+from orchestrator.chaos.scenarios.pair_cases import PairCase, faults_of
 from orchestrator.chaos.transient_errors import retry_transient
+from orchestrator.chaos.verdicts.pair_verdict import (
+    Trial,
+    flaws_of_contract,
+    flaws_of_trial,
+    no_arguments,
+)
+from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.core.errors import ArgumentsInvalid, ConfirmationError

@@ -1,57 +1,53 @@
 """Child processes made by `fork`: one that dies is replaced within milliseconds."""
 
-import os
+import multiprocessing
 import signal
 import time
-import traceback
-from collections.abc import Callable
-from types import FrameType
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import wait
 
+_FORK = multiprocessing.get_context("fork")
 _PAUSE_S = 0.5
 """Before a child that failed is replaced; one that was killed is replaced at once."""
 
 
-class ProcessPool:
-    """Keeps a child alive for each name, until it is asked to stop."""
+def keep_alive(
+    serve: Callable[[str], None], names: Sequence[str], *, started: Callable[[], object]
+) -> None:
+    """Have a child for each name, and another for each that dies, until SIGTERM.
 
-    def __init__(self, serve: Callable[[str], None]) -> None:
-        """Take what a child does with its name; one that returns from it is not replaced."""
-        self._serve = serve
-        self._children: dict[int, str] = {}
-        self._stopping = False
+    Args:
+        serve: what a child does with its name; one that returns from it is not replaced.
+        names: of the children.
+        started: called once all have begun.
+    """
+    is_stopping = False
 
-    def run(self, names: list[str], *, started: Callable[[], object]) -> None:
-        """Have all children, and another for each that dies; returns when all have stopped."""
-        signal.signal(signal.SIGTERM, self._stop)
-        for name in names:
-            self._start_child(name)
-        started()
-        while self._children:
-            pid, status = os.wait()
-            name = self._children.pop(pid)
-            if status == 0 or self._stopping:
-                continue
-            if not os.WIFSIGNALED(status):
-                time.sleep(_PAUSE_S)
-            self._start_child(name)
+    def stop(*_: object) -> None:
+        nonlocal is_stopping
+        is_stopping = True
+        for child in children.values():
+            child.terminate()
 
-    def _start_child(self, name: str) -> None:
-        child = os.fork()
-        if child == 0:
-            self._run_child(name)
-        self._children[child] = name
-
-    def _run_child(self, name: str) -> None:
-        """Be the child; never returns into what its parent was doing."""
+    def live(name: str) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        try:
-            self._serve(name)
-        except BaseException:
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
+        serve(name)
 
-    def _stop(self, signum: int, _: FrameType | None) -> None:
-        self._stopping = True
-        for child in self._children:
-            os.kill(child, signum)
+    def start(name: str) -> None:
+        child = _FORK.Process(target=live, args=(name,))
+        child.start()
+        children[name] = child
+
+    children: dict[str, multiprocessing.process.BaseProcess] = {}
+    signal.signal(signal.SIGTERM, stop)
+    for name in names:
+        start(name)
+    started()
+    while children:
+        wait([child.sentinel for child in children.values()])
+        for name in [name for name, child in children.items() if child.exitcode is not None]:
+            exitcode = children.pop(name).exitcode or 0
+            if exitcode > 0 and not is_stopping:
+                time.sleep(_PAUSE_S)
+            if exitcode != 0 and not is_stopping:
+                start(name)

@@ -1,7 +1,7 @@
-"""Asking a server that is being killed and restarted: what fails for a moment is asked again."""
+"""Asking a server that is being killed and restarted, and ending tasks that do so."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from temporalio.service import RPCError, RPCStatusCode
@@ -31,6 +31,16 @@ def is_transient(error: Exception) -> bool:
     if isinstance(error, RPCError):
         return error.status in _TRANSIENT
     return isinstance(error, NoWorker | ServerUnreachable)
+
+
+async def end_tasks(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancel tasks, and raise what the first of them had failed with."""
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    for ended in await asyncio.gather(*ending, return_exceptions=True):
+        if isinstance(ended, Exception):
+            raise ended
 
 
 async def retry_transient(ask: Callable[[], Awaitable[T]]) -> T:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.chaos.chaos_faults import ChaosFault, parse_faults
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, parse_faults
 from orchestrator.cli import render_chaos
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, present, run

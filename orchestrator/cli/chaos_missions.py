@@ -10,12 +10,11 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from orchestrator.chaos.chaos_faults import format_faults
-from orchestrator.chaos.chaos_run import WORKER_VARIABLES, ChaosRun, RunOptions
+from orchestrator.chaos.chaos_run import GOALS, WORKER_VARIABLES, RunOptions, run_scripts
 from orchestrator.chaos.exhaustive import EveryPoint
-from orchestrator.chaos.goals import GOALS
-from orchestrator.chaos.plan import write_script
-from orchestrator.chaos.report import ChaosReport
+from orchestrator.chaos.scenarios.chaos_faults import format_faults
+from orchestrator.chaos.scenarios.plan import write_script
+from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.output import progress
 from orchestrator.runtime.devserver import Ports, Stack
@@ -36,13 +35,15 @@ def seeded(options: RunOptions, goals: Sequence[str] | None, indexes: Sequence[i
         faults = format_faults(options.faults)
         progress.print(f"seed {options.seed}, faults {faults}")
         task = bar.add_task("missions", total=len(scripts))
-        chaos_run = ChaosRun(stack, options, on_end=lambda _: bar.advance(task))
-        return await chaos_run.run(
+        return await run_scripts(
+            stack,
+            options,
             scripts,
             lambda index: (
                 f"orchestrator chaos run --seed {options.seed} --only {index} "
                 f"--faults {faults}{about}"
             ),
+            on_end=lambda _: bar.advance(task),
         )
 
     return play

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from orchestrator.catalog.catalog import load_documents
-from orchestrator.chaos.pair_report import PairsReport
 from orchestrator.chaos.pairs import check_pairs
+from orchestrator.chaos.verdicts.report import PairsReport
 from orchestrator.cli.bar import counting_bar
 from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError

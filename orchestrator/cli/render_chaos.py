@@ -7,8 +7,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from orchestrator.chaos.pair_report import Flaw, PairCheck, PairsReport
-from orchestrator.chaos.report import ChaosReport, Percentiles
+from orchestrator.chaos.verdicts.report import (
+    ChaosReport,
+    Flaw,
+    PairCheck,
+    PairsReport,
+    Percentiles,
+)
 from orchestrator.cli.drawing import colored
 
 _BREACHES_SHOWN = 20

@@ -74,6 +74,8 @@ class SchemaExpansion:
         self._abridgements: dict[str, JsonObject] = {}
         self._reached: dict[str, frozenset[str]] = {}
         self._expanded: dict[tuple[_Path, int], JsonObject] = {}
+        self._mentioned: dict[int, frozenset[str] | None] = {}
+        """By the id of each schema in `_expanded`: what `_referred` found in it, once asked."""
 
     def expand(self, schema: DocumentNode, *, limit: int | None = None) -> JsonObject:
         """The schema with its references inlined, or pointing to definitions: see `closed`.
@@ -122,7 +124,7 @@ class SchemaExpansion:
         if name not in self._definitions:
             expanded = self.expand(self._targets[name])
             self._definitions[name] = expanded
-            self._reached[name] = frozenset(self._referred(expanded))
+            self._reached[name] = self._referred(expanded)
         return self._definitions[name]
 
     def _abridged(self, name: str) -> JsonObject:
@@ -132,17 +134,30 @@ class SchemaExpansion:
             self._abridgements[name] = {**kept, "$comment": _ABRIDGED}
         return self._abridgements[name]
 
-    def _referred(self, schema: JsonObject) -> set[str]:
-        """Names of the definitions that an expanded schema mentions."""
+    def _referred(self, schema: JsonObject) -> frozenset[str]:
+        """Names of the definitions that an expanded schema mentions.
+
+        Each expanded part is searched once, however many schemas share it.
+        """
+        if (known := self._mentioned.get(id(schema))) is not None:
+            return known
         found: set[str] = set()
-        waiting: list[JsonObject | list[JsonValue]] = [schema]
+        waiting: list[JsonValue] = [schema]
         while waiting:
             value = waiting.pop()
-            if isinstance(value, dict) and (name := _def_referred(value)) in self._targets:
-                found.add(name)
-            inner = value.values() if isinstance(value, dict) else value
-            waiting += [part for part in inner if isinstance(part, dict | list)]
-        return found
+            if isinstance(value, dict):
+                if value is not schema and id(value) in self._mentioned:
+                    found |= self._referred(value)
+                    continue
+                if (name := _def_referred(value)) in self._targets:
+                    found.add(name)
+                waiting += value.values()
+            elif isinstance(value, list):
+                waiting += value
+        names = frozenset(found)
+        if id(schema) in self._mentioned:
+            self._mentioned[id(schema)] = names
+        return names
 
     def _expand(self, schema: DocumentNode, limit: int, hidden: frozenset[str]) -> JsonObject:
         """The schema expanded; `hidden` are properties that an enclosing schema leaves out."""
@@ -150,7 +165,8 @@ class SchemaExpansion:
             return self._expand_anew(schema, limit, hidden)
         key = (schema.path, limit)
         if key not in self._expanded:
-            self._expanded[key] = self._expand_anew(schema, limit, hidden)
+            self._expanded[key] = expanded = self._expand_anew(schema, limit, hidden)
+            self._mentioned.setdefault(id(expanded))
         return self._expanded[key]
 
     def _expand_anew(self, schema: DocumentNode, limit: int, hidden: frozenset[str]) -> JsonObject:

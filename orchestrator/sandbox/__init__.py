@@ -13,7 +13,7 @@ from orchestrator.sandbox.loopback import redirected
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.providers import STANDARD
 from orchestrator.sandbox.sandbox_client import SandboxClient
-from orchestrator.sandbox.sandbox_server import RunningSandbox, run, running_sandbox, serve
+from orchestrator.sandbox.sandbox_server import RunningSandbox, run, running_sandbox
 
 __all__ = [
     "STANDARD",
@@ -33,5 +33,4 @@ __all__ = [
     "redirected",
     "run",
     "running_sandbox",
-    "serve",
 ]

@@ -58,14 +58,9 @@ class AnswerComposer:
 
     def behaved(self, call: Call, parents: Mapping[str, Any], body: JsonObject) -> JsonObject:
         """A body as the hand-written behaviour of the operation, if there is one, leaves it."""
-        draft = self.draft(call, parents)
-        draft.body = body
+        draft = Draft(call=call, parents=parents, rng=self.rng(call), body=body)
         self.behave(draft)
         return draft.body
-
-    def draft(self, call: Call, parents: Mapping[str, Any]) -> Draft:
-        """An answer to be filled in and handed to `behave`."""
-        return Draft(call=call, parents=parents, rng=self.rng(call))
 
     def behave(self, draft: Draft) -> None:
         """Let the hand-written behaviour of the operation, if there is one, change a draft."""

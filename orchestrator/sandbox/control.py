@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -54,7 +52,10 @@ class _Control:
         return JSONResponse(self._faults.to_json(request.query_params.get("request_prefix", "")))
 
     async def set_faults(self, request: Request) -> Response:
-        sent = await _json(request)
+        try:
+            sent = await request.json()
+        except ValueError:
+            sent = None
         plan = sent if isinstance(sent, dict) else {"rules": sent}
         try:
             rules = RULES.validate_python(plan.get("rules", []))
@@ -71,13 +72,6 @@ class _Control:
 
 def _mission(request: Request) -> str | None:
     return request.query_params.get("mission") or None
-
-
-async def _json(request: Request) -> Any:
-    try:
-        return await request.json()
-    except ValueError:
-        return None
 
 
 def _bad_rules(error: Exception) -> RequestRefused:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from http.cookies import SimpleCookie
 from typing import Any
 
-from starlette.datastructures import Headers, QueryParams
+from starlette.requests import Request
 
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.problems import RequestRefused
@@ -16,9 +15,8 @@ from orchestrator.sandbox.served_operations import ServedOperation
 def check_credentials(
     document: Document,
     operation: ServedOperation,
+    request: Request,
     *,
-    headers: Headers,
-    query: QueryParams,
     tokens: Collection[str] = (),
 ) -> None:
     """Pass when one of the operation's security alternatives is met.
@@ -26,8 +24,7 @@ def check_credentials(
     Args:
         document: whose security schemes apply.
         operation: what is called; its own `security` replaces the document's.
-        headers: of the request.
-        query: of the request.
+        request: its headers, cookies and query.
         tokens: the credentials that are known; empty accepts any non-empty one.
 
     Raises:
@@ -38,7 +35,7 @@ def check_credentials(
         return
     schemes = document.raw.get("components", {}).get("securitySchemes", {})
     for alternative in alternatives:
-        found = [_credential(schemes.get(name, {}), headers, query) for name in alternative]
+        found = [_credential(schemes.get(name, {}), request) for name in alternative]
         if all(value and (not tokens or value in tokens) for value in found):
             return
     wanted = " or ".join(" and ".join(alternative) for alternative in alternatives)
@@ -49,19 +46,11 @@ def check_credentials(
     )
 
 
-def _credential(scheme: Mapping[str, Any], headers: Headers, query: QueryParams) -> str | None:
+def _credential(scheme: Mapping[str, Any], request: Request) -> str | None:
     if scheme.get("type") == "apiKey":
-        return _api_key(str(scheme.get("in")), str(scheme.get("name")), headers, query)
-    kind, _, value = headers.get("authorization", "").partition(" ")
+        places = {"query": request.query_params, "cookie": request.cookies}
+        return places.get(str(scheme.get("in")), request.headers).get(str(scheme.get("name")))
+    kind, _, value = request.headers.get("authorization", "").partition(" ")
     # OAuth 2 and OpenID Connect end in a bearer token.
     wanted = str(scheme.get("scheme", "bearer")).lower()
     return value.strip() if kind.lower() == wanted else None
-
-
-def _api_key(location: str, name: str, headers: Headers, query: QueryParams) -> str | None:
-    if location == "query":
-        return query.get(name)
-    if location == "cookie":
-        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
-        return morsel.value if morsel else None
-    return headers.get(name)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS requests (
@@ -73,22 +73,13 @@ class Database:
 
     def row(self, sql: str, *values: Any) -> sqlite3.Row | None:
         """The first row of one statement; None when it has none."""
-        with self._lock:
-            found: sqlite3.Row | None = self._connection.execute(sql, values).fetchone()
-            return found
+        return next(iter(self.rows(sql, *values)), None)
 
-    def write(self, sql: str, *values: Any) -> int:
-        """Run one statement; the id of the last row it inserted."""
-        with self._lock:
-            return self._connection.execute(sql, values).lastrowid or 0
+    def write(self, sql: str, *values: Any) -> None:
+        """Run one statement."""
+        self.rows(sql, *values)
 
     def close(self) -> None:
         """Close the file; later use raises sqlite3.ProgrammingError."""
         with self._lock:
             self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -108,9 +108,10 @@ class FaultPlan:
         """The fault of the next request; of several rules the first that strikes wins."""
         delay_s, struck = 0.0, None
         for index, rule in enumerate(self._rules):
-            if not (request_id or "").startswith(rule.request_prefix):
-                continue
-            if not _meets(rule, operation_id, is_cancel):
+            meets = rule.operation_id in ("*", operation_id)
+            if rule.operation_id == "*" and rule.kind == "refuse_cancel":
+                meets = is_cancel
+            if not meets or not (request_id or "").startswith(rule.request_prefix):
                 continue
             # Counted whether or not an earlier rule strikes: the n-th request is the n-th.
             self._met[index] += 1
@@ -144,9 +145,3 @@ class FaultPlan:
             return False
         self._fired[index] += 1
         return True
-
-
-def _meets(rule: FaultRule, operation_id: str, is_cancel: bool) -> bool:
-    if rule.operation_id == "*":
-        return is_cancel or rule.kind != "refuse_cancel"
-    return rule.operation_id == operation_id

@@ -103,7 +103,7 @@ def _is_asked_for(item: JsonObject, arguments: Mapping[str, Any]) -> bool:
 
 def _holds_word(item: JsonObject, query: str) -> bool:
     present = _words(" ".join(str(value) for value in item.values()))
-    return any(word in present for word in _words(query))
+    return not present.isdisjoint(_words(query))
 
 
 def _words(text: str) -> set[str]:

@@ -64,11 +64,11 @@ class Playbook:
 
 def join(playbooks: Iterable[Playbook]) -> Playbook:
     """All playbooks as one; of two that name the same thing the later wins."""
-    behaviours: dict[str, Behaviour] = {}
-    standing: dict[str, Sequence[JsonObject]] = {}
-    words: dict[str, Sequence[str]] = {}
+    joined = Playbook()
     for playbook in playbooks:
-        behaviours |= playbook.behaviours
-        standing |= playbook.standing
-        words |= playbook.words
-    return Playbook(behaviours, standing, words)
+        joined = Playbook(
+            {**joined.behaviours, **playbook.behaviours},
+            {**joined.standing, **playbook.standing},
+            {**joined.words, **playbook.words},
+        )
+    return joined

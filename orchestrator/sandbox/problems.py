@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from starlette.responses import JSONResponse
 
 MEDIA_TYPE = "application/problem+json"
+_TITLES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class Violation(NamedTuple):
@@ -39,7 +40,7 @@ class RequestRefused(Exception):
         """The problem document; `errors` lists the fields at fault, when there are any."""
         document = {
             "type": "about:blank",
-            "title": title_of(self.status),
+            "title": _TITLES.get(self.status, f"Status {self.status}"),
             "status": self.status,
             "detail": self.detail,
         }
@@ -51,11 +52,3 @@ class RequestRefused(Exception):
         return JSONResponse(
             self.to_json(), status_code=self.status, headers=self.headers, media_type=MEDIA_TYPE
         )
-
-
-def title_of(status: int) -> str:
-    """The usual words for a status code."""
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return f"Status {status}"

@@ -106,9 +106,7 @@ class Provider:
         facts = {**inherited, **call.arguments, named: identity, **self._told(operation, body)}
         facts[SENT] = {**call.arguments, KEY: call.cause.idempotency_key}
         reference = again.client_reference if again else call.cause.client_reference
-        self._store.keep(
-            Resource(named, resource_id, operation.operation_id, reference, facts),
-        )
+        self._store.keep(Resource(named, resource_id, operation.operation_id, reference, facts))
         self._store.forget_cancellations(resource_id)
         for name in self._document.known_ids & set(body) - {named, *call.arguments}:
             # An upload also makes a file: what a create hands out can be named later.
@@ -148,15 +146,13 @@ class Provider:
 
     def _identity(self, call: Call, named: str, *, is_known: bool) -> str | int:
         """The id of what a call makes: the caller's choice, what it names already, or a new one."""
-        chosen = call.operation.chosen_name
-        if chosen is not None:
-            identity: str | int = call.arguments[chosen]
-            return identity
+        given = call.operation.chosen_name
         # Of a stocked provider's things nobody knows which exist: what the path names does.
         if is_known or (self._is_stocked and named in call.operation.path_names):
-            identity = call.arguments[named]
-            return identity
-        return self._fresh_id(call, named)
+            given = given or named
+        identity: str | int
+        identity = self._fresh_id(call, named) if given is None else call.arguments[given]
+        return identity
 
     def _again(self, call: Call, named: str) -> Resource | None:
         """The thing this call changes into something binding, when it names one of its own."""
@@ -190,11 +186,13 @@ class Provider:
             return {}
         properties = self._document.book.properties(schema)
         wanted = {k: v for k, v in properties.items() if k in MONEY_NAMES and k not in hints}
-        return {name: self._written(inner, offered) for name, inner in wanted.items()}
-
-    def _written(self, schema: Schema, amount: CurrencyAmount) -> Any:
-        is_object = self._document.book.type_of(self._document.book.resolve(schema)) == "object"
-        return amount.to_json() if is_object else float(amount.amount)
+        book = self._document.book
+        return {
+            name: offered.to_json()
+            if book.type_of(book.resolve(inner)) == "object"
+            else float(offered.amount)
+            for name, inner in wanted.items()
+        }
 
     def _update(self, call: Call) -> JsonObject:
         resource = self._find.named(call)
@@ -221,11 +219,11 @@ class Provider:
     def _cancel(self, call: Call) -> JsonObject:
         operation = call.operation
         resource = self._find.to_cancel(call)
+        earlier: JsonObject | None
         earlier = self._store.cancellation(operation.operation_id, resource.resource_id)
         if earlier is not None:
             self._refuse_second_delete(call)
-            answered: JsonObject = earlier
-            return answered
+            return earlier
         body = self._cancelled_body(call, resource)
         body = self._compose.behaved(call, resource.facts, body)
         self._close(call, resource, body)

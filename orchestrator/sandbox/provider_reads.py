@@ -69,7 +69,7 @@ class ProviderReads:
     def _list(self, call: Call) -> Any:
         operation = call.operation
         parents = self._find.parents(call)
-        draft = self._compose.draft(call, parents)
+        draft = Draft(call=call, parents=parents, rng=self._compose.rng(call))
         named = self._document.listed_resource(operation)
         offered = self._document.offered_ids(operation)
         standing = self._standing(call, [named] if named else offered)
@@ -87,22 +87,23 @@ class ProviderReads:
         return self._list_body(call, draft)
 
     def _stored(self, call: Call, named: str) -> list[JsonObject]:
-        newest_first = reversed(self._store.resources(named))
         try:
             sent = self._find.by_what_was_sent(call)
         except RequestRefused:
             return []
-        if sent is not None:
-            newest_first = iter([sent])
-        schema = call.operation.item_schema or {}
-        items = [self._compose.projected(call, schema, resource.facts) for resource in newest_first]
-        return filters.match(items, call.arguments, is_span=_asks_for_span(call.operation))
+        found = self._store.resources(named) if sent is None else [sent]
+        return self._matching(call, [resource.facts for resource in found])
 
     def _standing(self, call: Call, names: list[str]) -> list[JsonObject]:
         things = [thing for name in names for thing in self._playbook.standing.get(name, ())]
+        return self._matching(call, things)
+
+    def _matching(self, call: Call, things: list[JsonObject]) -> list[JsonObject]:
+        """Those that the call asks for, as items of its list."""
         schema = call.operation.item_schema or {}
-        items = [self._compose.projected(call, schema, thing) for thing in things]
-        return filters.match(items, call.arguments, is_span=_asks_for_span(call.operation))
+        items = [self._compose.projected(call, schema, facts) for facts in things]
+        asks_for_span = {"start_date", "end_date"} <= call.operation.input_names
+        return filters.match(items, call.arguments, is_span=asks_for_span)
 
     def _offers(self, call: Call, parents: Mapping[str, Any]) -> list[JsonObject]:
         if any(self._playbook.standing.get(n) for n in self._document.offered_ids(call.operation)):
@@ -150,7 +151,3 @@ class ProviderReads:
 def _price(item: JsonObject) -> float:
     found = find_money(item)
     return float(found.amount) if found else 0.0
-
-
-def _asks_for_span(operation: ServedOperation) -> bool:
-    return {"start_date", "end_date"} <= operation.input_names

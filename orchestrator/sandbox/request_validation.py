@@ -18,7 +18,7 @@ from openapi_core.templating.paths.finders import APICallPathFinder
 from openapi_core.templating.paths.iterators import SimpleServersIterator
 from openapi_core.validation.request.exceptions import MissingRequiredRequestBody
 from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
-from starlette.datastructures import Headers, QueryParams
+from starlette.requests import Request
 
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.problems import RequestRefused, Violation
@@ -61,29 +61,29 @@ class RequestValidator:
             extra_media_type_deserializers=dialects,
         )
 
-    def arguments(self, operation: ServedOperation, request: IncomingRequest) -> dict[str, Any]:
+    def arguments(
+        self, operation: ServedOperation, request: Request, path: str, body: bytes
+    ) -> dict[str, Any]:
         """The typed values of path, query and body, with the defaults of what was left out.
+
+        `path` is what follows the document's prefix.
 
         Raises:
             RequestRefused: the request does not follow the document.
         """
-        result = self._unmarshaller.unmarshal(request)
+        media_type = request.headers.get("content-type", "application/octet-stream")
+        parameters = RequestParameters(query=request.query_params, header=request.headers)
+        incoming = IncomingRequest(
+            request.method.lower(), path, parameters, body or None, media_type
+        )
+        result = self._unmarshaller.unmarshal(incoming)
         if result.errors:
             raise _problem(operation, list(result.errors))
         query = {k: _plain(v) for k, v in result.parameters.query.items()}
-        path = {k: _plain(v) for k, v in result.parameters.path.items()}
+        steps = {k: _plain(v) for k, v in result.parameters.path.items()}
         header = {k: _plain(v) for k, v in result.parameters.header.items() if not is_key(k)}
-        given = {**header, **query, **path, **_body(request, result.body)}
+        given = {**header, **query, **steps, **_body(incoming, result.body)}
         return {**_body_defaults(operation), **given}
-
-
-def incoming(
-    *, method: str, path: str, query: str, headers: Headers, body: bytes
-) -> IncomingRequest:
-    """One request, from the parts that a server hands over."""
-    parameters = RequestParameters(query=QueryParams(query), header=headers)
-    content_type = headers.get("content-type", "application/octet-stream")
-    return IncomingRequest(method.lower(), path, parameters, body or None, content_type)
 
 
 def _media_types(document: Document) -> Iterator[str]:
@@ -108,13 +108,10 @@ def _drop_security(value: Any) -> Any:
 
 def _problem(operation: ServedOperation, errors: list[Exception]) -> RequestRefused:
     violations = [violation for error in errors for violation in _violations(error)]
-    status = 415 if any(_is_media_type(error) for error in errors) else operation.refusal(422, 400)
+    is_unread = any(isinstance(error.__cause__, MediaTypeNotFound) for error in errors)
+    status = 415 if is_unread else operation.refusal(422, 400)
     detail = "; ".join(f"{violation.field}: {violation.reason}" for violation in violations)
     return RequestRefused(status, detail, violations=violations)
-
-
-def _is_media_type(error: Exception) -> bool:
-    return isinstance(error.__cause__, MediaTypeNotFound)
 
 
 def _violations(error: Exception) -> Iterator[Violation]:
@@ -124,10 +121,9 @@ def _violations(error: Exception) -> Iterator[Violation]:
         yield from _schema_violations(field, cause.schema_errors)
     elif isinstance(error, MissingRequiredRequestBody):
         yield Violation("body", "is required")
-    elif cause is None:
-        yield Violation(field, _lower(str(error)))
     else:
-        yield Violation(field, _lower(str(cause)))
+        reason = str(error if cause is None else cause)
+        yield Violation(field, reason[:1].lower() + reason[1:])
 
 
 def _schema_violations(field: str, errors: Iterable[Exception]) -> Iterator[Violation]:
@@ -137,16 +133,8 @@ def _schema_violations(field: str, errors: Iterable[Exception]) -> Iterator[Viol
             continue
         inner = ".".join(str(part) for part in error.absolute_path)
         whole = ".".join(part for part in (field if field != "body" else "", inner) if part)
-        yield Violation(whole or "body", _reason(error))
-
-
-def _reason(error: SchemaError) -> str:
-    alternatives = [inner.message for inner in error.context or ()]
-    return f"{error.message} ({' or '.join(alternatives)})" if alternatives else error.message
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+        alternatives = " or ".join(inner.message for inner in error.context or ())
+        yield Violation(whole or "body", error.message + (alternatives and f" ({alternatives})"))
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.sandbox.documents import Document
@@ -96,14 +97,8 @@ class ResourceFinder:
         for maker in self.makers(call.operation):
             ids |= self._document.cancel_inputs(maker)
         ids = ids or {name: name for name in self._document.resource_ids.values()}
-        for name, named in ids.items():
-            if name in call.arguments:
-                found = self._store.resource(named, str(call.arguments[name]))
-                if found is None:
-                    raise self._unknown(call, name, call.arguments[name])
-                return found
-        sent = self.by_what_was_sent(call)
-        return sent or self.by_reference(call, next(iter(ids.values()), None))
+        found = self._by_id(call, ids) or self.by_what_was_sent(call)
+        return found or self.by_reference(call, next(iter(ids.values()), None))
 
     def makers(self, cancel: ServedOperation) -> list[ServedOperation]:
         """The operations that this one cancels, by either end of the pair."""
@@ -118,9 +113,13 @@ class ResourceFinder:
         Raises:
             RequestRefused: nothing has this id.
         """
-        for name in self._document.resource_ids.values():
+        return self._by_id(call, {name: name for name in self._document.resource_ids.values()})
+
+    def _by_id(self, call: Call, ids: Mapping[str, str]) -> Resource | None:
+        """What the first argument among these names, each with the property that holds the id."""
+        for name, named in ids.items():
             if name in call.arguments:
-                found = self._store.resource(name, str(call.arguments[name]))
+                found = self._store.resource(named, str(call.arguments[name]))
                 if found is None:
                     raise self._unknown(call, name, call.arguments[name])
                 return found

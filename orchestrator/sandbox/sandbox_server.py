@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -52,11 +51,26 @@ class _DroppableProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it takes requests."""
+    """A server that says when it takes requests, and leaves signals to whom it is a guest of."""
 
-    def __init__(self, app: Starlette) -> None:
-        super().__init__(_config(app))
+    def __init__(self, app: Starlette, *, is_guest: bool) -> None:
+        config = uvicorn.Config(
+            app,
+            http=_DroppableProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+        super().__init__(config)
+        self._is_guest = is_guest
         self._ready = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with nullcontext() if self._is_guest else super().capture_signals():
+            yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -69,14 +83,6 @@ class _Server(uvicorn.Server):
         if not ready.done():
             ready.cancel()
             await running
-
-
-class _GuestServer(_Server):
-    """A server in somebody else's loop: signals are not its business."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 @asynccontextmanager
@@ -112,7 +118,7 @@ async def running_sandbox(
         OSError: the port is taken.
     """
     plan = faults or FaultPlan()
-    with contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         kept = ledger or stack.enter_context(EffectLedger())
         app = create_app(
             documents,
@@ -125,7 +131,7 @@ async def running_sandbox(
             is_stocked=is_stocked,
         )
         listener = stack.enter_context(_listen(host, port))
-        server = _GuestServer(app)
+        server = _Server(app, is_guest=True)
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             await server.until_ready(task)
@@ -135,7 +141,7 @@ async def running_sandbox(
             await task
 
 
-async def serve(
+def run(
     specs: Iterable[Path | str],
     *,
     host: str = DEFAULT_HOST,
@@ -158,40 +164,19 @@ async def serve(
         DocumentError: a document is missing, does not parse or cannot be served.
         OSError: the port is taken.
     """
-    faults = FaultPlan(seed)
-    with EffectLedger(db) as ledger, _listen(host, port) as listener:
-        app = create_app(load_documents(specs), ledger=ledger, faults=faults, seed=seed)
-        server = _Server(app)
-        task = asyncio.create_task(server.serve(sockets=[listener]))
-        await server.until_ready(task)
-        on_ready(RunningSandbox(_url(listener), ledger, faults))
-        await task
 
+    async def serve() -> None:
+        faults = FaultPlan(seed)
+        with EffectLedger(db) as ledger, _listen(host, port) as listener:
+            app = create_app(load_documents(specs), ledger=ledger, faults=faults, seed=seed)
+            server = _Server(app, is_guest=False)
+            task = asyncio.create_task(server.serve(sockets=[listener]))
+            await server.until_ready(task)
+            on_ready(RunningSandbox(_url(listener), ledger, faults))
+            await task
 
-def run(
-    specs: Iterable[Path | str],
-    *,
-    host: str = DEFAULT_HOST,
-    port: int = DEFAULT_PORT,
-    db: Path | str = ":memory:",
-    seed: int = 0,
-    on_ready: Callable[[RunningSandbox], None] = lambda sandbox: None,
-) -> None:
-    """`serve` in an event loop of its own; returns after SIGINT or SIGTERM."""
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done
-        asyncio.run(serve(specs, host=host, port=port, db=db, seed=seed, on_ready=on_ready))
-
-
-def _config(app: Starlette) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=_DroppableProtocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=_GRACE_S,
-    )
+    with suppress(KeyboardInterrupt):  # uvicorn raises the signal again once done
+        asyncio.run(serve())
 
 
 def _listen(host: str, port: int) -> socket.socket:

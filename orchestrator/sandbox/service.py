@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -19,11 +18,31 @@ from orchestrator.sandbox.faults import FaultPlan, FaultRule, InjectedFault
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.provider_call import Call, ProviderAnswer, timestamp
-from orchestrator.sandbox.request_validation import RequestValidator, incoming
+from orchestrator.sandbox.request_validation import RequestValidator
 from orchestrator.sandbox.served_operations import OperationKind, ServedOperation
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 DROP = "sandbox.drop"
+
+
+class _Visit(NamedTuple):
+    """One request to an operation; path is what follows the document's prefix."""
+
+    operation: ServedOperation
+    request: Request
+    path: str
+    body: bytes
+
+    def cause(self, arguments: Mapping[str, Any]) -> Cause:
+        """Who asks, from the headers and from the reference among the arguments."""
+        headers = self.request.headers
+        reference = arguments.get("client_reference")
+        key = headers.get("idempotency-key") or headers.get("x-idempotency-key")
+        return Cause(
+            idempotency_key=key or None,
+            request_id=headers.get("x-request-id") or None,
+            client_reference=reference if isinstance(reference, str) else None,
+        )
 
 
 class Service:
@@ -56,34 +75,11 @@ class Service:
         if found is None:
             await self._not_found(request.method, path).to_response()(scope, receive, send)
             return
-        response = await self._handle(found[0], request, path, body)
+        response = await self._handle(_Visit(found[0], request, path, body))
         if response is None:
             await _drop(scope, receive)
         else:
             await response(scope, receive, send)
-
-    async def _handle(
-        self, operation: ServedOperation, request: Request, path: str, body: bytes
-    ) -> Response | None:
-        """The response, or None when the connection is to be closed without one."""
-        fault = self._faults.draw(
-            operation.operation_id,
-            is_cancel=operation.kind is OperationKind.CANCEL,
-            request_id=request.headers.get("x-request-id"),
-        )
-        if fault.delay_s:
-            await asyncio.sleep(fault.delay_s)
-        visit = _Visit(self, operation, request, path, body, fault)
-        refusal = _refusal_before(operation, fault.rule)
-        if refusal:
-            return visit.refuse(refusal)
-        if fault.rule and fault.rule.kind == "drop_before":
-            visit.record(None)
-            return None
-        response = visit.perform()
-        if fault.rule and fault.rule.kind == "duplicate":
-            visit.perform()
-        return response
 
     def _not_found(self, method: str, path: str) -> RequestRefused:
         methods = self._document.methods(path)
@@ -92,111 +88,84 @@ class Service:
         allow = ", ".join(sorted(set(methods)))
         return RequestRefused(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
 
-    def read(self, operation: ServedOperation, request: Request, path: str, body: bytes) -> Call:
-        """The validated call.
-
-        Raises:
-            RequestRefused: credentials are missing, or the request does not follow the document.
-        """
-        headers, query = request.headers, request.query_params
-        check_credentials(
-            self._document, operation, headers=headers, query=query, tokens=self._tokens
+    async def _handle(self, visit: _Visit) -> Response | None:
+        """The response, or None when the connection is to be closed without one."""
+        operation = visit.operation
+        fault = self._faults.draw(
+            operation.operation_id,
+            is_cancel=operation.kind is OperationKind.CANCEL,
+            request_id=visit.request.headers.get("x-request-id"),
         )
-        asked = incoming(
-            method=request.method, path=path, query=str(query), headers=headers, body=body
-        )
-        arguments = self._validator.arguments(operation, asked)
-        return Call(operation, arguments, cause_of(headers, arguments), self._clock())
+        if fault.delay_s:
+            await asyncio.sleep(fault.delay_s)
+        refusal = _refusal_before(operation, fault.rule)
+        if refusal:
+            return self._refuse(visit, refusal, fault)
+        if fault.rule and fault.rule.kind == "drop_before":
+            self._record(visit, None, fault)
+            return None
+        response = self._perform(visit, fault)
+        if fault.rule and fault.rule.kind == "duplicate":
+            self._perform(visit, fault)
+        return response
 
-    def perform(self, call: Call, fault: InjectedFault) -> ProviderAnswer:
-        """Do it, and record it with its effect in one transaction.
-
-        Raises:
-            RequestRefused: the provider refuses, or no answer can be made up from the schema.
-        """
-        try:
-            with self._ledger.database.transaction():
-                answer = self._provider.answer(call)
-                seen = _status_seen(fault.rule, answer.status)
-                self.record(call.operation, call.cause, seen, fault, replayed=answer.replayed)
-        except UnsupportedSchema as exc:
-            raise RequestRefused(501, f"{call.operation.operation_id}: {exc}") from exc
-        return answer
-
-    def record(
-        self,
-        operation: ServedOperation,
-        cause: Cause,
-        status: int | None,
-        fault: InjectedFault,
-        *,
-        replayed: bool = False,
-    ) -> None:
-        """Write down that a request arrived, and what the caller saw of its answer."""
-        self._ledger.record_request(
-            at=timestamp(self._clock()),
-            provider=self._document.name,
-            operation=operation.operation_id,
-            cause=cause,
-            status=status,
-            fault=fault.name,
-            replayed=replayed,
-        )
-
-
-class _Visit:
-    """One request on its way through a service."""
-
-    def __init__(
-        self,
-        service: Service,
-        operation: ServedOperation,
-        request: Request,
-        path: str,
-        body: bytes,
-        fault: InjectedFault,
-    ) -> None:
-        self._service = service
-        self._operation = operation
-        self._request = request
-        self._path = path
-        self._body = body
-        self._fault = fault
-
-    def perform(self) -> Response | None:
+    def _perform(self, visit: _Visit, fault: InjectedFault) -> Response | None:
         """Do what is asked, and answer as the fault lets it."""
-        rule = self._fault.rule
+        rule = fault.rule
         try:
-            call = self._service.read(self._operation, self._request, self._path, self._body)
-            answer = self._service.perform(call, self._fault)
+            answer = self._answer(visit, fault)
         except RequestRefused as problem:
             if rule is None or rule.kind == "duplicate":
-                return self.refuse(problem)
-            self.record(_status_seen(rule, problem.status))
+                return self._refuse(visit, problem, fault)
+            self._record(visit, _status_seen(rule, problem.status), fault)
         else:
             if rule is None or rule.kind == "duplicate":
                 return _response(answer)
         return _failed(rule).to_response() if rule.kind == "status_after" else None
 
-    def refuse(self, problem: RequestRefused) -> Response:
-        """Answer with the problem, on record."""
-        self.record(problem.status)
+    def _answer(self, visit: _Visit, fault: InjectedFault) -> ProviderAnswer:
+        """Check the request, do it, and record it with its effect in one transaction.
+
+        Raises:
+            RequestRefused: credentials are missing, the request does not follow the document, the
+                provider refuses, or no answer can be made up from the schema.
+        """
+        operation, request = visit.operation, visit.request
+        check_credentials(self._document, operation, request, tokens=self._tokens)
+        arguments = self._validator.arguments(operation, request, visit.path, visit.body)
+        call = Call(operation, arguments, visit.cause(arguments), self._clock())
+        try:
+            with self._ledger.database.transaction():
+                answer = self._provider.answer(call)
+                seen = _status_seen(fault.rule, answer.status)
+                self._record(visit, seen, fault, cause=call.cause, replayed=answer.replayed)
+        except UnsupportedSchema as exc:
+            raise RequestRefused(501, f"{operation.operation_id}: {exc}") from exc
+        return answer
+
+    def _refuse(self, visit: _Visit, problem: RequestRefused, fault: InjectedFault) -> Response:
+        self._record(visit, problem.status, fault)
         return problem.to_response()
 
-    def record(self, status: int | None) -> None:
-        """Put the request on record; status is None when no answer leaves."""
-        cause = cause_of(self._request.headers, {})
-        self._service.record(self._operation, cause, status, self._fault)
-
-
-def cause_of(headers: Headers, arguments: dict[str, Any]) -> Cause:
-    """Who asks, from the headers and from the reference among the arguments."""
-    reference = arguments.get("client_reference")
-    return Cause(
-        idempotency_key=headers.get("idempotency-key") or headers.get("x-idempotency-key") or None,
-        request_id=headers.get("x-request-id") or None,
-        client_reference=reference if isinstance(reference, str) else None,
-    )
+    def _record(
+        self,
+        visit: _Visit,
+        status: int | None,
+        fault: InjectedFault,
+        *,
+        cause: Cause | None = None,
+        replayed: bool = False,
+    ) -> None:
+        """Write down that a request arrived; status is None when no answer leaves."""
+        self._ledger.record_request(
+            at=timestamp(self._clock()),
+            provider=self._document.name,
+            operation=visit.operation.operation_id,
+            cause=cause or visit.cause({}),
+            status=status,
+            fault=fault.name,
+            replayed=replayed,
+        )
 
 
 def _refusal_before(operation: ServedOperation, rule: FaultRule | None) -> RequestRefused | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from sqlite3 import Row
 from typing import Any
 
 from orchestrator.sandbox.database import Database
@@ -44,53 +43,47 @@ class Store:
 
     def resource(self, property_name: str, resource_id: str) -> Resource | None:
         """The resource of that id; None when there is none."""
-        row = self._database.row(
-            "SELECT * FROM resources WHERE provider = ? AND property = ? AND resource_id = ?",
-            *(self._provider, property_name, resource_id),
-        )
-        return _resource(row) if row else None
+        return self._first("property = ? AND resource_id = ?", property_name, resource_id)
 
     def resource_by_reference(
         self, client_reference: str, property_name: str | None = None
     ) -> Resource | None:
         """The resource that the caller gave this reference, of one kind or of any."""
-        row = self._database.row(
-            "SELECT * FROM resources WHERE provider = ? AND client_reference = ?"
-            " AND (? IS NULL OR property = ?) ORDER BY seq",
-            *(self._provider, client_reference, property_name, property_name),
-        )
-        return _resource(row) if row else None
+        where = "client_reference = ? AND (? IS NULL OR property = ?) ORDER BY seq"
+        return self._first(where, client_reference, property_name, property_name)
 
     def resource_of_id(self, resource_id: str) -> Resource | None:
-        """The resource of that id, whatever the property is called; None when there is none."""
-        row = self._database.row(
-            "SELECT * FROM resources WHERE provider = ? AND resource_id = ? ORDER BY seq DESC",
-            *(self._provider, resource_id),
-        )
-        return _resource(row) if row else None
+        """The newest resource of that id, whatever the property is called; None for none."""
+        return self._first("resource_id = ? ORDER BY seq DESC", resource_id)
 
     def resources_of(self, operation: str) -> list[Resource]:
         """All that one operation made, newest first."""
-        rows = self._database.rows(
-            "SELECT * FROM resources WHERE provider = ? AND operation = ? ORDER BY seq DESC",
-            *(self._provider, operation),
-        )
-        return [_resource(row) for row in rows]
+        return self._select("operation = ? ORDER BY seq DESC", operation)
 
     def resources(self, property_name: str) -> list[Resource]:
-        """All resources that this property names, oldest first."""
-        rows = self._database.rows(
-            "SELECT * FROM resources WHERE provider = ? AND property = ? ORDER BY seq",
-            *(self._provider, property_name),
-        )
-        return [_resource(row) for row in rows]
+        """All resources that this property names, newest first."""
+        return self._select("property = ? ORDER BY seq DESC", property_name)
+
+    def _select(self, where: str, *values: Any) -> list[Resource]:
+        sql = f"SELECT * FROM resources WHERE provider = ? AND {where}"
+        return [
+            Resource(
+                named=row["property"],
+                resource_id=row["resource_id"],
+                operation=row["operation"],
+                client_reference=row["client_reference"],
+                facts=json.loads(row["facts"]),
+            )
+            for row in self._database.rows(sql, self._provider, *values)
+        ]
+
+    def _first(self, where: str, *values: Any) -> Resource | None:
+        return next(iter(self._select(where, *values)), None)
 
     def count(self) -> int:
         """How many resources were made so far, which numbers the next one."""
-        row = self._database.row(
-            "SELECT COUNT(*) AS n FROM resources WHERE provider = ?", self._provider
-        )
-        return int(row["n"]) if row else 0
+        sql = "SELECT COUNT(*) AS n FROM resources WHERE provider = ?"
+        return int(self._database.rows(sql, self._provider)[0]["n"])
 
     def keep(self, resource: Resource) -> None:
         """Store a new resource, or the new facts of a known one."""
@@ -157,13 +150,3 @@ class Store:
             *(self._provider, operation, idempotency_key),
             *(given.fingerprint, given.status, json.dumps(given.body)),
         )
-
-
-def _resource(row: Row) -> Resource:
-    return Resource(
-        named=row["property"],
-        resource_id=row["resource_id"],
-        operation=row["operation"],
-        client_reference=row["client_reference"],
-        facts=json.loads(row["facts"]),
-    )

@@ -272,18 +272,7 @@ def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
     """Declared limits, and where one is missing, what is usual under that name."""
     is_money = name in MONEY_NAMES or "price" in name
     usual = (20.0, 300.0) if is_money else (1.0, 100.0)
-    exclusive_low, exclusive_high = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    low = schema.get("minimum")
-    high = schema.get("maximum")
-    # OpenAPI 3.0 writes exclusive limits as true beside the limit, 3.1 as the limit itself.
-    if exclusive_low is True and low is not None:
-        low += step
-    elif isinstance(exclusive_low, int | float) and not isinstance(exclusive_low, bool):
-        low = exclusive_low + step
-    if exclusive_high is True and high is not None:
-        high -= step
-    elif isinstance(exclusive_high, int | float) and not isinstance(exclusive_high, bool):
-        high = exclusive_high - step
+    low, high = _limit(schema, "Minimum", step), _limit(schema, "Maximum", -step)
     if low is None:
         low = usual[0] if high is None or high >= usual[0] else high - usual[1]
     elif is_money and low < usual[0] and (high is None or high >= usual[0]):
@@ -291,3 +280,12 @@ def _bounds(schema: Schema, name: str, step: float) -> tuple[float, float]:
     if high is None:
         high = max(usual[1], low + usual[1])
     return float(low), float(high)
+
+
+def _limit(schema: Schema, name: str, step: float) -> Any:
+    """The declared limit, a step inside of it where it is exclusive; None for none."""
+    limit, exclusive = schema.get(name.lower()), schema.get(f"exclusive{name}")
+    # OpenAPI 3.0 writes exclusive limits as true beside the limit, 3.1 as the limit itself.
+    if isinstance(exclusive, int | float) and not isinstance(exclusive, bool):
+        return exclusive + step
+    return limit + step if exclusive is True and limit is not None else limit

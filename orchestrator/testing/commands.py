@@ -23,7 +23,7 @@ class Ran:
 
 
 async def run_apart(
-    *arguments: str, environment: Mapping[str, str], patience_s: float = 60.0
+    *arguments: str, environment: Mapping[str, str], timeout_s: float = 60.0
 ) -> Ran:
     """Run `orchestrator ...` to its end, with this environment and no other.
 
@@ -38,7 +38,7 @@ async def run_apart(
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(timeout_s):
             stdout, stderr = await process.communicate()
     finally:
         if process.returncode is None:

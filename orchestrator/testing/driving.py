@@ -20,23 +20,22 @@ async def approve(mission: MissionHandle, card: ConfirmationCard) -> None:
 
 
 async def run_to_end(
-    mission: MissionHandle, decide: Decide = approve, *, patience_s: float = 60.0
+    mission: MissionHandle, decide: Decide = approve, *, timeout_s: float = 60.0
 ) -> MissionResult:
     """The result of a mission whose cards are decided on as they come up.
 
-    It is as patient as a person: while no server or no worker answers, and when a decision comes
-    too late, it looks again.
+    While no server or no worker answers, and when a decision comes too late, it looks again.
 
     Args:
         mission: a mission that was started.
         decide: called with each open card, again until it is closed; it may leave it open.
-        patience_s: time in seconds for the whole mission.
+        timeout_s: seconds for the whole mission.
 
     Raises:
         AssertionError: the mission asks a question, which nobody here can answer.
         TimeoutError: the mission did not end in time.
     """
-    async with asyncio.timeout(patience_s):
+    async with asyncio.timeout(timeout_s):
         while True:
             with contextlib.suppress(NoWorker, ServerUnreachable, ConfirmationError):
                 for card in await mission.confirmations():
@@ -49,7 +48,7 @@ async def run_to_end(
             await asyncio.sleep(0.1)
 
 
-async def eventually(ask: Callable[[], Awaitable[T]], *, patience_s: float = 30.0) -> T:
+async def eventually(ask: Callable[[], Awaitable[T]], *, timeout_s: float = 30.0) -> T:
     """The first answer that is true.
 
     Example: `cards = await eventually(mission.confirmations)`
@@ -57,7 +56,7 @@ async def eventually(ask: Callable[[], Awaitable[T]], *, patience_s: float = 30.
     Raises:
         TimeoutError: there was none in time.
     """
-    async with asyncio.timeout(patience_s):
+    async with asyncio.timeout(timeout_s):
         while True:
             if answer := await ask():
                 return answer

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource
 from temporalio.client import Client
 from temporalio.plugin import SimplePlugin
 from temporalio.worker import UnsandboxedWorkflowRunner
@@ -171,22 +170,6 @@ class _OnlyThisMachine(AddressPolicy):
         return list(addresses)
 
 
-class _GivenSettings(Settings):
-    """Settings without the environment: what it says is about another installation."""
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """What is given, and nothing else."""
-        return (init_settings,)
-
-
 def _tools(catalog: Catalog, settings: Settings) -> ToolClient:
     vault = FilePiiVault(settings.state_dir / "pii")
     for field, value in make_up_person(catalog).items():
@@ -202,7 +185,8 @@ def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
     for number, (name, document) in enumerate(documents.items()):
         safe = name if name.replace("-", "").replace("_", "").isalnum() else f"document-{number}"
         (specs / f"{safe}.json").write_text(json.dumps(document), encoding="utf-8")
-    return _GivenSettings(
+    # Constructed without reading the environment: what it says is about another installation.
+    return Settings.model_construct(
         specs=(specs,),
         state_dir=folder,
         task_queue="installation",

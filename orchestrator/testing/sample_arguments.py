@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -38,14 +39,16 @@ def make_arguments(catalog: Catalog, tool: Tool, *, seed: str = "") -> JsonObjec
     book = SchemaBook({**tool.input_schema, "openapi": "3.1.0"})
     make, scene = Synthesizer(book, {}), _scene(seed)
     try:
-        made = make.object(tool.input_schema, _with_hints(scene, catalog, tool))
+        hinted = replace(scene, hints=dict(_examples(catalog, tool)))
+        made = make.object(tool.input_schema, hinted)
         for name in _told_apart_by(tool) & set(made):
             made[name] = make.identifier(tool.properties[name], scene.rng, name=name)
     except UnsupportedSchema as error:
         raise ArgumentsInvalid(tool.name, [str(error)]) from error
     personal = {name: handle_for(name) for name in tool.pii_fields if name in made}
     arguments = {**made, **personal}
-    problems = check_arguments(catalog, tool, {**_filled_for_us(tool), **arguments})
+    filled_for_us = dict.fromkeys(tool.reference_inputs, "made-up-mission.1-pair.1")
+    problems = check_arguments(catalog, tool, {**filled_for_us, **arguments})
     if problems:
         raise ArgumentsInvalid(tool.name, problems)
     return {n: v for n, v in arguments.items() if n not in tool.reference_inputs}
@@ -76,11 +79,6 @@ def _scene(seed: str) -> Scene:
     return Scene(Random(seed), now, now + _AHEAD, omit=lambda name: True, is_request=True)
 
 
-def _with_hints(scene: Scene, catalog: Catalog, tool: Tool) -> Scene:
-    hints = dict(_examples(catalog, tool))
-    return Scene(scene.rng, scene.now, scene.day, hints, omit=scene.omit, is_request=True)
-
-
 def _told_apart_by(tool: Tool) -> set[str]:
     """Inputs by which a cancel or a probe finds the call: no two calls may share their values."""
     contract = tool.compensation
@@ -95,12 +93,8 @@ def _told_apart_by(tool: Tool) -> set[str]:
 
 
 def _is_free_text(schema: JsonObject | None) -> bool:
-    kind = schema.get("type") if schema else None
-    return kind == "string" and "enum" not in (schema or {}) and "const" not in (schema or {})
-
-
-def _filled_for_us(tool: Tool) -> JsonObject:
-    return dict.fromkeys(tool.reference_inputs, "made-up-mission.1-pair.1")
+    schema = schema or {}
+    return schema.get("type") == "string" and schema.keys().isdisjoint(("enum", "const"))
 
 
 def _examples(catalog: Catalog, tool: Tool) -> Iterator[tuple[str, Any]]:

@@ -93,13 +93,13 @@ class Hold:
         """Let it answer."""
         self.release()
 
-    async def reached(self, *, patience_s: float = 20.0) -> None:
+    async def reached(self, *, timeout_s: float = 20.0) -> None:
         """Wait until the activity is being held.
 
         Raises:
             TimeoutError: nobody called it in time.
         """
-        async with asyncio.timeout(patience_s):
+        async with asyncio.timeout(timeout_s):
             await self._reached.wait()
 
     def release(self) -> None:

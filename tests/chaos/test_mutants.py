@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from orchestrator.chaos.chaos_run import ChaosRun, RunOptions
-from orchestrator.chaos.plan import Interruption, InterruptionMoment, MissionScript
-from orchestrator.chaos.report import ChaosReport
+from orchestrator.chaos.chaos_run import RunOptions, run_scripts
+from orchestrator.chaos.scenarios.plan import Interruption, InterruptionMoment, MissionScript
+from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
@@ -53,8 +53,11 @@ def dies_while_it_books(mission_id: str) -> MissionScript:
 
 async def verdict(stack: Stack, *scripts: MissionScript) -> ChaosReport:
     """The kit's verdict on missions that workers of this stack's task queue run."""
-    run = ChaosRun(stack, OPTIONS, on_end=lambda _: None)
-    return await run.run(scripts, lambda index: f"--only {index}")
+
+    def reproduce(index: int) -> str:
+        return f"--only {index}"
+
+    return await run_scripts(stack, OPTIONS, scripts, reproduce, on_end=lambda _: None)
 
 
 @pytest.fixture(scope="module")

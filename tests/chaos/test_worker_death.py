@@ -42,7 +42,7 @@ async def hold_the_invariant(sandbox: SandboxClient, result: MissionResult) -> N
 async def start_all(client: MissionClient, *goals: str) -> list[asyncio.Task[MissionResult]]:
     """Missions that are decided on as they go."""
     missions = [await client.start(MissionRequest(goal=goal)) for goal in goals]
-    return [asyncio.create_task(run_to_end(mission, patience_s=120)) for mission in missions]
+    return [asyncio.create_task(run_to_end(mission, timeout_s=120)) for mission in missions]
 
 
 @seeded

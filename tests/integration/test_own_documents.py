@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import load_documents
-from orchestrator.chaos.pair_cases import PairCase
-from orchestrator.chaos.pair_report import PairsReport
 from orchestrator.chaos.pairs import check_pairs
+from orchestrator.chaos.scenarios.pair_cases import PairCase
+from orchestrator.chaos.verdicts.report import PairsReport
 
 ROOT = Path(__file__).parents[2]
 FOREIGN = ROOT / "tests" / "documents" / "foreign"

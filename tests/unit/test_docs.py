@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from orchestrator.catalog.lint import RULES
-from tests.structure import measure
+from tests.structure import floors
 
 _ROOT: Final = Path(__file__).parents[2]
 _DOCUMENTS: Final = sorted(
@@ -51,7 +51,7 @@ def test_every_room_is_in_the_architecture() -> None:
     """The table of rooms names each that there is, and the first file to read in it."""
     text = (_ROOT / "docs/architecture.md").read_text(encoding="utf-8")
 
-    assert [room for room in measure(_ROOT).rooms if f"`{room}" not in text] == []
+    assert [room for room in floors(_ROOT) if f"`{room}" not in text] == []
 
 
 def test_the_readme_shows_commands() -> None:

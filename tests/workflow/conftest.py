@@ -61,7 +61,7 @@ from workflows import ALL_WORKFLOWS
 T = TypeVar("T")
 
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 """Time in seconds for something to show up: far more than a busy machine needs."""
 
 TOOLS = (
@@ -221,7 +221,7 @@ class Mission:
 
     async def eventually(self, look: Callable[[], Awaitable[T | None]]) -> T:
         """What `look` finds, asked until it finds something; no time is skipped meanwhile."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while True:
                 found = await _unless_missing(look)
                 if found is not None:

@@ -7,7 +7,6 @@ from orchestrator.catalog.lint import contract_rules
 from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Finding, Problem, shortened
 from orchestrator.catalog.lint.openapi_schema import openapi_breaches
 from orchestrator.catalog.lint.subject import Subject
-from orchestrator.catalog.operations import check_version
 from orchestrator.catalog.overlay import IdleAction
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
@@ -29,11 +28,10 @@ def unreadable(fault: DocumentInvalid) -> Finding:
     return invalid(fault.document, fault.pointer, fault.reason)
 
 
-def document_findings(document: str, content: JsonObject) -> Iterator[Finding]:
+def document_findings(root: DocumentNode, content: JsonObject) -> Iterator[Finding]:
     """ORC001, and ORC030 and ORC036 beside the tools."""
-    root = DocumentNode.of(document, content)
+    document = root.document
     try:
-        check_version(root)
         for pointer, reason in islice(openapi_breaches(content), MOST_FINDINGS):
             yield invalid(document, pointer, shortened(reason))
         for problem in contract_rules.misplaced_keywords(root):

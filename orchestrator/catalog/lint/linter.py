@@ -13,7 +13,7 @@ from orchestrator.catalog.lint import (
 from orchestrator.catalog.lint.finding import Code, Finding, Rule
 from orchestrator.catalog.lint.keyword_values import PREFIXES, operation_keywords
 from orchestrator.catalog.lint.subject import Subject, subjects
-from orchestrator.catalog.operations import Operation, operations
+from orchestrator.catalog.operations import Operation, check_document, operations
 from orchestrator.catalog.overlay import IdleAction
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
@@ -50,8 +50,14 @@ def lint(documents: Mapping[str, JsonObject], *, idle: Iterable[IdleAction] = ()
     findings = [document_rules.idle_finding(action) for action in idle]
     names: dict[str, list[Subject]] = {}
     for document, content in documents.items():
-        findings += document_rules.document_findings(document, content)
-        exposed, faults = _exposed(document, content)
+        root = DocumentNode.of(document, content)
+        try:
+            check_document(root)
+        except DocumentInvalid as fault:
+            findings.append(document_rules.unreadable(fault))
+            continue
+        findings += document_rules.document_findings(root, content)
+        exposed, faults = _exposed(root)
         findings += faults
         is_3_1 = str(content.get("openapi")).startswith("3.1.")
         findings += schema_rules.schema_findings(document, exposed, is_3_1=is_3_1)
@@ -108,12 +114,12 @@ def _applied(rule: Rule, subject: Subject) -> list[Finding]:
         return [document_rules.unreadable(fault)]
 
 
-def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[Finding]]:
+def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Finding]]:
     """The operations that are tools, and what kept us from seeing others."""
     found: list[Operation] = []
     faults: list[Finding] = []
     try:
-        for operation in operations(DocumentNode.of(document, content)):
+        for operation in operations(root):
             try:
                 if operation.is_tool:
                     found.append(operation)
@@ -121,7 +127,7 @@ def _exposed(document: str, content: JsonObject) -> tuple[list[Operation], list[
                 # All that is known of it: what it has in place of true or false.
                 faults += [
                     contract_rules.valid_values.finding(
-                        document, contract_rules.breached(breach, f"on {operation.label}")
+                        root.document, contract_rules.breached(breach, f"on {operation.label}")
                     )
                     for breach in operation_keywords().breaches(operation.node)
                     if breach.keyword == "x-orchet-tool"

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.chaos.invariants import Account, HeldEffect, judge
-from orchestrator.chaos.report import FaultCount, Percentiles, compile_report
+from orchestrator.chaos.verdicts.invariants import Account, HeldEffect, judge
+from orchestrator.chaos.verdicts.report import FaultCount, Percentiles, compile_report
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
 

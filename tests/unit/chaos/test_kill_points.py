@@ -9,8 +9,8 @@ from pathlib import Path
 _LIVES = """
     import os, sys
     from pathlib import Path
-    from orchestrator.chaos.process_pool import ProcessPool
-    from orchestrator.chaos.points import KillPoint
+    from orchestrator.chaos.process_pool import keep_alive
+    from orchestrator.chaos.scenarios.points import KillPoint
     from orchestrator.chaos.kill_points import KillPoints
 
     def point(when, at):
@@ -36,7 +36,7 @@ _LIVES = """
         points.at_activity(f"{name}.1-shop", "3", "after")
         say("lived")
 
-    ProcessPool(serve).run(["task", "before", "after", "never"], started=lambda: None)
+    keep_alive(serve, ["task", "before", "after", "never"], started=lambda: None)
 """
 
 
@@ -56,18 +56,18 @@ def test_a_worker_dies_once_at_its_point_and_is_replaced(tmp_path: Path) -> None
     assert {struck.name for struck in tmp_path.iterdir()} == {"task", "before", "after"}
 
 
-def test_a_nursery_that_is_asked_to_stop_has_no_more_children() -> None:
+def test_a_pool_that_is_asked_to_stop_has_no_more_children() -> None:
     """SIGTERM reaches the child, and nobody takes its place."""
     code = (
-        "import os, time; from orchestrator.chaos.process_pool import ProcessPool\n"
+        "import os, time; from orchestrator.chaos.process_pool import keep_alive\n"
         "def serve(name): os.write(1, b'born\\n'); time.sleep(60)\n"
-        "ProcessPool(serve).run(['queue'], started=lambda: None)\n"
+        "keep_alive(serve, ['queue'], started=lambda: None)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as nursery:
-        assert nursery.stdout is not None
-        first = nursery.stdout.readline()
-        nursery.send_signal(signal.SIGTERM)
-        rest = nursery.stdout.read()
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as pool:
+        assert pool.stdout is not None
+        first = pool.stdout.readline()
+        pool.send_signal(signal.SIGTERM)
+        rest = pool.stdout.read()
 
         assert (first, rest) == (b"born\n", b"")
-    assert nursery.returncode == 0
+    assert pool.returncode == 0

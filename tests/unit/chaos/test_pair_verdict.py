@@ -3,8 +3,8 @@
 import pytest
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
-from orchestrator.chaos.pair_cases import PairCase, faults_of
-from orchestrator.chaos.pair_verdict import Trial, flaws_of_contract, flaws_of_trial
+from orchestrator.chaos.scenarios.pair_cases import PairCase, faults_of
+from orchestrator.chaos.verdicts.pair_verdict import Trial, flaws_of_contract, flaws_of_trial
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation, fake_tool
@@ -120,4 +120,3 @@ def test_each_case_strikes_its_own_mission_once(case: PairCase) -> None:
 
     assert len(rules) == (0 if case is PairCase.CLEAN else 1)
     assert all(rule.request_prefix == "m1." and rule.times == 1 for rule in rules)
-    assert case.story

@@ -2,8 +2,19 @@
 
 import pytest
 
-from orchestrator.chaos.chaos_faults import ALL, MACHINES, ChaosFault, format_faults, parse_faults
-from orchestrator.chaos.plan import MissionScript, fault_of, schedule_strikes, write_script
+from orchestrator.chaos.scenarios.chaos_faults import (
+    ALL,
+    MACHINES,
+    ChaosFault,
+    format_faults,
+    parse_faults,
+)
+from orchestrator.chaos.scenarios.plan import (
+    MissionScript,
+    fault_of,
+    schedule_strikes,
+    write_script,
+)
 from orchestrator.core.errors import UsageError
 
 GOALS = ("book a trip", "reserve a table")

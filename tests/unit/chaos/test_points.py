@@ -13,7 +13,7 @@ from orchestrator.chaos.histories import (
     rollback_seconds,
     showings,
 )
-from orchestrator.chaos.points import (
+from orchestrator.chaos.scenarios.points import (
     KILL_POINTS,
     Point,
     SeenRequest,

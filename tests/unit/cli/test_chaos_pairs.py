@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestrator.chaos.pair_report import Flaw, PairCheck, PairsReport
+from orchestrator.chaos.verdicts.report import Flaw, PairCheck, PairsReport
 from orchestrator.cli import main
 from orchestrator.cli.render_chaos import pairs as show_pairs
 

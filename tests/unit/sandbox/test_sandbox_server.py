@@ -17,8 +17,8 @@ from orchestrator.sandbox import (
     FaultRule,
     RunningSandbox,
     SandboxClient,
+    run,
     running_sandbox,
-    serve,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -174,10 +174,10 @@ async def test_port_is_free_after_the_block(shop: dict[str, Any]) -> None:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-async def test_serve_refuses_a_missing_folder() -> None:
+def test_a_missing_folder_is_refused() -> None:
     """The error names the folder."""
     with pytest.raises(DocumentError, match="nowhere"):
-        await serve(["nowhere"], port=0)
+        run(["nowhere"], port=0)
 
 
 _SERVE = """

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.chaos.chaos_faults import MACHINES, ChaosFault
+from orchestrator.chaos.scenarios.chaos_faults import MACHINES, ChaosFault
 from orchestrator.core.record import Record
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.sandbox.faults import FaultKind, FaultRule
@@ -18,7 +18,7 @@ LIMITS = MissionPolicy(
 """Limits under which an unclear call is cleared up within half a minute. Questions find nobody."""
 HOLD_S = 0.75
 """How long a request is held on its way, so that the mission is interrupted meanwhile."""
-_HASTY_EXPIRY = timedelta(seconds=2)
+_HASTY = LIMITS.model_copy(update={"confirmation_expiry": timedelta(seconds=2)})
 
 _REFUSALS = (400, 401, 403, 409)
 """What says nothing of an earlier attempt. A 404 to a cancel or a probe, or a 422 to a key that is
@@ -102,7 +102,7 @@ def write_script(
         index=index,
         mission_id=mission_id,
         goal=goal,
-        policy=_policy(hasty=ignored is not None),
+        policy=LIMITS if ignored is None else _HASTY,
         rules=rules,
         interruptions=interruptions,
         rejected_card=_card(rng, ChaosFault.REJECT, faults),
@@ -136,10 +136,6 @@ def _moments(
     while moments[-1] < lasts_s:
         moments.append(moments[-1] + rng.uniform(*then))
     return moments[:-1]
-
-
-def _policy(*, hasty: bool) -> MissionPolicy:
-    return LIMITS.model_copy(update={"confirmation_expiry": _HASTY_EXPIRY}) if hasty else LIMITS
 
 
 def _rules(rng: Random, mission_id: str, faults: frozenset[ChaosFault]) -> tuple[FaultRule, ...]:

@@ -1,12 +1,12 @@
-"""Judges one trial of a pair: what the ledgers say, in words that tell how to mend the contract."""
+"""Judges trials of rollback pairs: what the ledgers say, and what to change in the contract."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orchestrator.catalog.expressions import reads_only_response
 from orchestrator.catalog.tool import Compensation, Effect, Tool
-from orchestrator.chaos.pair_cases import PairCase
-from orchestrator.chaos.pair_report import Flaw
+from orchestrator.chaos.scenarios.pair_cases import PairCase
+from orchestrator.chaos.verdicts.report import Flaw
 from orchestrator.core.errors import ArgumentsInvalid
 from orchestrator.messages.mission import MissionResult
 from orchestrator.saga.ledger import Obligation, ObligationState

@@ -1,11 +1,12 @@
-"""What a chaos run found out, counted."""
+"""What a chaos run found out: missions counted, rollback pairs one by one."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import ceil
 
 from pydantic import Field
 
-from orchestrator.chaos.invariants import Account, HeldEffect, InvariantBreach
+from orchestrator.chaos.verdicts.invariants import Account, HeldEffect, InvariantBreach
 from orchestrator.core.record import Record
 from orchestrator.saga.ledger import ObligationState
 
@@ -58,6 +59,39 @@ class ChaosReport(Record):
     ok: bool
 
 
+class Flaw(Record):
+    """Why a pair did not hold, and what to change."""
+
+    why: str
+    mend: str
+
+
+class PairCheck(Record):
+    """One tool, tried in one way."""
+
+    document: str
+    tool: str
+    cancel: str | None = Field(description="None: no tool is declared")
+    case: str = Field(description="the way it was tried; contract: found by reading alone")
+    ok: bool
+    flaws: tuple[Flaw, ...] = ()
+    mission_id: str | None = None
+    made: int = Field(default=0, description="things it made, by the sandbox's ledger")
+    cancelled: int = Field(default=0, description="cancels that had an effect, by the same")
+    prompts: int = Field(default=0, description="confirmations asked for while it was rolled back")
+    seconds: float = 0.0
+
+
+class PairsReport(Record):
+    """Every pair of a catalog, tried in every way."""
+
+    seed: int
+    pairs: int
+    checks: tuple[PairCheck, ...]
+    seconds: float
+    ok: bool
+
+
 def compile_report(
     accounts: Sequence[Account],
     effects: Sequence[HeldEffect],
@@ -78,7 +112,7 @@ def compile_report(
         seed=seed,
         faults=faults,
         missions=len(accounts),
-        statuses=_statuses(accounts),
+        statuses=dict(sorted(Counter(told.status for told in accounts).items())),
         effects=len(made),
         live=sum(effect.is_live for effect in made),
         duplicates=sum(breach.invariant == "duplicate" for breach in breaches),
@@ -98,8 +132,3 @@ def compile_report(
         logs=logs,
         ok=not breaches,
     )
-
-
-def _statuses(accounts: Sequence[Account]) -> dict[str, int]:
-    names = sorted({told.status for told in accounts})
-    return {name: sum(told.status == name for told in accounts) for name in names}

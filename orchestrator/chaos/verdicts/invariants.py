@@ -5,7 +5,8 @@ an operator; no call had its effect twice; every change was asked for under a ke
 receipt says is there; and nobody was asked anything once the rollback had begun.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -110,7 +111,7 @@ def _breaches(
 
 
 def _orphans(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
-    states = _states(told)
+    states = {o.obligation_id: o.state for o in told.ledger.obligations}
     standing = _STANDS
     if told.status == MissionStatus.SUCCEEDED:
         standing = standing | {ObligationState.COMMITTED}
@@ -128,10 +129,7 @@ def _orphans(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[Inv
 def _duplicates(effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
     """Calls that had their effect more than once, whether or not all but one were taken back."""
     for kind in ("create", "cancel"):
-        counted: dict[str, int] = {}
-        for effect in effects:
-            if effect.kind == kind:
-                counted[effect.cause] = counted.get(effect.cause, 0) + 1
+        counted = Counter(effect.cause for effect in effects if effect.kind == kind)
         for cause, count in counted.items():
             if count > 1:
                 yield "duplicate", f"{cause} had its effect {count} times"
@@ -158,7 +156,3 @@ def _keyless(
             yield "keyless", f"{effect.operation} ({effect.cause}) was called without a key"
         elif effect.kind == "cancel" and effect.idempotency_key in forward:
             yield "keyless", f"{effect.operation} ({effect.cause}) has the key of what it undoes"
-
-
-def _states(told: Account) -> Mapping[str, ObligationState]:
-    return {o.obligation_id: o.state for o in told.ledger.obligations}

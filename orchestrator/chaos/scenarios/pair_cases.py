@@ -18,16 +18,17 @@ class PairCase(StrEnum):
     """One way in which a pair is tried."""
 
     CLEAN = "clean"
+    """The call succeeds, and is cancelled."""
     ANSWER_LOST = "answer lost"
+    """The call takes effect and its connection breaks."""
     REQUEST_LOST = "request lost"
+    """The connection breaks before the call takes effect."""
     SERVER_ERROR = "server error"
+    """The call takes effect and is answered with 503."""
     TOO_LATE = "too late"
+    """The call takes effect after its time is up."""
     CANCEL_ANSWER_LOST = "cancel's answer lost"
-
-    @property
-    def story(self) -> str:
-        """What happens in it."""
-        return _STORIES[self]
+    """The call succeeds; the cancel takes effect and its connection breaks."""
 
     @property
     def policy(self) -> MissionPolicy:
@@ -39,17 +40,6 @@ class PairCase(StrEnum):
         """Whether the orchestrator is not told what became of the call."""
         return self not in (PairCase.CLEAN, PairCase.CANCEL_ANSWER_LOST)
 
-
-_STORIES = {
-    PairCase.CLEAN: "the call succeeds, and is undone",
-    PairCase.ANSWER_LOST: "the call takes effect and its connection breaks",
-    PairCase.REQUEST_LOST: "the connection breaks before the call takes effect",
-    PairCase.SERVER_ERROR: "the call takes effect and is answered with 503",
-    PairCase.TOO_LATE: "the call takes effect after its time is up",
-    PairCase.CANCEL_ANSWER_LOST: (
-        "the call succeeds; the cancel takes effect and its connection breaks"
-    ),
-}
 
 _KINDS: dict[PairCase, FaultKind] = {
     PairCase.ANSWER_LOST: "drop_after",

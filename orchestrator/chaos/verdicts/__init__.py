@@ -1,0 +1,1 @@
+"""What is made of settled missions, computed without asking anybody: breaches, flaws, reports."""
