@@ -12,6 +12,7 @@ import httpcore
 import httpx
 
 from orchestrator.adapters.http.addresses import AddressPolicy
+from orchestrator.core.errors import UsageError
 
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
 """Idle for less than servers wait (uvicorn: 5 s): a request on a connection that the server is
@@ -37,10 +38,17 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
                 written as addresses can be judged here.
             proxy: URL of an HTTP proxy that all requests go through. The environment's HTTP_PROXY
                 and its kin are not read: they would decide unseen where credentials go.
+
+        Raises:
+            UsageError: the proxy is none that can be used.
         """
         # The environment may name certificates (SSL_CERT_FILE): they only say whom to trust.
         tls = httpx.create_ssl_context()
-        super().__init__(verify=tls, limits=_LIMITS, proxy=proxy)
+        try:
+            super().__init__(verify=tls, limits=_LIMITS, proxy=proxy)
+        except (ImportError, ValueError, httpx.InvalidURL) as error:
+            # Without the URL, which may hold a password.
+            raise UsageError("ORCHESTRATOR_PROXY: an http:// or https:// URL is wanted") from error
         self._policy = policy
         self._by_proxy = proxy is not None
         if proxy is None:
