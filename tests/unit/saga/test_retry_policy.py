@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.core.compensation_limits import LONGEST_DEFERRAL, SPREAD
+from orchestrator.core.compensation_limits import LONGEST_DEFERRAL, LONGEST_DEFERRAL_PAUSE, SPREAD
 from orchestrator.saga.outcome import CompensationFailure
 from orchestrator.saga.retry_policy import (
     CompensationRetries,
@@ -102,3 +102,8 @@ def test_a_pause_is_the_same_for_ever(most: int, data: st.DataObject) -> None:
     attempt = data.draw(st.integers(1, most - 1))
 
     assert pause_after(attempt, most) == pause_after(attempt, most) > timedelta(0)
+
+
+def test_a_provider_that_defers_is_asked_every_minute() -> None:
+    """The pauses grow only so far: one that is there again is not kept waiting."""
+    assert max(pauses(CompensationRetries(max_attempts=3), PUT)) == LONGEST_DEFERRAL_PAUSE
