@@ -105,7 +105,7 @@ class Catalog:
             near = process.extract(
                 name, self.tools.keys(), scorer=fuzz.WRatio, limit=_NEAR, score_cutoff=_NEAR_ENOUGH
             )
-            raise ToolNotFound(name, [similar for similar, _, _ in near])
+            raise ToolNotFound(name, tuple(similar for similar, _, _ in near))
         return found
 
     def __len__(self) -> int:
