@@ -6,8 +6,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Annotated, Any, TypeVar
 
 import typer
-from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
+from pydantic import BaseModel, TypeAdapter
 from rich.console import Console
 
 T = TypeVar("T")
@@ -24,7 +23,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 
 def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
     """One JSON document on standard output."""
-    document = to_jsonable_python(value, by_alias=False)
+    document = TypeAdapter(Any).dump_python(value, mode="json")
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
 
 

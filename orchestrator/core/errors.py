@@ -34,6 +34,10 @@ class Worded(OrchestratorError):
         """Make the constructor of the fields."""
         dataclass(eq=False)(cls)
 
+    def __post_init__(self) -> None:
+        """Hold tuples, whether a caller made lists or JSON did."""
+        vars(self).update({k: tuple(v) for k, v in vars(self).items() if isinstance(v, list)})
+
     def __str__(self) -> str:
         return self.template.format(**vars(self))
 
