@@ -89,7 +89,7 @@ async def split_goal(brief: GoalBrief) -> MissionPlan:
 
 async def select_tools(context: StepContext) -> Selection:
     """The tools that this step may use."""
-    summary = ui.SELECT_TOOLS.format(step=context.step)
+    summary = ui.summary(ui.SELECT_TOOLS, step=context.step)
     return await _run(names.SELECT_TOOLS, context, gives=Selection, summary=summary, **_LOCAL)
 
 
@@ -99,8 +99,11 @@ async def plan_step(context: StepContext, selection: Selection) -> PlanStepOutpu
         names.PLAN_STEP,
         PlanStepInput(context=context, selection=selection),
         gives=PlanStepOutput,
-        summary=ui.PLAN_STEP.format(
-            step=context.step, forwarded=len(selection.tools), size=selection.catalog_size
+        summary=ui.summary(
+            ui.PLAN_STEP,
+            step=context.step,
+            forwarded=len(selection.tools),
+            size=selection.catalog_size,
         ),
         **_PLANNER,
     )
@@ -109,7 +112,7 @@ async def plan_step(context: StepContext, selection: Selection) -> PlanStepOutpu
 async def discover_tools(query: str, catalog_digest: str) -> tuple[str, ...]:
     """Names of tools that were not forwarded and fit the query."""
     wanted = DiscoverInput(query=query, catalog_digest=catalog_digest)
-    summary = ui.DISCOVER_TOOLS.format(query=query)
+    summary = ui.summary(ui.DISCOVER_TOOLS, query=query)
     found = await _run(
         names.DISCOVER_TOOLS, wanted, gives=DiscoverOutput, summary=summary, **_LOCAL
     )
@@ -135,7 +138,7 @@ async def prepare_call(
         now=workflow.now(),
         round=asked,
     )
-    summary = ui.PREPARE_CALL.format(tool=tool)
+    summary = ui.summary(ui.PREPARE_CALL, tool=tool)
     return await _run(names.PREPARE_CALL, wanted, gives=PreparedCall, summary=summary, **_LOCAL)
 
 
@@ -151,7 +154,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
             names.INVOKE_TOOL,
             call,
             gives=ToolOutcome,
-            summary=ui.INVOKE_TOOL.format(tool=call.tool),
+            summary=ui.summary(ui.INVOKE_TOOL, tool=call.tool),
             start_to_close_timeout=call_limits.longest_attempt(timeout),
             schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
             heartbeat_timeout=_HEARTBEAT,
@@ -194,7 +197,7 @@ async def compensate(obligation: Obligation) -> CompensationOutcome:
         names.COMPENSATE,
         CompensateInput(obligation=obligation),
         gives=CompensationOutcome,
-        summary=ui.COMPENSATE.format(tool=obligation.tool, cancel_tool=cancel_tool),
+        summary=ui.summary(ui.COMPENSATE, tool=obligation.tool, cancel_tool=cancel_tool),
         start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout
         + call_limits.WIRE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,
@@ -225,7 +228,7 @@ async def recover_mission(mission_id: str) -> Recovery:
         names.RECOVER_MISSION,
         RecoverInput(mission_id=mission_id),
         gives=Recovery,
-        summary=ui.RECOVER_MISSION.format(mission_id=mission_id),
+        summary=ui.summary(ui.RECOVER_MISSION, mission_id=mission_id),
         start_to_close_timeout=_SERVER_TIMEOUT,
         heartbeat_timeout=_HEARTBEAT,
         retry_policy=RetryPolicy(maximum_attempts=3),

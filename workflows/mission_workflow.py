@@ -163,7 +163,7 @@ class MissionWorkflow:
             # A terminated mission asks its legs to stop: they settle the call they have on the way.
             parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
             search_attributes=ui.attributes_of(self._mission_id, LegStatus.RUNNING),
-            static_summary=ui.LEG.format(agent=leg.agent.name, goal=leg.goal)[:200],
+            static_summary=ui.summary(ui.LEG, agent=leg.agent.name, goal=leg.goal),
         )
         return result
 

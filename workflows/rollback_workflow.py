@@ -92,7 +92,7 @@ class RollbackWorkflow:
         while not retries.exhausted:
             if retries.pause:
                 await workflow.sleep(
-                    retries.pause, summary=ui.UNTIL_RETRY.format(tool=obligation.tool)
+                    retries.pause, summary=ui.summary(ui.UNTIL_RETRY, tool=obligation.tool)
                 )
             failure = await self._try(self._report.ledger.obligation(obligation_id))
             if failure is None:
@@ -124,7 +124,7 @@ class RollbackWorkflow:
         """
         if obligation.state is not ObligationState.INTENDED:
             return
-        summary = ui.UNTIL_SETTLED.format(tool=obligation.tool)
+        summary = ui.summary(ui.UNTIL_SETTLED, tool=obligation.tool)
         await workflow.sleep(until(obligation.deadline), summary=summary)
 
     async def _tell_mission(self) -> None:

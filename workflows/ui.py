@@ -11,6 +11,7 @@ from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSear
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.markdown import as_markdown
+    from orchestrator.core.shown_text import markdown_code, markdown_summary, markdown_text
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegWaiting
     from orchestrator.messages.mission import MissionResult
@@ -44,38 +45,51 @@ def show_details(markdown: str) -> None:
 
 def mission_details(mission: MissionResult) -> str:
     """A mission: its status, its legs, and the first error."""
-    lines = [f"- {leg.leg_id} ({leg.agent}): {leg.status}, {leg.goal}" for leg in mission.legs]
+    lines = [
+        f"- {markdown_text(leg.leg_id)} ({markdown_text(leg.agent)}): {leg.status}, "
+        f"{markdown_text(leg.goal)}"
+        for leg in mission.legs
+    ]
     if mission.error is not None:
-        lines += ["", f"first error: {mission.error}"]
+        lines += ["", f"first error: {markdown_text(mission.error)}"]
     return _details(mission.status, mission.goal, lines)
 
 
 def leg_details(leg: LegInput, waiting: LegWaiting) -> str:
     """A leg: its status, its steps, and what it waits for a person to do."""
     lines = [
-        f"{s.step}. {s.did} → {s.outcome} ({len(s.tools_forwarded)} of {s.catalog_size} tools)"
+        f"{s.step}. {markdown_text(s.did)} → {markdown_text(s.outcome)} "
+        f"({len(s.tools_forwarded)} of {s.catalog_size} tools)"
         for s in leg.state.steps
     ]
     if waiting.card is not None:
         lines += ["", "waits for a decision:", "", as_markdown(waiting.card)]
     if waiting.question is not None:
-        lines += ["", f"asks: {waiting.question.question}"]
+        lines += ["", f"asks: {markdown_text(waiting.question.question)}"]
     return _details(leg.state.status, leg.leg.goal, lines)
 
 
 def rollback_details(status: str, reason: str, report: RollbackReport) -> str:
     """A rollback: its status, why it was started, and where each obligation stands."""
     lines = [
-        f"- {o.tool} `{o.obligation_id}`: {o.state} {o.note}" for o in report.ledger.obligations
+        f"- {markdown_text(o.tool)} {markdown_code(o.obligation_id)}: {o.state} "
+        f"{markdown_text(o.note)}"
+        for o in report.ledger.obligations
     ]
     return _details(status, reason, lines)
 
 
 def _details(status: str, title: str, lines: Iterable[str]) -> str:
-    return "\n".join([f"**{status}**: {title}", "", *lines])
+    return "\n".join([f"**{status}**: {markdown_text(title)}", "", *lines])
 
 
 # -- summaries of children, activities and timers -------------------------------------------------
+
+
+def summary(template: str, **named: object) -> str:
+    """One of the summaries below, filled in with text that is shown as it is."""
+    return markdown_summary(template.format(**named))
+
 
 LEG = "{agent}: {goal}"
 PIN_CATALOG = "pin the catalog"

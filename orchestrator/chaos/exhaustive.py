@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from orchestrator.adapters.storage.files import replace_file
 from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.chaos_run import Reproduce, RunJudge, RunOptions
 from orchestrator.chaos.conductor import Conductor, OnEnd
@@ -154,7 +155,7 @@ class EveryPoint:
         queues = [f"lane-{n}" for n in range(min(self._options.at_once, _MOST_LANES, len(kills)))]
         points = self._stack.folder / f"{_LANES}.json"
         both = kills | {mission_id + _AGAIN: kill for mission_id, kill in kills.items()}
-        points.write_bytes(KILL_POINTS.dump_json(both))
+        replace_file(points, KILL_POINTS.dump_json(both))
         command = [*ourselves("orchestrator.chaos.killable_workers"), f"--points={points}"]
         command += [f"--task-queue={queue}" for queue in queues]
         await self._stack.start_worker(_LANES, command=command, variables=_ALONE)

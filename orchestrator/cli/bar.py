@@ -8,7 +8,7 @@ from orchestrator.cli.output import progress
 def counting_bar() -> Progress:
     """What it does, how much of how many, and for how long."""
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

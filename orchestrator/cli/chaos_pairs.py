@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from orchestrator.adapters.storage.files import private_file, private_folder
 from orchestrator.catalog.catalog import load_documents
 from orchestrator.chaos.pairs import check_pairs
 from orchestrator.chaos.verdicts.report import PairsReport
@@ -32,8 +33,7 @@ async def try_pairs(
         tempfile.TemporaryDirectory(prefix="orchestrator-pairs-") as scratch,
         counting_bar() as bar,
     ):
-        folder = keep or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = private_folder(keep or Path(scratch))
         task = bar.add_task("starting Temporal, the sandbox and a worker", total=None)
 
         def started(total: int) -> None:
@@ -61,7 +61,7 @@ async def try_pairs(
 @contextmanager
 def _logged_to(file: Path) -> Iterator[None]:
     """Keep what the libraries log about planned trouble off the screen."""
-    handler = logging.FileHandler(file)
+    handler = logging.FileHandler(private_file(file))
     loggers = [logging.getLogger(name) for name in _LOUD]
     for logger in loggers:
         logger.addHandler(handler)

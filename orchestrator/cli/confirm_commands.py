@@ -1,20 +1,20 @@
 """`orchestrator confirm ...`: read the open cards and decide on them."""
 
 from getpass import getuser
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from orchestrator.cli import render_cards
+from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_pairs
-from orchestrator.cli.output import AsJson, present
-
-if TYPE_CHECKING:  # `ask` imports them
-    from orchestrator.client.mission_client import MissionClient
-    from orchestrator.confirmation.models import DecisionReceipt
+from orchestrator.cli.output import AsJson, present, progress
+from orchestrator.core.errors import UsageError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+_DIGEST = "--digest, the digest of the card that was read (orchestrator confirm show CID)"
 
 ConfirmationId = Annotated[str, typer.Argument(metavar="CID", help="The confirmation's id.")]
 Approver = Annotated[
@@ -46,21 +46,37 @@ def approve(
     confirmation_id: ConfirmationId,
     digest: Annotated[
         str | None,
-        typer.Option(help="The digest you read; refused when the card shows another by now."),
+        typer.Option(help="Of the card that was read; nothing is asked, for scripts."),
     ] = None,
     approver: Approver = None,
     as_json: AsJson = False,
 ) -> None:
-    """Yes, to exactly what the card shows now.
+    """Yes, to exactly what a card shows: it is shown, and you are asked.
+
+    With --digest, as `confirm show` prints it, nothing is asked, and a card that shows something
+    else by now is not approved.
 
     Example: orchestrator confirm approve trip-1a2b3c.1-flights.2
     """
+    if digest is None:
+        digest = _read_and_agreed(confirmation_id, as_json=as_json)
+    read, who = digest, approver or getuser()
+    receipt = ask(lambda client: client.approve(confirmation_id, read, approver=who))
+    present(receipt, render_cards.receipt, as_json=as_json)
 
-    async def send(client: "MissionClient") -> "DecisionReceipt":
-        read = digest or (await client.confirmation(confirmation_id)).digest
-        return await client.approve(confirmation_id, read, approver=approver or getuser())
 
-    present(ask(send), render_cards.receipt, as_json=as_json)
+def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
+    """The digest of the card that the person at the terminal was shown, and said yes to."""
+    if as_json:
+        raise UsageError(f"--json asks nothing; give {_DIGEST}")
+    require_terminal(_DIGEST)
+    card = ask(lambda client: client.confirmation(confirmation_id))
+    # With the question, on standard error: standard output may be going somewhere else.
+    render_cards.card(progress, card)
+    if not confirmed("Approve exactly this?", instead=_DIGEST):
+        progress.print("not approved; the card still waits")
+        raise typer.Exit(1)
+    return card.digest
 
 
 @app.command()

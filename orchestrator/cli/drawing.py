@@ -1,6 +1,10 @@
-"""What all drawing shares: tables that can be copied from, and the color of a status."""
+"""What all drawing shares: text that is only text, tables, and the color of a status."""
 
+from rich.padding import Padding
 from rich.table import Column, Table
+from rich.text import Text
+
+from orchestrator.core.shown_text import visible, visible_block
 
 _COLORS = {
     "succeeded": "green",
@@ -23,7 +27,37 @@ def table_of(*columns: str) -> Table:
     return Table(Column(first, no_wrap=True), *folding, box=None, pad_edge=False)
 
 
-def colored(status: str) -> str:
-    """A status as markup in its color."""
-    color = _COLORS.get(status)
-    return f"[{color}]{status}[/{color}]" if color else status
+def line(*parts: str | Text | tuple[str, str]) -> Text:
+    """One line of these parts; a pair is a text and its style.
+
+    Example: `line(("Price", "bold"), " ", price)`
+    """
+    clean = (
+        part
+        if isinstance(part, Text)
+        else Text(visible(part))
+        if isinstance(part, str)
+        else Text(visible(part[0]), part[1])
+        for part in parts
+    )
+    return Text("").join(clean)
+
+
+def lines(*rows: Text) -> Text:
+    """Each on a line of its own."""
+    return Text("\n").join(rows)
+
+
+def block(text: str, style: str = "") -> Text:
+    """Text of several lines."""
+    return Text(visible_block(text), style)
+
+
+def indented(text: Text, by: int = 2) -> Padding:
+    """Text whose every line, also where it is folded, begins further right than what is ours."""
+    return Padding(text, (0, 0, 0, by), expand=False)
+
+
+def colored(status: str) -> Text:
+    """A status in its color."""
+    return Text(visible(status), _COLORS.get(status, ""))

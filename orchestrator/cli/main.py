@@ -1,13 +1,17 @@
 """The command tree, and the one place where an error becomes a line and an exit code."""
 
 import sys
-import warnings
 from importlib import import_module
 from typing import Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from orchestrator.cli.clean_errors import (
+    clean_usage_errors,
+    clean_what_python_prints,
+    tell_error,
+)
 from orchestrator.core import errors
 
 WORK_FAILED = 1
@@ -46,6 +50,16 @@ class _OnDemand(TyperGroup):
         """The command that is run, with its code."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, load_command(str(name)), rest
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        """The command line, read as far as the name of a command."""
+        with clean_usage_errors():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """The rest of it read, and the command run."""
+        with clean_usage_errors():
+            return super().invoke(ctx)
 
 
 def load_command(name: str) -> Any:
@@ -87,23 +101,9 @@ def exit_code(error: errors.OrchestratorError) -> int:
 
 def main() -> None:
     """Run the command line; every error and warning of ours is one line on standard error."""
-    _tell_warnings_in_a_line()
+    clean_what_python_prints()
     try:
         app()
     except errors.OrchestratorError as error:
-        typer.echo(f"orchestrator: {error}", err=True)
+        tell_error(str(error))
         sys.exit(exit_code(error))
-
-
-def _tell_warnings_in_a_line() -> None:
-    """Print a warning of ours without the line of code that it came from."""
-    otherwise = warnings.showwarning
-
-    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, errors.OverlayWarning):
-            typer.echo(f"orchestrator: warning: {message}", err=True)
-        else:
-            otherwise(message, category, *place, **more)
-
-    warnings.showwarning = show
-    warnings.simplefilter("always", errors.OverlayWarning)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import ValidationError
+from rich.text import Text
 
 from orchestrator.cli import render_missions
 from orchestrator.cli.connected import ask
+from orchestrator.cli.drawing import line
 from orchestrator.cli.options import read_money, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.core.errors import UsageError
@@ -84,19 +86,21 @@ async def _follow(mission: "MissionHandle") -> MissionResult:
     told: set[str] = set()
     result = await mission.snapshot()
     async for result in mission.watch():
-        for line in render_missions.news(result, told):
-            progress.print(line)
+        for news in render_missions.news(result, told):
+            progress.print(news)
         for card in await until_answered(mission.confirmations):
-            _tell_once(told, f"waits for you: orchestrator confirm show {card.confirmation_id}")
+            _tell_once(
+                told, line(f"waits for you: orchestrator confirm show {card.confirmation_id}")
+            )
         for question in await until_answered(mission.questions):
             _tell_once(told, render_missions.asked(question))
     return await mission.result() if result.finished_at is None else result
 
 
-def _tell_once(told: set[str], line: str) -> None:
-    if line not in told:
-        told.add(line)
-        progress.print(line)
+def _tell_once(told: set[str], news: Text) -> None:
+    if news.plain not in told:
+        told.add(news.plain)
+        progress.print(news)
 
 
 def _finish(result: MissionResult, *, as_json: bool) -> None:

@@ -1,21 +1,59 @@
-"""Where output goes: people get rich text, scripts get one JSON document and nothing else."""
+"""Where output goes: people get rich text, scripts get one JSON document and nothing else.
+
+Nothing that a command prints can speak to the terminal or look like our own words by hidden
+characters: both consoles clean all that goes through them.
+"""
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Annotated, Any, TypeVar
 
 import typer
 from pydantic import BaseModel, TypeAdapter
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.status import Status
+from rich.text import Text
+
+from orchestrator.core.shown_text import visible, visible_block, visible_json
 
 T = TypeVar("T")
 Shown = TypeVar("Shown", bound=BaseModel | Sequence[BaseModel])
 
 _SDK_SETTLES_S = 0.1
 
-console = Console()
-progress = Console(stderr=True)
+
+class CleanConsole(Console):
+    """A console on which text is text: a string is one line, and no markup is read in any.
+
+    What has several lines, or a style, is given as a rich `Text`; `orchestrator.cli.drawing` makes
+    them. Where one was made of text that is not clean, it is cleaned when it is drawn.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        """Take what any console takes."""
+        super().__init__(**{"markup": False, "emoji": False, **options})
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A string as text, before it is measured and laid out."""
+        return super().render_str(visible(text), **options)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """What is written to the terminal; only rich's own commands to it stay as they are."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible_block(text), style, control)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """A spinner; rich would read markup in a string."""
+        said = Text(visible(status)) if isinstance(status, str) else status
+        return super().status(said, **options)
+
+
+console = CleanConsole()
+progress = CleanConsole(stderr=True)
 """Progress goes to standard error, so that standard output can be piped."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -24,7 +62,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
     """One JSON document on standard output."""
     document = TypeAdapter(Any).dump_python(value, mode="json")
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    typer.echo(visible_json(json.dumps(document, indent=2, ensure_ascii=False)))
 
 
 def present(

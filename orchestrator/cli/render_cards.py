@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
+from rich.text import Text
 
-from orchestrator.cli.drawing import table_of
+from orchestrator.cli.drawing import block, indented, line, lines, table_of
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
@@ -24,11 +24,12 @@ def cards(console: Console, found: Sequence[ConfirmationCard]) -> None:
     table = table_of("confirmation", "price", "decide before")
     for one in found:
         until = f"{one.expires_at:%Y-%m-%d %H:%M %Z}" if one.expires_at is not None else ""
-        notes = "".join(f", [yellow]{note}[/]" for note in _asked(one))
-        what = f"{one.confirmation_id}\n  [dim]{escape(one.title)}[/]{notes}"
+        notes = [part for note in _asked(one) for part in (", ", (note, "yellow"))]
+        what = lines(line(one.confirmation_id), line("  ", (one.title, "dim"), *notes))
         table.add_row(what, str(one.price or ""), until)
     console.print(table)
-    console.print("\nread one: orchestrator confirm show CID")
+    console.print()
+    console.print("read one: orchestrator confirm show CID")
 
 
 def _asked(card: ConfirmationCard) -> Iterator[str]:
@@ -40,24 +41,31 @@ def _asked(card: ConfirmationCard) -> Iterator[str]:
 
 
 def card(console: Console, shown: ConfirmationCard) -> None:
-    """One card, whole, and how to approve it."""
+    """One card, whole, and how to approve it.
+
+    What stands at the margin is ours; what providers and planners name and say is further right.
+    """
     body = Table(box=None, show_header=False, pad_edge=False)
     if shown.price is not None:
-        body.add_row("[bold]Price[/]", f"[bold]{shown.price}[/]")
+        body.add_row(_ours("Price"), line((str(shown.price), "bold")))
     for section in shown.sections():
         if section.title:
-            body.add_row(f"[bold]{escape(section.title)}[/]", "")
-        for line in section.lines:
-            body.add_row(f"[dim]{escape(line.label)}[/]", escape(line.value))
+            body.add_row(indented(line((section.title, "bold"))), "")
+        for entry in section.lines:
+            body.add_row(indented(line((entry.label, "dim")), by=4), block(entry.value))
     for label, value in _terms(shown):
-        body.add_row(f"[dim]{label}[/]", escape(value))
-    heading = escape(shown.heading or shown.card_type)
-    title = f"[bold]{escape(shown.title)}[/]"
+        body.add_row(_ours(label), value)
+    heading = line(shown.heading or shown.card_type)
+    title = line((shown.title, "bold"))
     console.print(Panel(body, title=title, subtitle=heading, expand=False))
     console.print(
         f"orchestrator confirm approve {shown.confirmation_id} --digest {shown.digest}",
         soft_wrap=True,
     )
+
+
+def _ours(label: str) -> Text:
+    return line((label, "bold"))
 
 
 def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, str]]:

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Column, Table
+from rich.text import Text
 
 from orchestrator.chaos.verdicts.report import (
     ChaosReport,
@@ -14,7 +14,7 @@ from orchestrator.chaos.verdicts.report import (
     PairsReport,
     Percentiles,
 )
-from orchestrator.cli.drawing import colored
+from orchestrator.cli.drawing import colored, line
 
 _BREACHES_SHOWN = 20
 
@@ -25,8 +25,10 @@ def report(console: Console, found: ChaosReport) -> None:
     console.print(_faults(found))
     for breach in found.breaches[:_BREACHES_SHOWN]:
         console.print(
-            f"[bold red]{breach.invariant}[/] {breach.mission_id} ({escape(breach.goal)}): "
-            f"{escape(breach.what)}",
+            line(
+                (breach.invariant, "bold red"),
+                f" {breach.mission_id} ({breach.goal}): {breach.what}",
+            ),
             soft_wrap=True,
         )
     if len(found.breaches) > _BREACHES_SHOWN:
@@ -35,9 +37,9 @@ def report(console: Console, found: ChaosReport) -> None:
         console.print(f"again, the first of them: {found.reproduce}", soft_wrap=True)
     if found.logs:
         console.print(f"logs: {found.logs}", soft_wrap=True)
-    verdict = "[bold green]every invariant held[/]" if found.ok else "[bold red]BROKEN[/]"
+    verdict = ("every invariant held", "bold green") if found.ok else ("BROKEN", "bold red")
     console.print(
-        f"{verdict}: {found.missions} missions in {found.seconds:.1f} s, seed {found.seed}"
+        line(verdict, f": {found.missions} missions in {found.seconds:.1f} s, seed {found.seed}")
     )
 
 
@@ -45,18 +47,17 @@ def pairs(console: Console, report: PairsReport) -> None:
     """A line for each pair, under it what is wrong and how to correct it, and the verdict."""
     for (document, tool), group in groupby(report.checks, key=lambda c: (c.document, c.tool)):
         checks = list(group)
-        mark = "[green]ok[/]" if all(check.ok for check in checks) else "[bold red]NOT UNDONE[/]"
+        is_ok = all(check.ok for check in checks)
+        mark = ("ok", "green") if is_ok else ("NOT UNDONE", "bold red")
         cancel = checks[0].cancel or "nothing"
-        console.print(f"{mark} {document}: {tool} is undone by {cancel}", soft_wrap=True)
+        console.print(line(mark, f" {document}: {tool} is undone by {cancel}"), soft_wrap=True)
         for flaw, cases in _by_flaw(checks):
-            console.print(f"   [red]{escape(flaw.why)}[/]", soft_wrap=True)
+            console.print(line("   ", (flaw.why, "red")), soft_wrap=True)
             console.print(f"   when: {', '.join(cases)}", soft_wrap=True)
-            console.print(f"   mend: {escape(flaw.mend)}", soft_wrap=True)
-    verdict = "[bold green]every pair held[/]" if report.ok else "[bold red]NOT ALL HELD[/]"
-    console.print(
-        f"{verdict}: {report.pairs} tools, {len(report.checks)} trials in {report.seconds:.1f} s, "
-        f"seed {report.seed}"
-    )
+            console.print(f"   mend: {flaw.mend}", soft_wrap=True)
+    verdict = ("every pair held", "bold green") if report.ok else ("NOT ALL HELD", "bold red")
+    figures = f"{report.pairs} tools, {len(report.checks)} trials in {report.seconds:.1f} s"
+    console.print(line(verdict, f": {figures}, seed {report.seed}"))
 
 
 def _missions(found: ChaosReport) -> Table:
@@ -82,8 +83,8 @@ def _faults(found: ChaosReport) -> Table:
     return table
 
 
-def _must_be_zero(count: int) -> str:
-    return f"[green]{count}[/]" if count == 0 else f"[bold red]{count}[/]"
+def _must_be_zero(count: int) -> Text:
+    return line((str(count), "green" if count == 0 else "bold red"))
 
 
 def _seconds(took: Percentiles) -> str:

@@ -6,9 +6,9 @@ import shlex
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
-from orchestrator.cli.drawing import colored, table_of
+from orchestrator.cli.drawing import colored, line, table_of
 from orchestrator.core.record import JsonObject
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
@@ -21,19 +21,18 @@ def demo(console: Console, report: DemoReport) -> None:
     """The three missions with their timelines, and the verdict."""
     for mission in report.missions:
         _demo_mission(console, mission)
-    verdict = "[bold green]all as promised[/]" if report.ok else "[bold red]NOT as promised[/]"
-    console.print(f"{verdict} in {report.seconds:.1f} s; the Temporal UI was at {report.ui_url}")
+    verdict = ("all as promised", "bold green") if report.ok else ("NOT as promised", "bold red")
+    took = f" in {report.seconds:.1f} s; the Temporal UI was at {report.ui_url}"
+    console.print(line(verdict, took))
 
 
 def _demo_mission(console: Console, mission: DemoMission) -> None:
-    console.rule(f"[bold]{mission.name}[/]  {mission.mission_id}  {colored(mission.status)}")
+    console.rule(line((mission.name, "bold"), f"  {mission.mission_id}  ", colored(mission.status)))
     table = table_of("s", "leg", "what", "tools seen", "outcome")
     start = mission.timeline[0].at if mission.timeline else None
     for entry in mission.timeline:
         after = 0.0 if start is None else (entry.at - start).total_seconds()
-        table.add_row(
-            f"{after:5.1f}", entry.leg, escape(entry.what), entry.tools, escape(entry.outcome)
-        )
+        table.add_row(f"{after:5.1f}", entry.leg, entry.what, entry.tools, entry.outcome)
     console.print(table)
     console.print()
     ledgers = table_of("the mission's ledger", "the sandbox's ledger")
@@ -51,13 +50,13 @@ def _demo_mission(console: Console, mission: DemoMission) -> None:
         f"took {mission.seconds:.1f} s"
     )
     for problem in mission.problems:
-        console.print(f"[bold red]not as promised:[/] {escape(problem)}")
+        console.print(line(("not as promised:", "bold red"), f" {problem}"))
     console.print()
 
 
-def _obligation(obligation: Obligation) -> str:
+def _obligation(obligation: Obligation) -> Text:
     price = f" {obligation.price}" if obligation.price is not None else ""
-    return f"{colored(obligation.state.value)} {obligation.tool}{price}"
+    return line(colored(obligation.state.value), f" {obligation.tool}{price}")
 
 
 def _effect(effect: JsonObject) -> str:
@@ -71,7 +70,9 @@ def addresses(console: Console, stack: Stack) -> None:
     console.print(f"Temporal      {stack.address}")
     console.print(f"sandbox       {stack.sandbox_url}")
     console.print(f"state, logs   {stack.folder}")
-    console.print("\nIn another terminal:")
+    console.print()
+    console.print("In another terminal:")
     console.print(f"  source {shlex.quote(str(stack.exports))}", soft_wrap=True)
     console.print('  orchestrator mission start "What is the weather in Oslo tomorrow?" --wait')
-    console.print("\nCtrl-C stops it all; the state is kept.")
+    console.print()
+    console.print("Ctrl-C stops it all; the state is kept.")

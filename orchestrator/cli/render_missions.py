@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
-from orchestrator.cli.drawing import colored, table_of
+from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.client.mission_client import MissionSummary
@@ -26,24 +26,26 @@ def started(console: Console, mission_id: str) -> None:
     console.print("  decide:     orchestrator confirm list")
 
 
-def news(result: MissionResult, told: set[str]) -> Iterator[str]:
+def news(result: MissionResult, told: set[str]) -> Iterator[Text]:
     """Lines about what changed since they were last asked for."""
-    lines = [f"mission {colored(result.status.value)}"]
-    lines += [
-        f"  {leg.leg_id} {colored(leg.status.value)} {escape(leg.goal)}" for leg in result.legs
+    found = [line("mission ", colored(result.status.value))]
+    found += [
+        line(f"  {leg.leg_id} ", colored(leg.status.value), f" {leg.goal}") for leg in result.legs
     ]
-    for line in lines:
-        if line not in told:
-            told.add(line)
-            yield line
+    for one in found:
+        if one.plain not in told:
+            told.add(one.plain)
+            yield one
 
 
-def asked(question: Question) -> str:
+def asked(question: Question) -> Text:
     """A question, and how to answer it."""
     values = "".join(f" {name}=..." for name in question.fields)
     commands = [f"orchestrator pii set {name}" for name in question.personal]
     commands.append(f"orchestrator mission answer {question.question_id}{values}")
-    return "\n  ".join([f"asks: {escape(question.question)}", *commands])
+    return lines(
+        line(f"asks: {question.question}"), *(line(f"  {command}") for command in commands)
+    )
 
 
 def missions(console: Console, found: Sequence[MissionSummary]) -> None:
@@ -57,34 +59,40 @@ def missions(console: Console, found: Sequence[MissionSummary]) -> None:
             one.mission_id,
             colored(one.status),
             f"{one.started_at:%Y-%m-%d %H:%M:%S}",
-            escape(one.goal),
+            block(one.goal),
         )
     console.print(table)
 
 
 def mission(console: Console, result: MissionResult) -> None:
     """The result document: legs, receipts, ledger, spend."""
-    console.rule(f"{result.mission_id}  {colored(result.status.value)}")
-    console.print(escape(result.goal))
+    console.rule(line(f"{result.mission_id}  ", colored(result.status.value)))
+    console.print(indented(block(result.goal)))
     if result.error:
-        console.print(f"[red]{escape(result.error)}[/]")
+        console.print(line((result.error, "red")))
     if result.summary:
-        console.print(f"\n{escape(result.summary)}")
+        console.print()
+        console.print(indented(block(result.summary)))
     legs = table_of("leg", "agent", "status", "goal", "steps")
     for leg in result.legs:
         legs.add_row(
-            leg.leg_id, leg.agent, colored(leg.status.value), escape(leg.goal), str(len(leg.steps))
+            leg.leg_id, leg.agent, colored(leg.status.value), block(leg.goal), str(len(leg.steps))
         )
-    console.print("\n[bold]legs[/]")
-    console.print(legs)
+    _under(console, "legs", legs)
     if result.ledger.obligations:
-        console.print("\n[bold]ledger[/]")
-        console.print(_ledger(result.ledger.obligations))
+        _under(console, "ledger", _ledger(result.ledger.obligations))
     for receipt in result.receipts:
         reference = ", ".join(f"{n} {v}" for n, v in receipt.reference.items())
-        console.print(f"receipt: {escape(receipt.title)} {receipt.price or ''} {escape(reference)}")
+        console.print(f"receipt: {receipt.title} {receipt.price or ''} {reference}")
     spend = ", ".join(str(money) for money in result.spend.amounts())
-    console.print(f"\nspend: {spend or 'nothing'}")
+    console.print()
+    console.print(f"spend: {spend or 'nothing'}")
+
+
+def _under(console: Console, heading: str, table: Table) -> None:
+    console.print()
+    console.print(line((heading, "bold")))
+    console.print(table)
 
 
 def _ledger(obligations: Sequence[Obligation]) -> Table:
@@ -95,7 +103,7 @@ def _ledger(obligations: Sequence[Obligation]) -> Table:
             colored(o.state.value),
             str(o.price or ""),
             o.confirmed_by or "",
-            escape(o.note),
+            o.note,
         )
     return table
 
@@ -125,4 +133,4 @@ def sweep(console: Console, report: SweepReport) -> None:
     for mission_id in report.started:
         console.print(f"rolled back: orchestrator rollback show {mission_id}")
     for mission in report.unreadable:
-        console.print(f"not examined: {mission.mission_id}: {escape(mission.why)}")
+        console.print(f"not examined: {mission.mission_id}: {mission.why}")

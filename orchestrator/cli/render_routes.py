@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, JsonValue
 from rich.console import Console
-from rich.markup import escape
 
-from orchestrator.cli.drawing import table_of
+from orchestrator.cli.drawing import block, line, table_of
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.routing.learning.calibration import Calibration
@@ -21,13 +20,13 @@ def selection(console: Console, chosen: Selection, *, fits: bool) -> None:
     """The forwarded tools and the reason; `fits`: some tool can do what is asked."""
     if not fits:
         nearest = "; the nearest:" if chosen.tools else ""
-        console.print(f"[yellow]nothing here seems to fit[/]{nearest}")
+        console.print(line(("nothing here seems to fit", "yellow"), nearest))
     for name in chosen.tools:
         mark = "  (prerequisite)" if name in chosen.prerequisites else ""
         console.print(f"{chosen.scores.get(name, 0.0):.3f}  {name}{mark}")
+    console.print()
     console.print(
-        f"\n{chosen.band}: {len(chosen.tools)} of {chosen.catalog_size} tools; "
-        f"{escape(chosen.reason)}"
+        f"{chosen.band}: {len(chosen.tools)} of {chosen.catalog_size} tools; {chosen.reason}"
     )
     frame = chosen.frame
     console.print(
@@ -35,17 +34,17 @@ def selection(console: Console, chosen: Selection, *, fits: bool) -> None:
         f"side effect {'allowed' if frame.side_effect_allowed else 'not asked for'}"
     )
     if frame.references:
-        console.print(escape(f"points back: {', '.join(frame.references)}"))
+        console.print(f"points back: {', '.join(frame.references)}")
     if chosen.embedder:
-        console.print(escape(f"embedder: {chosen.embedder}"))
+        console.print(f"embedder: {chosen.embedder}")
     for slot in frame.slots:
-        console.print(f"  {slot.kind}: {escape(str(slot.value))}  [dim]{escape(slot.hint)}[/]")
+        console.print(line(f"  {slot.kind}: {slot.value}  ", (slot.hint, "dim")))
 
 
 def explanation(console: Console, explained: Explanation, most: int = 8) -> None:
     """Every feature of the best candidates, clause by clause; those that are zero are left out."""
     for text, scores in explained.tables:
-        console.rule(escape(text))
+        console.rule(text)
         table = table_of("tool", "score", "features")
         for row in scores.rows(most):
             features = [
@@ -63,7 +62,7 @@ def evaluation(console: Console, report: BaseModel) -> None:
     fields = type(report).model_fields
     for name, value in report.model_dump(mode="json").items():
         if value is not None and value != {}:
-            table.add_row(name, _figure(value), fields[name].description)
+            table.add_row(name, block(_figure(value)), fields[name].description)
     console.print(table)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 
-from orchestrator.cli.drawing import colored, table_of
+from orchestrator.cli.drawing import block, colored, indented, line, table_of
+from orchestrator.core.shown_text import visible_json
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.catalog.catalog import Catalog
@@ -24,15 +25,17 @@ def tools(console: Console, catalog: Catalog) -> None:
         cancel = one.compensation.cancel.tool if one.compensation else ""
         table.add_row(one.name, one.domain, one.effect.value, one.card_type or "", cancel)
     console.print(table)
-    console.print(f"\n{len(catalog)} tools, catalog {catalog.digest[:12]}")
+    console.print()
+    console.print(f"{len(catalog)} tools, catalog {catalog.digest[:12]}")
 
 
 def tool(console: Console, shown: Tool) -> None:
     """One tool, whole."""
     console.rule(f"{shown.name}  {shown.effect.value}")
-    console.print(escape(shown.summary))
-    console.print(escape(shown.description))
-    console.print(f"\n{shown.method} {shown.server}{shown.path}", markup=False)
+    console.print(indented(block(shown.summary)))
+    console.print(indented(block(shown.description)))
+    console.print()
+    console.print(f"{shown.method} {shown.server}{shown.path}")
     table = table_of("input", "in", "required", "what")
     places = {binding.name: binding.location for binding in shown.bindings}
     for name, schema in shown.properties.items():
@@ -40,7 +43,7 @@ def tool(console: Console, shown: Tool) -> None:
             name,
             places.get(name, ""),
             "yes" if name in shown.required_inputs else "",
-            escape(str(schema.get("description", schema.get("type", "")))),
+            block(str(schema.get("description", schema.get("type", "")))),
         )
     console.print(table)
     console.print(f"confirmation: {shown.card_type or 'none'}")
@@ -54,16 +57,16 @@ def answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:
     """The body of an answer; why there is none, and what of it breaks the contract, on errors."""
     if outcome.body is not None:
         if isinstance(outcome.body, str):
-            console.print(escape(outcome.body), soft_wrap=True)
+            console.print(block(outcome.body), soft_wrap=True)
         else:
-            console.print_json(data=outcome.body)
+            document = json.dumps(outcome.body, indent=2, ensure_ascii=False)
+            console.print(block(visible_json(document)), soft_wrap=True)
     if outcome.kind != "succeeded":
-        errors.print(f"{colored(outcome.kind)}: {escape(outcome.reason or '')}", soft_wrap=True)
+        errors.print(line(colored(outcome.kind), f": {outcome.reason or ''}"), soft_wrap=True)
     elif outcome.body is None:
         errors.print(f"HTTP {outcome.status}, without a body that could be read")
     if outcome.contract_breach is not None:
-        breach = escape(outcome.contract_breach)
-        errors.print(f"the answer breaks its contract: {breach}", soft_wrap=True)
+        errors.print(f"the answer breaks its contract: {outcome.contract_breach}", soft_wrap=True)
 
 
 def matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
@@ -72,4 +75,4 @@ def matches(console: Console, catalog: Catalog, found: Sequence[Match]) -> None:
         console.print("nothing found; see: orchestrator tools list")
     for match in found:
         summary = catalog.tool(match.name).summary
-        console.print(f"{match.score:.2f}  {match.tier:13}  {match.name}  {escape(summary)}")
+        console.print(f"{match.score:.2f}  {match.tier:13}  {match.name}  {summary}")

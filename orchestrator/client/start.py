@@ -16,6 +16,7 @@ from orchestrator.client.connection import PICK_UP, Connection
 from orchestrator.core import errors
 from orchestrator.core.pii import handle_for, is_handle
 from orchestrator.core.record import JsonObject
+from orchestrator.core.shown_text import markdown_summary, visible_block
 from orchestrator.messages import names
 from orchestrator.messages.mission import (
     AcceptedMission,
@@ -101,8 +102,8 @@ class Starter:
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             search_attributes=search_attributes(mission_id, MissionStatus.PLANNING),
-            memo={"goal": request.goal},
-            static_summary=request.goal[:200],
+            memo={"goal": visible_block(request.goal)},
+            static_summary=markdown_summary(request.goal),
         )
 
     def _without_personal(self, inputs: JsonObject) -> JsonObject:

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.core.record import Record
+from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages.leg import LegResult
 from orchestrator.saga.ledger import Ledger, Obligation, ObligationState, Resolution
 
@@ -50,7 +51,7 @@ class RollbackInput(Record):
     @property
     def summary(self) -> str:
         """What the Temporal UI shows of it, whoever starts it."""
-        return f"undo {self.mission_id}: {self.reason}"[:200]
+        return markdown_summary(f"undo {self.mission_id}: {self.reason}")
 
 
 class RollbackReport(Record):

@@ -15,6 +15,12 @@ from pathlib import Path
 
 import httpx
 
+from orchestrator.adapters.storage.files import (
+    PRIVATE_UMASK,
+    private_file,
+    private_folder,
+    replace_file,
+)
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
@@ -146,7 +152,7 @@ class Stack:
 
     async def __aenter__(self) -> "Stack":
         """Start the server, the sandbox and one worker; returns when a mission can be started."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        private_folder(self.folder)
         self._fill_vault()
         self._write_exports()
         try:
@@ -243,7 +249,7 @@ class Stack:
     async def _spawn(
         self, name: str, command: Sequence[str], variables: Mapping[str, str] | None = None
     ) -> None:
-        with self.log(name).open("ab") as log:
+        with private_file(self.log(name)).open("ab") as log:
             self._processes[name] = await asyncio.create_subprocess_exec(
                 *command,
                 env={**SANDBOX_SECRETS, **os.environ, **self.environment, **(variables or {})},
@@ -252,6 +258,8 @@ class Stack:
                 stderr=log,
                 # Ctrl-C goes to us alone: we stop the parts in their order.
                 start_new_session=True,
+                # All that they write is state: the server's database, their ledgers, their logs.
+                umask=PRIVATE_UMASK,
             )
 
     async def _until(self, name: str, answers: Callable[[], Awaitable[bool]]) -> None:
@@ -287,7 +295,7 @@ class Stack:
     def _write_exports(self) -> None:
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
         lines += [f'export {k}="${{{k}:-{v}}}"' for k, v in SANDBOX_SECRETS.items()]
-        self.exports.write_text("\n".join(lines) + "\n")
+        replace_file(self.exports, ("\n".join(lines) + "\n").encode())
 
     def _fill_vault(self) -> None:
         vault = FilePiiVault(self.settings.state_dir / "pii")

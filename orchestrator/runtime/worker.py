@@ -13,6 +13,7 @@ from temporalio.worker import Plugin, Worker
 
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.files import private_folder
 from orchestrator.adapters.storage.grant_book import FileGrantBook, GrantBook
 from orchestrator.adapters.storage.route_traces import FILE_NAME, RouteTraces
 from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
@@ -135,6 +136,8 @@ async def run_worker(
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stop.set)
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
+    with contextlib.suppress(OSError):  # whoever needs the folder says what is wrong with it
+        private_folder(settings.state_dir)
     catalogs = CatalogStore(settings.state_dir / "catalogs")
     routers = default_routers(settings, embedder)
     await register_search_attributes(client)

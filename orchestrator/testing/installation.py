@@ -23,6 +23,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner
 from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.http.transport import CheckedTransport
+from orchestrator.adapters.storage.files import private_folder, replace_file
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
@@ -180,11 +181,10 @@ def _tools(catalog: Catalog, settings: Settings) -> ToolClient:
 
 
 def _settings(documents: Mapping[str, Any], folder: Path) -> Settings:
-    specs = folder / "specs"
-    specs.mkdir(parents=True, exist_ok=True)
+    specs = private_folder(folder / "specs")
     for number, (name, document) in enumerate(documents.items()):
         safe = name if name.replace("-", "").replace("_", "").isalnum() else f"document-{number}"
-        (specs / f"{safe}.json").write_text(json.dumps(document), encoding="utf-8")
+        replace_file(specs / f"{safe}.json", json.dumps(document).encode())
     # Constructed without reading the environment: what it says is about another installation.
     return Settings.model_construct(
         specs=(specs,),

@@ -9,6 +9,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
+from orchestrator.adapters.storage.files import PRIVATE_UMASK, private_file
 from orchestrator.core.errors import ServiceUnavailable
 from orchestrator.messages import names
 from orchestrator.runtime.devserver import Ports, end_process, temporal_binary
@@ -27,7 +28,7 @@ async def running_temporal(folder: Path) -> AsyncIterator[Client]:
         ServiceUnavailable: it is not installed, or does not come up.
     """
     port = Ports.free().temporal
-    with (folder / "temporal.log").open("wb") as log:
+    with private_file(folder / "temporal.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
             temporal_binary(),
             *("server", "start-dev", "--headless", "--ip=127.0.0.1", f"--port={port}"),
@@ -37,6 +38,7 @@ async def running_temporal(folder: Path) -> AsyncIterator[Client]:
             stdout=log,
             stderr=log,
             start_new_session=True,
+            umask=PRIVATE_UMASK,
         )
     try:
         yield await _connected(f"127.0.0.1:{port}", process)

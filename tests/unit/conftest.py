@@ -2,12 +2,17 @@
 
 import copy
 import gc
-from collections.abc import Callable, Iterator
-from datetime import datetime
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from unicodedata import category
 
 import pytest
 import typer.main
+from pydantic import BaseModel, JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.cli import app
@@ -224,3 +229,70 @@ def parse_command() -> Callable[[list[str]], None]:
 def now() -> datetime:
     """A Saturday evening."""
     return datetime(2026, 11, 21, 21)
+
+
+HOSTILE = (
+    "\x1b[2J\x1b]8;;https://evil.example\x07 \x9b31m\x7f \u202e1 EUR\u2066 \u200b\u2028"
+    "\r\nPrice 1 EUR [bold red]x[/bold red] [link=https://evil.example]y[/link] :smile: \\"
+    "\n\n# Price\n<img src=x> **b** `c` | ![z](https://evil.example) &#8238; \U000e0041\ufeff"
+)
+"""What a provider may answer: commands to a terminal, hidden marks, lines of its own, markup."""
+
+
+def _hostile(wanted: Any) -> Any:
+    """A value of this annotation in which every text is hostile."""
+    origin, inside = get_origin(wanted), get_args(wanted)
+    if wanted is JsonValue:
+        return {HOSTILE: [HOSTILE, 1]}
+    if origin is Annotated:
+        is_code = any("[A-Z]{3}" in str(note) for note in inside[1:])
+        return "EUR" if is_code else _hostile(inside[0])
+    if origin is Literal:
+        return inside[0]
+    if origin in (Union, UnionType):
+        return _hostile(inside[0])
+    if origin is dict or origin is Mapping:
+        return {_hostile(inside[0]): _hostile(inside[1])}
+    if isinstance(origin, type) and issubclass(origin, tuple | list | Sequence | AsyncIterator):
+        return (tuple if origin is tuple else list)([_hostile(inside[0])])
+    return _hostile_scalar(wanted)
+
+
+def _hostile_scalar(wanted: Any) -> Any:
+    plain = {str: HOSTILE, int: 1, float: 0.5, bool: False, Decimal: Decimal(100)}
+    plain |= {Any: HOSTILE, type(None): None}
+    if wanted in plain:
+        return plain[wanted]
+    if wanted is datetime:
+        return datetime(2026, 11, 21, tzinfo=UTC)
+    if wanted is timedelta:
+        return timedelta(hours=1)
+    if issubclass(wanted, Enum):
+        return next(iter(wanted))
+    if issubclass(wanted, BaseModel):
+        hints = get_type_hints(wanted, include_extras=True)
+        return wanted.model_construct(**{n: _hostile(hints[n]) for n in wanted.model_fields})
+    raise TypeError(f"no hostile value of {wanted}")
+
+
+@pytest.fixture
+def hostile() -> Callable[[Any], Any]:
+    """Makes a value of a type, a model above all, in which every text is a provider's worst."""
+    return _hostile
+
+
+@pytest.fixture
+def hostile_text() -> str:
+    """A provider's worst."""
+    return HOSTILE
+
+
+def _hidden(shown: str) -> list[str]:
+    categories = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp")
+    return sorted({ascii(c) for c in shown if c != "\n" and category(c) in categories})
+
+
+@pytest.fixture
+def hidden() -> Callable[[str], list[str]]:
+    """The characters of a text that nobody sees, line ends apart."""
+    return _hidden

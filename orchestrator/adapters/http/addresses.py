@@ -1,12 +1,28 @@
 """Which network addresses a request may be sent to: public ones, and those that are configured."""
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from socket import AI_NUMERICHOST, gaierror, getaddrinfo
 
 _IPAddress = IPv4Address | IPv6Address
 
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
+_CLOUD_SERVICES = IPv4Network("168.63.129.16/32")
+"""Looks public, and is the platform itself to each machine on Azure, with its certificates and
+settings (learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16)."""
+_SPECIAL_PURPOSE = (
+    IPv4Network("192.0.0.0/24"),  # IETF protocols; 192.0.0.192 gives out credentials on Oracle's
+    IPv4Network("192.88.99.0/24"),  # what were relays of 6to4
+    IPv4Network("192.31.196.0/24"),  # AS112, which answers for names of private networks
+    IPv4Network("192.175.48.0/24"),
+    IPv6Network("2620:4f:8000::/48"),
+    IPv4Network("192.52.193.0/24"),  # relays of multicast
+    IPv6Network("2001::/23"),  # IETF protocols, Teredo among them
+    IPv6Network("3fff::/20"),  # documentation
+)
+"""Of IANA's registries of special-purpose addresses, what `ipaddress` takes for global, in whole or in
+part, in some Python that we run on. None is a provider's."""
 
 
 class AddressRefused(Exception):
@@ -56,9 +72,29 @@ def unusual_kind(address: str) -> str | None:
         return "link-local, where cloud machines find their credentials"
     if ip.is_multicast:
         return "multicast"
-    if not ip.is_global or (isinstance(ip, IPv6Address) and ip not in _GLOBAL_UNICAST):
+    if ip in _CLOUD_SERVICES:
+        return "a cloud's own service, where its machines find their credentials"
+    if not ip.is_global or any(ip in network for network in _SPECIAL_PURPOSE):
+        return "private or reserved"
+    if isinstance(ip, IPv6Address) and ip not in _GLOBAL_UNICAST:
         return "private or reserved"
     return None
+
+
+def addresses_written(host: str) -> list[str]:
+    """The address that a host is by itself, in whatever notation a resolver takes.
+
+    `0x7f.1` and `2130706433` are 127.0.0.1, and `localhost` and all below it are this machine by
+    definition (RFC 6761); any other name is none.
+    """
+    name = _bare(host)
+    if name == "localhost" or name.endswith(".localhost"):
+        return ["127.0.0.1"]
+    try:
+        found = getaddrinfo(name, None, flags=AI_NUMERICHOST)
+    except (gaierror, UnicodeError):
+        return []
+    return [str(address[0]) for *_, address in found[:1]]
 
 
 def _innermost(ip: _IPAddress) -> _IPAddress:
@@ -66,8 +102,7 @@ def _innermost(ip: _IPAddress) -> _IPAddress:
         return ip
     if ip in _NAT64:
         return IPv4Address(int(ip) & 0xFFFFFFFF)
-    teredo = ip.teredo[1] if ip.teredo else None
-    return ip.ipv4_mapped or ip.sixtofour or teredo or ip
+    return ip.ipv4_mapped or ip.sixtofour or ip
 
 
 def _bare(host: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import httpcore
 import httpx
 
-from orchestrator.adapters.http.addresses import AddressPolicy
+from orchestrator.adapters.http.addresses import AddressPolicy, addresses_written
 from orchestrator.core.errors import UsageError
 
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
@@ -70,7 +70,7 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
             AddressRefused: its host leads to no address that may be called.
         """
         if self._by_proxy:
-            self._policy.permitted(request.url.host, _as_address(request.url.host))
+            self._policy.permitted(request.url.host, addresses_written(request.url.host))
         return await super().handle_async_request(request)
 
 
@@ -117,12 +117,3 @@ async def _resolved(host: str, port: int) -> list[str]:
     except (socket.gaierror, UnicodeError) as error:
         raise NameNotResolved(f"{host} cannot be resolved") from error
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
-
-
-def _as_address(host: str) -> list[str]:
-    """The host itself when it is an address, in whatever notation; nothing when it is a name."""
-    try:
-        found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
-    except (socket.gaierror, UnicodeError):
-        return []
-    return [str(address[0]) for *_, address in found[:1]]

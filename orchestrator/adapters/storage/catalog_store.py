@@ -5,7 +5,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from orchestrator.adapters.storage.files import replace_file
+from orchestrator.adapters.storage.files import private_folder, replace_file
 from orchestrator.catalog.archive import pack, unpack
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import CatalogDamaged, CatalogNotFound, UsageError
@@ -40,10 +40,10 @@ class CatalogStore:
         written = self._sizes.get(catalog.digest)
         if written is not None and written == _size(path):
             return
-        self._directory.mkdir(parents=True, exist_ok=True)
+        private_folder(self._directory)
         # Keys keep the authors' order: it is the order in which schemas are shown.
         text = json.dumps(pack(catalog), separators=(",", ":"), ensure_ascii=False).encode()
-        replace_file(path, text, mode=0o644)
+        replace_file(path, text)
         self._sizes[catalog.digest] = len(text)
 
     def get(self, digest: str) -> Catalog:

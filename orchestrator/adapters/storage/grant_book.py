@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.adapters.storage.files import create_file
+from orchestrator.adapters.storage.files import create_file, private_folder
 
 
 class GrantBook(Protocol):
@@ -31,8 +31,7 @@ class FileGrantBook:
     def claim(self, digest: str, user: str) -> str | None:
         """Note that `user` uses the grant with this digest; see `GrantBook.claim`."""
         # Spread over folders: one with a file for each call that was ever confirmed gets slow.
-        folder = self._directory / digest[:2]
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = private_folder(self._directory / digest[:2])
         path = folder / digest
         if create_file(path, user.encode()):
             return None

@@ -8,7 +8,12 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from orchestrator.adapters.storage.files import create_file, replace_file
+from orchestrator.adapters.storage.files import (
+    create_file,
+    private_file,
+    private_folder,
+    replace_file,
+)
 from orchestrator.core.errors import PiiMissing, UsageError
 from orchestrator.core.pii import check_entry
 
@@ -86,7 +91,7 @@ class FilePiiVault:
     @contextlib.contextmanager
     def _only_writer(self) -> Iterator[None]:
         """Read, change and write as one, against every other process on this machine."""
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with self._lock_path.open("w") as lock:
+        private_folder(self._directory)
+        with private_file(self._lock_path).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.lint import CODES, Finding
 from orchestrator.catalog.source_lines import SourceLine
 from orchestrator.core.record import JsonObject
+from orchestrator.core.shown_text import visible, visible_json
 
 SourceLines = Mapping[tuple[str, str], SourceLine]
 """Where findings stand, by document and pointer, as far as it is known."""
@@ -31,7 +32,7 @@ def as_text(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str
         lines.append(f"    {finding.mend}")
     counts = Counter(finding.severity for finding in findings)
     named = ", ".join(f"{counts[level]} {level}s" for level in ("error", "warning", "note"))
-    return "\n".join([*lines, named if findings else "nothing to mend"])
+    return "\n".join(visible(line) for line in (*lines, named if findings else "nothing to mend"))
 
 
 def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
@@ -48,7 +49,7 @@ def as_json(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str
         "warnings": counts["warning"],
         "notes": counts["note"],
     }
-    return json.dumps(report, indent=2, ensure_ascii=False)
+    return visible_json(json.dumps(report, indent=2, ensure_ascii=False))
 
 
 def as_sarif(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> str:
@@ -74,7 +75,7 @@ def as_sarif(findings: Sequence[Finding], sources: SourceLines = _NOWHERE) -> st
             }
         ],
     }
-    return json.dumps(log, indent=2, ensure_ascii=False)
+    return visible_json(json.dumps(log, indent=2, ensure_ascii=False))
 
 
 def _sarif_result(finding: Finding, sources: SourceLines) -> JsonObject:

@@ -295,7 +295,7 @@ def test_markdown_shows_what_a_provider_says_as_text() -> None:
     shown = as_markdown(made)
 
     assert "![x]" not in shown
-    assert "\\!\\[x\\](http://evil.example) \\*\\*free\\*\\* \\# Approve" in shown
+    assert "!\\[x\\](http\\://evil\\.example) \\*\\*free\\*\\* \\# Approve" in shown
     assert shown.endswith(f"--digest {made.digest}`")
 
 

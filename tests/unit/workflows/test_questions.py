@@ -47,7 +47,7 @@ def test_a_question_shows_how_to_answer_it(
     question: Question, lines: list[str], parse_command: Callable[[list[str]], None]
 ) -> None:
     """With values, or after storing personal fields without any."""
-    shown = render_missions.asked(question).split("\n")
+    shown = render_missions.asked(question).plain.split("\n")
 
     assert shown == lines
     parse_command(shown[-1].split())

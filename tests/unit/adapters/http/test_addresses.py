@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused, unusual_kind
+from orchestrator.adapters.http.addresses import (
+    AddressPolicy,
+    AddressRefused,
+    addresses_written,
+    unusual_kind,
+)
 
 _NOT_PUBLIC = [
     ("127.0.0.1", "loopback"),
@@ -42,6 +47,32 @@ _NOT_PUBLIC = [
     ("64:ff9b::a9fe:a9fe", "link-local"),
     ("2002:7f00:1::1", "loopback"),
     ("2002:a00:1::1", "private"),
+    ("168.63.129.16", "cloud"),
+    ("::ffff:168.63.129.16", "cloud"),
+    ("64:ff9b::a83f:8110", "cloud"),
+    ("2002:a83f:8110::1", "cloud"),
+    ("192.0.0.192", "private"),
+    ("::ffff:192.0.0.192", "private"),
+    ("192.0.0.8", "private"),
+    ("192.0.0.9", "private"),
+    ("192.0.0.170", "private"),
+    ("192.88.99.1", "private"),
+    ("192.31.196.1", "private"),
+    ("192.52.193.1", "private"),
+    ("192.175.48.1", "private"),
+    ("2620:4f:8000::1", "private"),
+    ("100.100.100.200", "private"),
+    ("198.19.255.254", "private"),
+    ("fd00:ec2::254", "private"),
+    ("fd20:ce::254", "private"),
+    ("64:ff9b:1::7f00:1", "private"),
+    ("2001:0:4136:e378:8000:63bf:80ff:fffe", "private"),
+    ("2001:0:7f00:1:8000:63bf:a247:2877", "private"),
+    ("2001:20::1", "private"),
+    ("3fff::1", "private"),
+    ("5f00::1", "private"),
+    ("100::1", "private"),
+    ("::127.0.0.1", "private"),
 ]
 _PUBLIC = ["93.184.216.34", "172.32.0.1", "100.128.0.1", "2606:2800:220:1::1", "64:ff9b::5db8:d822"]
 
@@ -69,6 +100,28 @@ def test_no_address_of_a_closed_network_passes(address: IPv4Address | IPv6Addres
     if address.version == 4:
         assert unusual_kind(f"::ffff:{address}") is not None
         assert unusual_kind(f"64:ff9b::{address}") is not None
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "127.0.0.1"),
+        ("2130706433", "127.0.0.1"),
+        ("0x7f.1", "127.0.0.1"),
+        ("0177.0.0.1", "127.0.0.1"),
+        ("127.1.", "127.0.0.1"),
+        ("0xa9fea9fe", "169.254.169.254"),
+        ("[::1]", "::1"),
+        ("localhost", "127.0.0.1"),
+        ("LOCALHOST.", "127.0.0.1"),
+        ("x.localhost.", "127.0.0.1"),
+        ("example.com", None),
+        ("localhost.example", None),
+    ],
+)
+def test_a_host_that_is_an_address_is_seen_through(host: str, address: str | None) -> None:
+    """In every notation that a resolver takes, for where a proxy resolves names."""
+    assert addresses_written(host) == ([] if address is None else [address])
 
 
 def test_a_host_keeps_its_public_addresses_only() -> None:

@@ -1,0 +1,97 @@
+"""Text that others wrote, as a terminal, a JSON document or Markdown may show it.
+
+A provider's text may hold characters that nobody sees and that change what is seen: terminal
+commands, marks that turn the direction of writing, spaces of no width. Wherever text is shown, each
+of these appears as the escape that stands for it, so that a reader sees that something was there.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from unicodedata import category
+
+_IGNORED = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""What Unicode calls default ignorable (DerivedCoreProperties.txt) although it is a letter or mark
+by its category: fillers and variation selectors, in which text can be hidden too."""
+
+_PICTURE = "[\u2190-\u27ff\u2900-\u2bff\U0001f000-\U0001faff]"
+_EMOJI = re.compile(f"{_PICTURE}\ufe0f?(?:\u200d{_PICTURE}\ufe0f?)*")
+"""A picture, or several that are joined to one: the only place where a joiner stays as it is."""
+
+_MARKUP = re.compile(
+    r"[#$&*<>@\[\\\]`{|}~]"  # punctuation that begins something in some dialect, wherever it stands
+    r"|(?<![^\W_])_|_(?![^\W_])"  # inside of a word it is only a character
+    r"|:(?=/)|(?<!\d)\.(?=\S)|\.(?=[^\s\d])"  # what makes a link of a bare address
+)
+_LONGEST_SUMMARY = 200
+_SUMMARY_BYTES = 400
+"""What Temporal takes as the summary of a workflow, an activity or a timer, encoded."""
+
+
+def visible(text: str) -> str:
+    r"""Text on one line: what is hidden, and each line end, as its escape.
+
+    `visible("1 EUR\x1b[2J")` is `1 EUR\\x1b[2J`; `visible("a\nb")` is `a\\nb`.
+    """
+    return _shown(text, _escape)
+
+
+def visible_block(text: str) -> str:
+    """The same for text of several lines, which keeps its line ends and tabs."""
+    return _shown(text, lambda character: character if character in "\n\t" else _escape(character))
+
+
+def visible_json(document: str) -> str:
+    """A JSON document of the same value, with what is hidden in its strings as JSON's escapes."""
+    return _shown(document, lambda character: character if character == "\n" else _utf16(character))
+
+
+def markdown_text(text: str) -> str:
+    """Text on one line that a Markdown renderer shows as it is: no markup, no HTML, no links."""
+    return _MARKUP.sub(r"\\\g<0>", visible(" ".join(re.split(r"[ \t\r\n]+", text))).strip())
+
+
+def markdown_summary(text: str) -> str:
+    """The beginning of a text as Markdown, no longer than the Temporal server takes."""
+    for length in range(_LONGEST_SUMMARY, 0, -1):
+        summary = markdown_text(text[:length])
+        if len(json.dumps(summary, ensure_ascii=False).encode()) <= _SUMMARY_BYTES:
+            return summary
+    return ""
+
+
+def markdown_code(text: str) -> str:
+    """A span of code with this text, which it cannot end: a backtick becomes an apostrophe."""
+    return f"`{visible(text).replace('`', chr(39))}`"
+
+
+def _shown(text: str, escape: Callable[[str], str]) -> str:
+    if text.isprintable() and _IGNORED.search(text) is None:
+        return text
+    parts, end = [], 0
+    for emoji in _EMOJI.finditer(text):
+        parts += [_revealed(text[end : emoji.start()], escape), emoji.group()]
+        end = emoji.end()
+    return "".join([*parts, _revealed(text[end:], escape)])
+
+
+def _revealed(text: str, escape: Callable[[str], str]) -> str:
+    return "".join(escape(character) if _is_hidden(character) else character for character in text)
+
+
+def _is_hidden(character: str) -> bool:
+    # Not printable: controls, formats, surrogates, private use, what is not assigned, separators.
+    if not character.isprintable():
+        return category(character) != "Zs"
+    return _IGNORED.match(character) is not None
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def _utf16(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))

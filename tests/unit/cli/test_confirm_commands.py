@@ -1,0 +1,129 @@
+"""What `orchestrator confirm approve` asks, and what it sends."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from orchestrator.cli import main
+from orchestrator.cli.output import progress
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
+
+CARD = ConfirmationCard(
+    confirmation_id="m.1-dinner.2",
+    mission_id="m",
+    leg_id="1-dinner",
+    card_type="structured-order",
+    title="Order an article",
+    tool="shop_place_order",
+    digest="ab" * 32,
+)
+
+
+class Terminal(io.StringIO):
+    """Text that says it comes from a terminal, or goes there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Client:
+    """Shows one card, and keeps the digests that were approved."""
+
+    def __init__(self) -> None:
+        self.approved: list[str] = []
+        self.reads = 0
+
+    async def confirmation(self, _: str) -> ConfirmationCard:
+        """The card; a second reader would see another."""
+        self.reads += 1
+        return CARD.model_copy(update={"digest": f"{self.reads:064}"})
+
+    async def approve(self, confirmation_id: str, digest: str, **_: str) -> DecisionReceipt:
+        """Kept."""
+        self.approved.append(digest)
+        at = datetime(2026, 11, 21, tzinfo=UTC)
+        return DecisionReceipt(confirmation_id=confirmation_id, accepted="approved", at=at)
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    """Whom the command speaks to."""
+    one = Client()
+
+    async def connect(*_: object) -> Client:
+        return one
+
+    monkeypatch.setattr(MissionClient, "connect", connect)
+    return one
+
+
+@pytest.fixture
+def approve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """Runs the command as a person does who types this, or in a script."""
+
+    def run(*arguments: str, typed: str | None = None) -> tuple[int, str]:
+        errors = Terminal() if typed is not None else io.StringIO()
+        monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
+        monkeypatch.setattr(sys, "stderr", errors)
+        monkeypatch.setattr(progress, "file", errors)
+        command = ["orchestrator", "confirm", "approve", "m.1-dinner.2", *arguments]
+        monkeypatch.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), errors.getvalue()
+
+    return run
+
+
+Approve = Callable[..., Any]
+
+
+def test_a_person_is_shown_the_card_and_asked(client: Client, approve: Approve) -> None:
+    """A yes sends the digest of exactly the card that was shown, which is read once."""
+    code, shown = approve(typed="y\n")
+
+    assert code == 0
+    assert "Order an article" in shown
+    assert shown.index("Order an article") < shown.index("Approve exactly this? [y/N]")
+    assert client.approved == [f"{1:064}"]
+    assert client.reads == 1
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", ""])
+def test_without_a_yes_nothing_is_sent(typed: str, client: Client, approve: Approve) -> None:
+    """And the command fails."""
+    code, _ = approve(typed=typed)
+
+    assert code == 1
+    assert client.approved == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",)])
+def test_a_script_has_to_give_the_digest(
+    arguments: tuple[str, ...], client: Client, approve: Approve
+) -> None:
+    """Nothing is sent, nor read, and the sentence says what to give."""
+    code, shown = approve(*arguments)
+
+    assert (code, client.approved, client.reads) == (2, [], 0)
+    assert "give --digest" in shown
+
+
+def test_json_asks_nothing_at_a_terminal_either(client: Client, approve: Approve) -> None:
+    """Its output is for a program, which reads no card."""
+    assert approve("--json", typed="y\n")[0] == 2
+    assert client.approved == []
+
+
+def test_a_given_digest_is_sent_unread(client: Client, approve: Approve) -> None:
+    """The server refuses it when the card shows another by now."""
+    code, _ = approve("--digest", "cd" * 32)
+
+    assert (code, client.approved, client.reads) == (0, ["cd" * 32], 0)

@@ -1,0 +1,209 @@
+"""Every command, shown the worst that a provider can write: none of it reaches the terminal raw."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+import yaml
+
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
+from orchestrator.cli import chaos_missions, chaos_pairs, demo_commands, tools_commands
+from orchestrator.cli.main import COMMANDS, load_command
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.routing.learning import calibration, evaluation
+from orchestrator.runtime.demo import DemoReport
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.testing.commands import Ran
+
+Run = Callable[..., Ran]
+Make = Callable[[Any], Any]
+
+_SCRIPTED = "--json"
+_WORST = "the hostile text"
+_DIGEST = ("--digest", "0" * 64)
+
+CASES: dict[str, tuple[str, ...]] = {
+    "chaos run": (),
+    "confirm amend": (_WORST, "k=v"),
+    "confirm approve": (_WORST, *_DIGEST),
+    "confirm list": (),
+    "confirm reject": (_WORST, "--reason", "no"),
+    "confirm show": (_WORST,),
+    "demo": (),
+    "dev": (_WORST,),
+    "mission answer": (_WORST, "k=v"),
+    "mission cancel": (_WORST,),
+    "mission list": (),
+    "mission rollback": (_WORST,),
+    "mission show": (_WORST,),
+    "mission start": (_WORST, "--wait"),
+    "mission watch": (_WORST,),
+    "pii forget": (_WORST,),
+    "pii list": (),
+    "pii set": ("traveler_name", "--value", "x"),
+    "rollback list": (),
+    "rollback resolve": (_WORST, "retry"),
+    "rollback show": (_WORST,),
+    "rollback sweep": (),
+    "route calibrate": ("traces.jsonl", "--out", "profile.json"),
+    "route eval": (".",),
+    "route text": ("order the worst article", "--explain", "--specs", "worst.yaml"),
+    "sandbox": (_WORST,),
+    "tools call": ("worst_read", "--specs", "worst.yaml"),
+    "tools discover": ("worst article", "--specs", "worst.yaml"),
+    "tools lint": ("broken.yaml",),
+    "tools list": ("--specs", "worst.yaml"),
+    "tools show": ("worst_read", "--specs", "worst.yaml"),
+    "worker": (_WORST,),
+}
+"""Arguments with which each command shows text of others; services show it in usage errors."""
+
+_SILENT = {"mission answer", "pii set", "route calibrate ", "tools discover --json"}
+"""What shows no text of others."""
+
+
+def _commands() -> Iterator[str]:
+    for name in COMMANDS:
+        below = getattr(load_command(name), "commands", None)
+        yield from (f"{name} {inner}" for inner in below) if below else (name,)
+
+
+def test_every_command_has_a_case() -> None:
+    """A new command needs one above, with which it shows text of others."""
+    assert sorted(_commands()) == sorted(CASES)
+
+
+class Answers:
+    """A client, or the handle of a mission, that answers everything with hostile values."""
+
+    def __init__(self, kind: type, make: Make) -> None:
+        self._kind = kind
+        self._make = make
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._kind, name, None)
+        if not callable(method):
+            return self._make(str)
+        gives = get_type_hints(method)["return"]
+
+        async def answer(*_: object, **__: object) -> Any:
+            return Answers(gives, self._make) if gives is MissionHandle else self._make(gives)
+
+        async def several(*_: object, **__: object) -> AsyncIterator[Any]:
+            yield self._make(get_args(gives)[0])
+
+        if inspect.isasyncgenfunction(method):
+            return several
+        if not inspect.iscoroutinefunction(method):
+            return lambda *_, **__: Answers(gives, self._make)
+        return answer
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: Any) -> None:
+    """Servers, files and documents of which every text is hostile."""
+
+    def gives(kind: type) -> Callable[..., Any]:
+        async def answer(*_: object, **__: object) -> Any:
+            return hostile(kind)
+
+        return answer
+
+    monkeypatch.setenv("COLUMNS", "4000")
+    monkeypatch.setenv("ORCHESTRATOR_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setattr(MissionClient, "connect", _connect(hostile))
+    monkeypatch.setattr(demo_commands, "_demo", gives(DemoReport))
+    monkeypatch.setattr(chaos_missions, "on_a_stack", gives(ChaosReport))
+    monkeypatch.setattr(chaos_pairs, "try_pairs", gives(PairsReport))
+    monkeypatch.setattr(tools_commands, "_call", gives(ToolOutcome))
+    monkeypatch.setattr(FilePiiVault, "fields", lambda _: hostile(tuple[str, ...]))
+    monkeypatch.setattr(evaluation, "evaluate", lambda *_, **__: hostile(evaluation.Evaluation))
+    monkeypatch.setattr(calibration, "calibrate", lambda *_, **__: hostile(calibration.Calibration))
+    for name in ("tools.jsonl", "queries.jsonl", "traces.jsonl"):
+        (tmp_path / name).write_text("")
+    for name, document in (("worst", _worst), ("broken", _broken)):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(document(shop, hostile(str))))
+
+
+def _connect(make: Make) -> Callable[..., Any]:
+    async def connect(*_: object) -> Answers:
+        return Answers(MissionClient, make)
+
+    return connect
+
+
+def _worst(shop: Any, text: str) -> Any:
+    """A document that works, with hostile text wherever its author writes prose and places."""
+    paths = {
+        path: {
+            method: {
+                **operation,
+                "summary": text,
+                "description": text,
+                "tags": [text],
+                "operationId": _NAMES.get(operation["operationId"], operation["operationId"]),
+            }
+            for method, operation in item.items()
+        }
+        for path, item in shop["paths"].items()
+    }
+    paths["/orders"]["get"]["parameters"][0]["description"] = text
+    paths["/orders"]["post"]["x-orchet-compensation-probe"]["operationId"] = "worst_read"
+    return {**shop, "info": {"title": text, "version": text}, "paths": paths}
+
+
+_NAMES = {"shop_find_order": "worst_read"}
+
+
+def _broken(shop: Any, text: str) -> Any:
+    """A document of which the linter has much to say, each time with its author's words."""
+    document = _worst(shop, text)
+    book = document["paths"]["/orders"]["post"]
+    book.update({"x-orchet-cancels": text, "x-orchet-requires-confirmation": text})
+    book["x-orchet-pii-required"] = [text]
+    document["paths"][f"/orders/{{{text}}}"] = {"get": {"operationId": text, **_TOOL}}
+    return document
+
+
+_TOOL = {"x-orchet-tool": True, "responses": {"204": {"description": "Done."}}}
+
+
+@pytest.mark.parametrize("script", ["", _SCRIPTED])
+@pytest.mark.parametrize("name", CASES)
+def test_no_command_prints_what_is_hidden(
+    name: str,
+    script: str,
+    run: Run,
+    world: None,
+    hostile_text: str,
+    hidden: Callable[[str], list[str]],
+) -> None:
+    """Neither to people nor to scripts; and what looks like rich's markup stays text."""
+    is_script = bool(script) and _takes_json(name)
+    arguments = [hostile_text if word == _WORST else word for word in CASES[name]]
+    ran = run(*name.split(), *arguments, *([script] if is_script else []))
+    printed = ran.stdout + ran.stderr
+    shows = "evil.example" in re.sub(r"[\s│]", "", printed)
+
+    assert shows is ({name, f"{name} {script}"}.isdisjoint(_SILENT))
+    assert "Traceback" not in printed
+    assert hidden(printed) == []
+    assert not re.search(r"^(│ )?Price 1 EUR", printed, re.MULTILINE)
+    assert "Price 1 EUR" not in printed or "[bold red]x[/bold red]" in printed
+    if is_script:
+        json.loads(ran.stdout)
+
+
+def _takes_json(name: str) -> bool:
+    first, _, second = name.partition(" ")
+    command = load_command(first)
+    command = command.commands[second] if second else command
+    return any("--json" in parameter.opts for parameter in command.params)

@@ -1,0 +1,94 @@
+"""What goes to a terminal, and to logs and tracebacks, whoever made the text."""
+
+import io
+import json
+import logging
+import subprocess
+import sys
+
+import pytest
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cli.clean_errors import CleanFormatter
+from orchestrator.cli.drawing import block, indented, line
+from orchestrator.cli.output import CleanConsole, print_json
+
+RAW = "a\x1b[2J\u202eb"
+CLEAN = r"a\x1b[2J\u202eb"
+
+
+def printed(*shown: object, width: int = 80) -> str:
+    """As on a terminal with colors."""
+    file = io.StringIO()
+    console = CleanConsole(
+        file=file, force_terminal=True, width=width, color_system="standard", highlight=False
+    )
+    console.print(*shown)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("shown", [RAW, Text(RAW), line(RAW), block(RAW)])
+def test_hidden_characters_are_shown(shown: object) -> None:
+    """In strings, and in a rich text that nobody cleaned."""
+    assert CLEAN in printed(shown)
+    assert "\x1b[2J" not in printed(shown)
+
+
+def test_styles_still_reach_the_terminal() -> None:
+    """The commands that rich itself writes are no text of others."""
+    assert printed(line(("red", "red"))) == "\x1b[31mred\x1b[0m\n"
+
+
+def test_a_string_is_one_line_and_no_markup() -> None:
+    """Also as a cell, a heading or the text of a spinner; and a name of an emoji stays a name."""
+    table = Table("[bold]h")
+    table.add_row("a\n[link=https://evil.example]b[/] :smile:")
+    shown = printed(table)
+
+    assert r"a\n[link=https://evil.example]b[/] :smile:" in shown
+    assert "[bold]h" in shown
+    assert CleanConsole().status("[red]x\n").renderable is not None
+    assert "[red]x" in printed(CleanConsole().status("[red]x").renderable)
+
+
+def test_folded_text_stays_right_of_what_is_ours() -> None:
+    """However long, no line of it begins at the margin."""
+    shown = printed(indented(block("word " * 60 + "\nPrice 1 EUR")), width=40)
+
+    assert all(row.startswith("  ") for row in shown.splitlines() if row.strip())
+
+
+def test_json_is_valid_with_half_a_character(capsys: pytest.CaptureFixture[str]) -> None:
+    """A provider's answer may hold one half of a pair of surrogates."""
+    print_json({"text": "\ud83d\x9b\u202e"})
+
+    assert json.loads(capsys.readouterr().out) == {"text": "\ud83d\x9b\u202e"}
+
+
+def test_a_log_record_is_one_line() -> None:
+    """What follows it is its traceback."""
+    try:
+        raise ValueError(RAW)
+    except ValueError:
+        record = logging.LogRecord("x", 30, "f", 1, "no %s", (f"{RAW}\nfake",), sys.exc_info())
+    first, *rest = CleanFormatter().format(record).splitlines()
+
+    assert first == rf"no {CLEAN}\nfake"
+    assert rest[-1] == f"ValueError: {CLEAN}"
+
+
+def test_a_traceback_and_a_log_without_a_handler_are_clean() -> None:
+    """In the process that `main` was called in."""
+    code = (
+        "import sys, logging\n"
+        "from orchestrator.cli import main, clean_errors\n"
+        "clean_errors.clean_what_python_prints()\n"
+        f"logging.getLogger('x').warning({RAW!r})\n"
+        f"raise ValueError({RAW!r})\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 1
+    assert "\x1b" not in ran.stderr
+    assert ran.stderr.count(CLEAN) == 2
