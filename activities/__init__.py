@@ -11,6 +11,7 @@ from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import ToolActivities
+from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
@@ -18,6 +19,7 @@ from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
+from orchestrator.planning.walls import Walls
 from orchestrator.routing.router import Router
 
 
@@ -37,6 +39,7 @@ def all_activities(
 
     New missions are pinned to `catalog`; running ones find theirs in `catalogs`.
     """
+    guard = WallGuard(Walls(agents))
     planning = PlanningActivities(catalogs, routers, planner, agents, traces)
     rollback = RollbackActivities(catalogs, tools, client)
     sweep = SweepActivities(client)
@@ -46,8 +49,8 @@ def all_activities(
         planning.select_tools,
         planning.plan_step,
         planning.discover_tools,
-        PrepareActivities(catalogs, tools).prepare_call,
-        ToolActivities(catalogs, tools, grants).invoke_tool,
+        PrepareActivities(catalogs, tools, guard).prepare_call,
+        ToolActivities(catalogs, tools, grants, guard).invoke_tool,
         rollback.collect_legs,
         rollback.compensate,
         sweep.find_stranded,

@@ -1,19 +1,21 @@
 """Thinking: split the goal, select tools, plan a step, discover more; recorded, never replayed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 from typing import TypeVar
 
 from temporalio import activity
 
 from activities.boundary import heartbeats, translated_errors
+from activities.wall_guard import WallGuard
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.telemetry import Telemetry, count_selection, default_telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import PlanInvalid
+from orchestrator.core.errors import OutsideWall, PlanInvalid
+from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.models import (
@@ -26,6 +28,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
 from orchestrator.planning.route_context import route_context
+from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open
@@ -52,6 +55,7 @@ class PlanningActivities:
         self._routers = routers
         self._planner = planner
         self._agents = tuple(agents)
+        self._guard = WallGuard(Walls(self._agents), self._telemetry)
         self._indexes = DiscoveryIndexes()
         self._turn = asyncio.Lock()
 
@@ -63,18 +67,24 @@ class PlanningActivities:
                 catalog = self._catalogs.get(brief.catalog_digest)
                 plan = await _awaited(self._planner.split_goal(brief, catalog, self._agents))
                 check_plan(plan)
+                self._guard.walls.check_plan(plan, catalog)
                 return plan
 
     @activity.defn(name=names.SELECT_TOOLS)
     async def select_tools(self, context: StepContext) -> Selection:
-        """The tools of this step; a router that fails forwards them all and says so."""
+        """The tools of this step; a router that fails forwards them all and says so.
+
+        All of those that the agent may touch: whatever routes them, nothing else leaves here.
+        """
         with translated_errors():
             catalog = self._catalogs.get(context.catalog_digest)
+            walls = self._guard.walls.around(context.agent.wall)
             # In a thread: a catalog's first request builds its router, and an embedder is waited
             # for. One at a time: they share the interpreter, so that several at once would only
             # use up each other's time.
             async with self._turn:
-                selection = await asyncio.to_thread(self._route, context, catalog)
+                selection = await asyncio.to_thread(self._route, context, catalog, walls)
+            selection = _inside(selection, catalog, walls)
             count_selection(self._telemetry, selection)
             self._traces.record(
                 record_of(
@@ -85,7 +95,7 @@ class PlanningActivities:
                     catalog_digest=context.catalog_digest,
                 )
             )
-            return _with_discovered(selection, context, catalog)
+            return _with_discovered(selection, context, catalog, walls)
 
     @activity.defn(name=names.PLAN_STEP)
     async def plan_step(self, step: PlanStepInput) -> PlanStepOutput:
@@ -93,8 +103,14 @@ class PlanningActivities:
         async with heartbeats():
             with translated_errors():
                 catalog = self._catalogs.get(step.context.catalog_digest)
+                walls = self._guard.walls
+                step = _shown(step, catalog, walls.around(step.context.agent.wall))
                 decision, usage = await self._decide(step, catalog)
-                check_decision(decision, step.selection, step.context, catalog)
+                try:
+                    check_decision(decision, step.selection, step.context, catalog, walls)
+                except OutsideWall as error:
+                    self._guard.count("decision")
+                    return _refused(decision, str(error), usage)
                 if isinstance(decision, CallTool):
                     # Joined to the record of the selection that the tool was chosen from.
                     self._traces.called(
@@ -112,19 +128,20 @@ class PlanningActivities:
             return await _awaited(self._planner.plan_metered(step.context, step.selection, catalog))
         return await _awaited(self._planner.plan_step(step.context, step.selection, catalog)), None
 
-    def _route(self, context: StepContext, catalog: Catalog) -> Selection:
+    def _route(self, context: StepContext, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
         try:
             router = self._routers(catalog)
         except Exception as error:  # a catalog that cannot be indexed can still be forwarded whole
-            return fail_open(catalog, f"{type(error).__name__} while indexing the catalog")
-        return router.route(context.leg_goal, route_context(context), now=context.now)
+            return fail_open(catalog, f"{type(error).__name__} while indexing the catalog", walls)
+        return router.route(context.leg_goal, route_context(context, *walls), now=context.now)
 
     @activity.defn(name=names.DISCOVER_TOOLS)
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
-        """Tools of the whole catalog that fit the query."""
+        """Tools that fit the query, of all that the agent may touch."""
         with translated_errors():
             index = self._indexes.of(self._catalogs.get(wanted.catalog_digest))
-            matches = index.search(wanted.query, limit=wanted.limit)
+            walls = self._guard.walls.around(wanted.agent)
+            matches = index.search(wanted.query, limit=wanted.limit, walls=walls)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
 
 
@@ -139,11 +156,42 @@ async def _awaited(answer: Awaitable[_T]) -> _T:
     return await answer
 
 
-def _with_discovered(selection: Selection, context: StepContext, catalog: Catalog) -> Selection:
+def _refused(decision: StepDecision, reason: str, usage: Usage | None) -> PlanStepOutput:
+    """A call that is not made; what was to go with it was checked by nobody, and is not kept."""
+    bare = decision.model_copy(update={"arguments": {}})
+    return PlanStepOutput(decision=bare, refusal=reason, usage=usage)
+
+
+def _inside(selection: Selection, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
+    """A selection without the tools that the agent may not touch."""
+    kept = _names_inside(selection.tools, catalog, walls)
+    if kept == selection.tools:
+        return selection
+    prerequisites = tuple(name for name in selection.prerequisites if name in kept)
+    scores = {name: score for name, score in selection.scores.items() if name in kept}
+    changes = {"tools": kept, "prerequisites": prerequisites, "scores": scores}
+    return selection.model_copy(update=changes)
+
+
+def _names_inside(names: Iterable[str], catalog: Catalog, walls: Sequence[Wall]) -> tuple[str, ...]:
+    tools = catalog.tools
+    return tuple(name for name in names if name in tools and is_inside(tools[name], walls))
+
+
+def _shown(step: PlanStepInput, catalog: Catalog, walls: Sequence[Wall]) -> PlanStepInput:
+    """The step as its planner sees it: what was selected or discovered outside is not there."""
+    discovered = _names_inside(step.context.discovered, catalog, walls)
+    context = step.context.model_copy(update={"discovered": discovered})
+    selection = _inside(step.selection, catalog, walls)
+    return step.model_copy(update={"context": context, "selection": selection})
+
+
+def _with_discovered(
+    selection: Selection, context: StepContext, catalog: Catalog, walls: Sequence[Wall]
+) -> Selection:
     """Discovered tools join every later step of the leg."""
-    extra = tuple(
-        name for name in context.discovered if name not in selection.tools and name in catalog.tools
-    )
+    found = _names_inside(context.discovered, catalog, walls)
+    extra = tuple(name for name in found if name not in selection.tools)
     if not extra:
         return selection
     return selection.model_copy(update={"tools": (*selection.tools, *extra)})

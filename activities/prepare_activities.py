@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from temporalio import activity
 
 from activities.boundary import translated_errors
+from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.arguments import check_arguments, needed_fields
@@ -22,9 +23,12 @@ from orchestrator.saga.draft import draft_cancel, draft_obligation
 class PrepareActivities:
     """Catalogs with the contracts of calls, and the vault that their personal fields are in."""
 
-    def __init__(self, catalogs: CatalogStore, tools: ToolClient) -> None:
+    def __init__(
+        self, catalogs: CatalogStore, tools: ToolClient, guard: WallGuard | None = None
+    ) -> None:
         self._catalogs = catalogs
         self._tools = tools
+        self._guard = guard or WallGuard()
 
     @activity.defn(name=names.PREPARE_CALL)
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
@@ -36,6 +40,8 @@ class PrepareActivities:
         with translated_errors():
             catalog = self._catalogs.get(wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
+        if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
+            return PreparedCall(problems=(refusal,))
         arguments = dict(wanted.arguments)
         for name in tool.reference_inputs:
             arguments.setdefault(name, wanted.call_id)
@@ -59,6 +65,7 @@ def _prepared(wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCal
     return PreparedCall(
         call=ToolCall(
             **wanted.ref,
+            agent=wanted.agent,
             arguments=arguments,
             card_type=tool.card_type,
             timeout_s=wanted.policy.call_timeout.total_seconds(),

@@ -7,6 +7,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.boundary import heartbeats, translated_errors
+from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
@@ -37,10 +38,17 @@ NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, Toke
 class ToolActivities:
     """A tool client over stored catalogs."""
 
-    def __init__(self, catalogs: CatalogStore, tools: ToolClient, grants: GrantBook) -> None:
+    def __init__(
+        self,
+        catalogs: CatalogStore,
+        tools: ToolClient,
+        grants: GrantBook,
+        guard: WallGuard | None = None,
+    ) -> None:
         self._catalogs = catalogs
         self._tools = tools
         self._grants = grants
+        self._guard = guard or WallGuard()
 
     @activity.defn(name=names.INVOKE_TOOL)
     async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
@@ -59,6 +67,8 @@ class ToolActivities:
         with translated_errors():
             catalog = self._catalogs.get(call.catalog_digest)
             tool = catalog.tool(call.tool)
+            if refusal := self._guard.refusal(call.agent, tool, at="sending"):
+                return _refused(refusal, earlier_attempts=activity.info().attempt > 1)
             check_grant(tool, call)
             left = _time_left(call)
             if tool.needs_confirmation:
@@ -165,7 +175,11 @@ def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
 
 def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:
     """An attempt that ended before the wire settles the call only if no earlier one got further."""
-    return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=str(error))
+    return _refused(str(error), earlier_attempts=earlier_attempts)
+
+
+def _refused(reason: str, *, earlier_attempts: bool) -> ToolOutcome:
+    return ToolOutcome(kind="unknown" if earlier_attempts else "rejected", reason=reason)
 
 
 def _is_the_only_attempt() -> bool:

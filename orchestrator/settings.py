@@ -10,9 +10,10 @@ import yaml
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from orchestrator.core.errors import DocumentUnreadable, UsageError
+from orchestrator.core.errors import DocumentUnreadable, ProfilesInvalid, UsageError
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AgentProfile
+from orchestrator.planning.profile_faults import read_profiles
 from orchestrator.routing.profile import RoutingProfile
 
 T = TypeVar("T")
@@ -113,12 +114,28 @@ def load_settings() -> Settings:
 def load_agents(path: Path | None) -> tuple[AgentProfile, ...]:
     """The agent profiles of a YAML or JSON file; none when there is no file.
 
+    What they name is not looked up: `orchestrator.runtime.agent_profiles` does that, with a
+    catalog.
+
     Raises:
-        DocumentUnreadable: the file is missing, or not a list of profiles.
+        DocumentUnreadable: the file is missing, or is no list.
+        ProfilesInvalid: one of the profiles is not written as it should be.
     """
     if path is None:
         return ()
-    return _read(path, TypeAdapter(tuple[AgentProfile, ...]), "a list of agent profiles")
+    profiles, faults = read_profiles(read_profiles_file(path))
+    if faults:
+        raise ProfilesInvalid(str(path), tuple(map(str, faults)))
+    return profiles
+
+
+def read_profiles_file(path: Path) -> list[Any]:
+    """The list that a YAML or JSON file of agent profiles holds.
+
+    Raises:
+        DocumentUnreadable: the file is missing, or is no list.
+    """
+    return _read(path, TypeAdapter(list[Any]), "a list of agent profiles")
 
 
 def load_policy(path: Path | None) -> MissionPolicy | None:

@@ -109,9 +109,9 @@ async def plan_step(context: StepContext, selection: Selection) -> PlanStepOutpu
     )
 
 
-async def discover_tools(query: str, catalog_digest: str) -> tuple[str, ...]:
+async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
     """Names of tools that were not forwarded and fit the query."""
-    wanted = DiscoverInput(query=query, catalog_digest=catalog_digest)
+    wanted = DiscoverInput(query=query, catalog_digest=leg.catalog.digest, agent=leg.leg.agent.wall)
     summary = ui.summary(ui.DISCOVER_TOOLS, query=query)
     found = await _run(
         names.DISCOVER_TOOLS, wanted, gives=DiscoverOutput, summary=summary, **_LOCAL
@@ -133,6 +133,7 @@ async def prepare_call(
     wanted = PrepareInput(
         **leg.call_of(tool).ref,
         arguments=arguments,
+        agent=leg.leg.agent.wall,
         observations=leg.state.observations,
         policy=leg.policy,
         now=workflow.now(),

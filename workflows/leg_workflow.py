@@ -93,6 +93,9 @@ class LegWorkflow:
         planned = await calls.plan_step(context, selection)
         self._progress.count_usage(planned.usage)
         match planned.decision:
+            case CallTool() as wanted if planned.refusal is not None:
+                self._progress.observe(wanted, outcome="refused", error=planned.refusal)
+                self._progress.record(f"call {wanted.tool}", "refused", planned.refusal)
             case CallTool() as wanted:
                 await self._caller.call(wanted)
             case DiscoverTools(query=query):
@@ -107,7 +110,7 @@ class LegWorkflow:
                 raise LegLost(reason)
 
     async def _discover(self, query: str) -> None:
-        found = await calls.discover_tools(query, self._progress.leg.catalog.digest)
+        found = await calls.discover_tools(self._progress.leg, query)
         self._progress.discover(found)
         self._progress.observe(
             CallTool(tool="tools.discover", arguments={"query": query}),

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import urlsplit
 
 from opentelemetry import metrics, trace
@@ -28,6 +28,7 @@ from opentelemetry.util.types import AttributeValue
 from orchestrator.catalog.tool import Tool
 from orchestrator.routing.selection import Selection
 
+RefusedAt = Literal["decision", "preparation", "sending"]
 _SCOPE = "orchestrator"
 # Still in development in the conventions, so not among the library's stable constants.
 _URL_TEMPLATE = "url.template"
@@ -42,6 +43,7 @@ class Telemetry:
     tracer: Tracer
     durations: Histogram
     selections: Counter
+    refusals: Counter
 
     @classmethod
     def on(cls, tracer: Tracer, meter: Meter) -> Self:
@@ -53,6 +55,10 @@ class Telemetry:
             ),
             meter.create_counter(
                 "orchestrator.route.selections", description="Selections by band."
+            ),
+            meter.create_counter(
+                "orchestrator.agent.refusals",
+                description="Calls outside what their agent may touch, by where they were stopped.",
             ),
         )
 
@@ -133,6 +139,12 @@ def count_selection(telemetry: Telemetry, selection: Selection) -> None:
     trace.get_current_span().set_attributes(
         {**selection.headers, "orchestrator.route.reason": selection.reason}
     )
+
+
+def count_refusal(telemetry: Telemetry, at: RefusedAt) -> None:
+    """Count one call of a tool that its agent may not touch; the running span says so too."""
+    telemetry.refusals.add(1, {"at": at})
+    trace.get_current_span().set_attribute("orchestrator.agent.refused_at", at)
 
 
 def _server_attributes(tool: Tool, base_url: str) -> dict[str, AttributeValue]:

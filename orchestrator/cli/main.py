@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "confirm": "Read confirmation cards and decide on them.",
     "rollback": "See what is parked, resolve it, and sweep.",
     "tools": "Look at the tools of OpenAPI documents.",
+    "agents": "Agent profiles: check what they may touch before a worker runs with them.",
     "route": "Route a request: `orchestrator route TEXT`; "
     "measure: `orchestrator route eval FOLDER`.",
     "chaos": "Rollback tests: missions on a real server with real workers, under planned trouble.",

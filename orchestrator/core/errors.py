@@ -57,6 +57,18 @@ class UsageError(OrchestratorError):
     """The caller asked for something that cannot be: a bad flag, amount or id."""
 
 
+class ProfilesInvalid(UsageError, Worded):
+    """A file of agent profiles that was read and is wrong; each fault is a sentence."""
+
+    path: str
+    faults: Sequence[str]
+
+    def __str__(self) -> str:
+        more = len(self.faults) - 1
+        see = f" ({more} more; see: orchestrator agents check {self.path})" if more else ""
+        return f"{self.path}: {self.faults[0]}{see}"
+
+
 class MissionIdTaken(UsageError, Worded):
     """A mission with that id exists, and was asked for something else."""
 
@@ -152,6 +164,18 @@ class NothingFits(PlanError, Worded):
     text: str
 
 
+class NothingAllowed(PlanError, Worded):
+    """The tool that a part of the goal needs is outside what every agent may touch."""
+
+    template = (
+        "{text!r} needs {tool}, which no agent may use; allow it to one of them: its name under "
+        "`tools`, or {domain} under `domains` (ORCHESTRATOR_AGENTS)"
+    )
+    text: str
+    tool: str
+    domain: str
+
+
 class RequestUnread(PlanError, Worded):
     """The router failed on a request that is to be planned without a model."""
 
@@ -163,11 +187,15 @@ class RequestUnread(PlanError, Worded):
 
 
 class PlanInvalid(PlanError):
-    """Legs that repeat an id, depend on a leg that is not there, or run in a circle."""
+    """Legs that repeat an id, depend on no leg, run in a circle, or pass their agent's wall."""
 
 
 class DecisionInvalid(PlanError):
     """A planner's step that names a tool it was not shown, or that cannot be carried out."""
+
+
+class OutsideWall(DecisionInvalid):
+    """A planner's call of a tool that the profile of its agent does not allow."""
 
 
 class MissionRefused(PlanError, Worded):

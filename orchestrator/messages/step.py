@@ -6,6 +6,7 @@ from pydantic import Field
 
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import Record
+from orchestrator.core.wall import Wall
 from orchestrator.planning.models import StepContext, StepDecision
 from orchestrator.routing.selection import Selection
 
@@ -21,6 +22,11 @@ class PlanStepOutput(Record):
     """What it decided; a union travels inside a model so that its kind is kept."""
 
     decision: StepDecision
+    refusal: str | None = Field(
+        default=None,
+        description="why the call that was decided on is not made, which the planner is told; its "
+        "arguments are left out",
+    )
     usage: Usage | None = Field(default=None, description="None: no model was asked")
 
 
@@ -30,6 +36,7 @@ class DiscoverInput(Record):
     query: str
     catalog_digest: str
     limit: int = 3
+    agent: Wall | None = Field(default=None, description="for whom; it finds nothing outside")
 
 
 class DiscoverOutput(Record):

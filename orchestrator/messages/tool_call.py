@@ -8,6 +8,7 @@ from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.wall import Wall
 from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import Observation
@@ -18,6 +19,7 @@ class ToolCall(CallRef):
     """One call, with its final arguments; personal fields are handles."""
 
     arguments: JsonObject
+    agent: Wall | None = Field(default=None, description="who calls, and what it may touch")
     card_type: str | None = None
     grant: Grant | None = None
     timeout_s: float = CALL_TIMEOUT.total_seconds()
@@ -30,6 +32,7 @@ class PrepareInput(CallRef):
     """A call that a planner or a person wants, before anything is checked."""
 
     arguments: JsonObject
+    agent: Wall | None = Field(default=None, description="who wants it, and what it may touch")
     observations: tuple[Observation, ...] = ()
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     now: datetime

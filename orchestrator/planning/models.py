@@ -7,15 +7,27 @@ from pydantic import Field, JsonValue
 
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.wall import Wall
 from orchestrator.saga.outcome import OutcomeKind
 
 
 class AgentProfile(Record):
-    """Who handles a leg: its name, instructions, domains, model and task queue."""
+    """Who handles a leg: its name, instructions, what it may touch, model and task queue.
 
-    name: str
+    `domains` and `tools` are one wall: a tool is inside when its domain is listed, or its name.
+    With neither, every tool is inside.
+    """
+
+    name: str = Field(min_length=1)
     instructions: str = ""
-    domains: tuple[str, ...] = Field(default=(), description="empty: every domain of the catalog")
+    domains: tuple[str, ...] = Field(default=(), description="whose tools it may use")
+    tools: tuple[str, ...] = Field(
+        default=(), description="that it may use beside those of its domains: names, or `message_*`"
+    )
+    prefers: tuple[str, ...] = Field(
+        default=(),
+        description="domains whose tools come first for it; a preference that forbids nothing",
+    )
     model: str | None = Field(
         default=None, description="provider:model; None: the worker's default, if any"
     )
@@ -27,6 +39,11 @@ class AgentProfile(Record):
     context_tokens: int = Field(
         default=32_000, ge=1_000, description="what the prompt of one step may take"
     )
+
+    @property
+    def wall(self) -> Wall:
+        """What travels with its calls: its name, and what it may touch."""
+        return Wall(agent=self.name, domains=self.domains, tools=self.tools)
 
 
 class LegPlan(Record):
@@ -72,9 +89,9 @@ class Observation(Record):
     """What one step of this leg did, and what came of it.
 
     The outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
-    when no clear answer came. One that was not sent is `refused` by a person or a policy, or
-    `invalid` by the contract of its tool. A search for tools is `discovered`, and its body the
-    names of those that were found.
+    when no clear answer came. One that was not sent is `refused` by a person, a policy or the
+    profile of the agent, or `invalid` by the contract of its tool. A search for tools is
+    `discovered`, and its body the names of those that were found.
     """
 
     step: int

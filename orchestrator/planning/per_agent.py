@@ -64,8 +64,14 @@ class PerAgentPlanner:
         return await self._by_rules.plan_step(context, selection, catalog), None
 
     def _generalist(self, agents: Sequence[AgentProfile]) -> AgentProfile | None:
-        """An agent for every domain that has a model; None when no model is set."""
-        general = [agent for agent in agents if not agent.domains]
-        if self._default is not None:
-            return general[0] if general else AgentProfile(name="generalist")
-        return next((agent for agent in general if agent.model), None)
+        """The agent with a model to which a whole goal can be given; None when there is none.
+
+        One that may touch every tool, or the only one there is. None is made up beside profiles
+        whose walls it would pass, and none is chosen among several of them: nobody knows which
+        tools the goal needs.
+        """
+        if not agents:
+            return AgentProfile(name="generalist") if self._default is not None else None
+        free = [agent for agent in agents if agent.wall.is_open]
+        able = (agent for agent in free or agents if agent.model or self._default)
+        return next(able, None) if free or len(agents) == 1 else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
@@ -21,7 +21,10 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.walls import Walls, is_listed
 from orchestrator.routing.selection import Selection
+
+NO_PROFILES: Final = Walls()
 
 
 class Planner(Protocol):
@@ -46,13 +49,15 @@ class Planner(Protocol):
         Args:
             brief: the goal, and the values given with it.
             catalog: the tools, pinned for the whole mission.
-            agents: the worker's profiles; a leg may have one of them or one made for it.
+            agents: the worker's profiles; a leg may have one of them, or one made for it under a
+                name of its own. Under the name of one of them it may be allowed less, never more.
 
         Returns:
             A plan that `check_plan` accepts.
 
         Raises:
             NothingFits: a part of the goal that no tool can do; nothing of the goal is begun then.
+            NothingAllowed: a part of the goal needs a tool that none of the agents may touch.
         """
         ...
 
@@ -111,23 +116,32 @@ def check_plan(plan: MissionPlan) -> None:
 
 
 def check_decision(
-    decision: StepDecision, selection: Selection, context: StepContext, catalog: Catalog
+    decision: StepDecision,
+    selection: Selection,
+    context: StepContext,
+    catalog: Catalog,
+    walls: Walls = NO_PROFILES,
 ) -> None:
     """Refuse a decision that cannot be carried out; a decision that is refused ends the leg.
+
+    Only a call of a tool outside the agent's wall does not end it: the planner is told, and decides
+    again. With `walls`, it is held to the worker's profile of that agent as well.
 
     The values of a call's arguments are not looked at here: a call that breaks the contract of its
     tool is not sent, and the planner sees why in an observation with the outcome `invalid`.
 
     Raises:
         ToolNotFound: the catalog has no such tool.
+        OutsideWall: a call of a tool that the agent may not touch, shown to it or not.
         DecisionInvalid: it is no decision; a call of a tool that was neither selected nor
-            discovered nor is a core tool of the agent's domains, or with an input that the tool
-            does not have, or with a personal input that is not given as its handle; a question that
-            names no field, or only fields that were answered; a question, search or ending whose
-            text is blank.
+            discovered nor is a core tool that the agent's prompts list, or with an input that the
+            tool does not have, or with a personal input that is not given as its handle; a question
+            that names no field, or only fields that were answered; a question, search or ending
+            whose text is blank.
     """
     match decision:
         case CallTool():
+            _check_wall(decision, context, catalog, walls)
             _check_call(decision, selection, context, catalog)
         case DiscoverTools(query=query):
             _check_text("a search for tools needs words to search for", query)
@@ -141,6 +155,13 @@ def check_decision(
             raise DecisionInvalid(
                 f"the planner gives a {type(decision).__name__}, which is no decision"
             )
+
+
+def _check_wall(decision: CallTool, context: StepContext, catalog: Catalog, walls: Walls) -> None:
+    """Before all else: what is outside is not discovered, so there is no other remedy to name."""
+    tool = catalog.tools.get(decision.tool)
+    if tool is not None:
+        walls.check(context.agent.wall, tool)
 
 
 def _check_call(
@@ -162,9 +183,7 @@ def _check_call(
 def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
     """Whether the tool is in every prompt of this agent."""
     tool = catalog.tools.get(name)
-    if tool is None or tool.load_policy != "core":
-        return False
-    return not context.agent.domains or tool.domain in context.agent.domains
+    return tool is not None and tool.load_policy == "core" and is_listed(tool, context.agent)
 
 
 def _check_handles(decision: CallTool, tool: Tool) -> None:

@@ -1,11 +1,15 @@
 """What the router may know of a step beside the text of its leg."""
 
+from orchestrator.core.wall import Wall
 from orchestrator.planning.models import StepContext
 from orchestrator.routing.selection import RouteContext
 
 
-def route_context(context: StepContext) -> RouteContext:
-    """The mission's goal, the names of known values, earlier tools, the last first, and errors."""
+def route_context(context: StepContext, *more: Wall) -> RouteContext:
+    """The mission's goal, the names of known values, earlier tools, the last first, and errors.
+
+    The agent's own wall holds, and `more`.
+    """
     known = set(context.inputs)
     for fact in context.facts:
         known |= set(fact.body) if isinstance(fact.body, dict) else set()
@@ -16,5 +20,6 @@ def route_context(context: StepContext) -> RouteContext:
         known=tuple(sorted(known)),
         earlier=tuple(dict.fromkeys(earlier)),
         last_error=context.last_error,
-        domains=context.agent.domains,
+        domains=context.agent.prefers or context.agent.domains,
+        walls=tuple(dict.fromkeys((context.agent.wall, *more))),
     )

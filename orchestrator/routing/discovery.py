@@ -14,6 +14,7 @@ from rapidfuzz.distance import JaroWinkler
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.wall import Wall, admitted
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.routing.indexes.bm25 import SparseBm25
 from orchestrator.routing.indexes.terms import Floats, TermIndex
@@ -61,6 +62,7 @@ class DiscoveryIndex:
         """Index every tool of the catalog, core ones included."""
         tools = list(catalog.tools.values())
         self._names = [tool.name for tool in tools]
+        self._domains = [tool.domain for tool in tools]
         self._joined = [_joined(tool.name) for tool in tools]
         named = [tuple(dict.fromkeys(tokens(tool.name))) for tool in tools]
         domains = [tokens(tool.domain) for tool in tools]
@@ -76,16 +78,22 @@ class DiscoveryIndex:
             (word for words in (*named, *domains) for word in words), self._bm25.index.terms
         )
 
-    def search(self, query: str, limit: int = 3) -> list[Match]:
+    def search(self, query: str, limit: int = 3, walls: Sequence[Wall] = ()) -> list[Match]:
         """The tools that fit, best first; at most `limit`, none when nothing fits.
 
-        Ties go to the name that is closest to the query by Jaro-Winkler, then by name.
+        Ties go to the name that is closest to the query by Jaro-Winkler, then by name. A tool
+        outside one of the walls is not there, however well it fits.
         """
         joined, words = _joined(query), self._phonetic.match(tokens(query))
-        scores = self._deterministic(joined, words)
+        inside = self._inside(walls)
+        scores = np.where(inside, self._deterministic(joined, words), 0.0)
         if scores.any():
             return self._best(joined, scores, "deterministic", limit)
-        return self._best(joined, self._ranked(words), "bm25", limit)
+        return self._best(joined, np.where(inside, self._ranked(words), 0.0), "bm25", limit)
+
+    def _inside(self, walls: Sequence[Wall]) -> _Flags:
+        named = zip(self._names, self._domains, strict=True)
+        return np.array([admitted(walls, name, domain) for name, domain in named], dtype=bool)
 
     def _best(self, query: str, scores: Floats, tier: Tier, limit: int) -> list[Match]:
         """The highest scores above 0, with ties at the end of the list resolved."""

@@ -32,7 +32,7 @@ class FeatureWeights(Record):
     fit: float = 0.13
     slots: float = 0.07
     agent: float = Field(
-        default=0.3, description="tools of the agent's own domains: a preference, no wall"
+        default=0.3, description="tools of the domains that the agent prefers; it forbids nothing"
     )
     negated: float = Field(default=0.5, description="names that say what is not wanted")
     own: float = Field(

@@ -1,11 +1,12 @@
 """The router: from a request to the few tools its planner should see."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.wall import Wall, admitted
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.intent import IntentFrame
 from orchestrator.language.slots import read_slots, warm_up
@@ -105,7 +106,8 @@ class Router:
         Returns:
             A selection; never raises: any error inside, and more time than it may take, forwards
             every tool (band fail_open). The reason names the error's type or the stage that took
-            too long, with nothing of the request in it.
+            too long, with nothing of the request in it. No tool outside the context's walls is ever
+            in it.
         """
         return self._attempt(text, context or RouteContext(), now).selection
 
@@ -172,7 +174,11 @@ class Router:
             order.setdefault(name)
             if position < _FED:
                 fed = self._producers.prerequisites(
-                    [name], known=context.known, slots=reading.slots, scores=scores
+                    [name],
+                    known=context.known,
+                    slots=reading.slots,
+                    scores=scores,
+                    walls=context.walls,
                 )
                 order |= dict.fromkeys(fed)
         return list(order)
@@ -186,9 +192,10 @@ class Router:
             deadline.check("selecting")
             return explanation
         except OutOfTime as late:
-            return Explanation(fail_open(self._catalog, str(late)))
+            return Explanation(fail_open(self._catalog, str(late), context.walls))
         except Exception as error:  # the request must go on, whatever is wrong in here
-            return Explanation(fail_open(self._catalog, f"{type(error).__name__} in the router"))
+            reason = f"{type(error).__name__} in the router"
+            return Explanation(fail_open(self._catalog, reason, context.walls))
 
     def _select(self, reading: ScoredRequest, context: RouteContext) -> Explanation:
         scores, winners = merged(reading), reading.winners
@@ -207,7 +214,11 @@ class Router:
         )
         chosen = in_order(names[: width.k], winners)
         prerequisites = self._producers.prerequisites(
-            chosen, known=context.known, slots=reading.slots, scores=scores
+            chosen,
+            known=context.known,
+            slots=reading.slots,
+            scores=scores,
+            walls=context.walls,
         )
         selection = Selection(
             tools=(*chosen, *prerequisites),
@@ -224,11 +235,14 @@ class Router:
         return Explanation(selection, reading)
 
 
-def fail_open(catalog: Catalog, reason: str) -> Selection:
-    """Every tool of the catalog, and why."""
+def fail_open(catalog: Catalog, reason: str, walls: Sequence[Wall] = ()) -> Selection:
+    """Every tool of the catalog that is inside the walls, and why."""
+    tools = [
+        tool.name for tool in catalog.tools.values() if admitted(walls, tool.name, tool.domain)
+    ]
     return Selection(
-        tools=tuple(catalog.tools),
-        k=len(catalog.tools),
+        tools=tuple(tools),
+        k=len(tools),
         band="fail_open",
         reason=reason,
         frame=IntentFrame(),

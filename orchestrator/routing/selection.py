@@ -5,6 +5,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from orchestrator.core.record import Record
+from orchestrator.core.wall import Wall
 from orchestrator.language.intent import IntentFrame
 
 USED: Final = "used"
@@ -25,7 +26,9 @@ class RouteContext(Record):
     earlier: tuple[str, ...] = ()
     """Names of the tools that were called before, the last first: what "it" is about."""
     domains: tuple[str, ...] = ()
-    """The agent's domains; empty when it may use every tool."""
+    """Those that the agent prefers: a tool of one of them needs less evidence."""
+    walls: tuple[Wall, ...] = ()
+    """What the agent may touch: a tool outside one of them is never forwarded."""
 
 
 class Selection(Record):

@@ -21,6 +21,7 @@ from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
+from orchestrator.runtime.agent_profiles import LLM_EXTRA
 from orchestrator.runtime.extensions import PlannerParts, load_embedder, load_planner
 from orchestrator.settings import Settings, load_routing_profile
 
@@ -52,10 +53,7 @@ def default_planner(
         try:
             from orchestrator.planning.llm.model_planner import LlmPlanner
         except ImportError as error:
-            raise UsageError(
-                "planning with a model needs the llm extra: "
-                "pip install 'orchestrator-missions[llm]'"
-            ) from error
+            raise UsageError(f"planning with a model needs the llm extra: {LLM_EXTRA}") from error
         return LlmPlanner(default_model=settings.planner_model)
 
     if settings.planner_model or any(agent.model for agent in agents):

@@ -23,11 +23,12 @@ from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
+from orchestrator.runtime.agent_profiles import load_profiles
 from orchestrator.runtime.defaults import default_planner, default_routers, default_tools
 from orchestrator.runtime.extensions import check_given
 from orchestrator.runtime.own_packages import ALL_WORKFLOWS, all_activities
 from orchestrator.runtime.registration import register_search_attributes, schedule_sweep
-from orchestrator.settings import Settings, load_agents, load_settings
+from orchestrator.settings import Settings, load_settings
 
 _STICKY = timedelta(seconds=3)
 """How long a workflow task waits for the worker that has its history cached, before any other may
@@ -61,7 +62,8 @@ def build(
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
     catalogs = catalogs or CatalogStore(settings.state_dir / "catalogs")
     routers = routers or default_routers(settings, embedder)
-    agents = load_agents(settings.agents) if agents is None else agents
+    if agents is None:
+        agents = load_profiles(settings, catalog, own_planner=planner is not None)
     activities = all_activities(
         catalog=catalog,
         catalogs=catalogs,
@@ -125,7 +127,7 @@ async def run_worker(
         ready: called once, when polling has begun.
 
     Raises:
-        UsageError: the planner or the embedder is none.
+        UsageError: the planner or the embedder is none, or the file of agent profiles is wrong.
     """
     check_given(planner, embedder)
     settings = settings or load_settings()
@@ -138,6 +140,7 @@ async def run_worker(
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
     with contextlib.suppress(OSError):  # whoever needs the folder says what is wrong with it
         private_folder(settings.state_dir)
+    agents = load_profiles(settings, catalog, own_planner=planner is not None)
     catalogs = CatalogStore(settings.state_dir / "catalogs")
     routers = default_routers(settings, embedder)
     await register_search_attributes(client)
@@ -151,6 +154,7 @@ async def run_worker(
             catalogs=catalogs,
             routers=routers,
             planner=planner,
+            agents=agents,
             tools=await stack.enter_async_context(tools or default_tools(settings)),
             plugins=plugins,
         ):

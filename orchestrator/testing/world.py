@@ -19,6 +19,7 @@ from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import check_grant, with_cancel_arguments
+from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.reveal import PersonalValues
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -34,6 +35,7 @@ from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, F
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import (
+    CallTool,
     Finish,
     GoalBrief,
     LegPlan,
@@ -116,9 +118,9 @@ class Hold:
 class FakeWorld:
     """The activities of missions, played from a script: no router, no planner, no provider.
 
-    Real are the catalog, the cards with their digests, the check of grants, the reading of legs
-    from the server, and the recovery of missions that were stopped. Every attempt is recorded in
-    order.
+    Real are the catalog, the cards with their digests, the check of grants, the walls of agents,
+    the reading of legs from the server, and the recovery of missions that were stopped. Every
+    attempt is recorded in order.
 
     ```python
     world = FakeWorld(client, [fake_tool("book_flight", cancel_tool="cancel_flight")])
@@ -268,11 +270,19 @@ class FakeWorld:
             return PlanStepOutput(
                 decision=Finish(summary=f"{context.leg_id} is done."), usage=self.usage
             )
-        decision = script[context.step - 1]
+        scripted = script[context.step - 1]
+        decision = scripted(context) if callable(scripted) else scripted
         return PlanStepOutput(
-            decision=decision(context) if callable(decision) else decision,
-            usage=self.usage,
+            decision=decision, refusal=self._refusal(context, decision), usage=self.usage
         )
+
+    def _refusal(self, context: StepContext, decision: StepDecision) -> str | None:
+        """Why the agent may not make the call, as a real worker says it."""
+        if not isinstance(decision, CallTool) or decision.tool not in self.catalog.tools:
+            return None
+        guard = WallGuard()
+        tool = self.catalog.tool(decision.tool)
+        return guard.refusal(context.agent.wall, tool, at="decision")
 
     @activity.defn(name=names.DISCOVER_TOOLS)
     async def _discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:

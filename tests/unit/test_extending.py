@@ -199,8 +199,8 @@ def test_the_command_is_one_module_and_one_line(
     """It stands in the help, and answers in text and in JSON."""
     (tmp_path / "agents.yaml").write_text("- name: traveller\n")
     monkeypatch.setenv("ORCHESTRATOR_AGENTS", str(tmp_path / "agents.yaml"))
-    module_of("A command", "orchestrator.cli.agents_commands")
-    monkeypatch.setitem(COMMANDS, "agents", "The agent profiles of ORCHESTRATOR_AGENTS.")
+    module_of("A command", "orchestrator.cli.profiles_commands")
+    monkeypatch.setitem(COMMANDS, "profiles", "The agent profiles of ORCHESTRATOR_AGENTS.")
 
     def printed(*arguments: str) -> str:
         monkeypatch.setattr(sys, "argv", ["orchestrator", *arguments])
@@ -209,8 +209,8 @@ def test_the_command_is_one_module_and_one_line(
         return capsys.readouterr().out
 
     assert "The agent profiles" in printed("--help")
-    assert printed("agents") == "traveller\n"
-    assert json.loads(printed("agents", "--json"))[0]["name"] == "traveller"
+    assert printed("profiles") == "traveller\n"
+    assert json.loads(printed("profiles", "--json"))[0]["name"] == "traveller"
 
 
 def test_the_metric_reaches_the_reader() -> None:

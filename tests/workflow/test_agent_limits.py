@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.core.budget import Usage
+from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.planning.models import AgentProfile, AskUser, CallTool, DiscoverTools, Finish
-from orchestrator.testing import FakeWorld, fake_leg
+from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Stage
 
 SCOUT = AgentProfile(name="scout", max_tool_calls=2)
+FINDER = AgentProfile(name="finder", tools=("find_*",))
 FIND = CallTool(tool="find_flights")
 
 
@@ -82,3 +84,51 @@ async def test_without_a_model_nothing_is_used(stage: Stage, world: FakeWorld) -
     world.decide("flight", Finish(summary="Found."))
 
     assert (await (await stage.start()).end()).usage == Usage()
+
+
+async def test_a_leg_learns_what_its_agent_may_not_touch_and_goes_on(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The planner reads the sentence, and the mission's record keeps it; nothing is prepared."""
+    world.plan(fake_leg("flight", agent=FINDER))
+    world.decide("flight", CallTool(tool="book_car"), FIND, Finish(summary="Found."))
+
+    result = await (await stage.start()).end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    (seen,) = world.contexts("flight")[1].observations
+    assert (seen.tool, seen.outcome) == ("book_car", "refused")
+    assert seen.error is not None
+    assert seen.error.startswith("book_car is not for the agent finder")
+    first = result.legs[0].steps[0]
+    assert (first.did, first.outcome, first.error) == ("call book_car", "refused", seen.error)
+    assert world.subjects(names.PREPARE_CALL) == ["find_flights"]
+
+
+async def test_an_agent_that_insists_is_lost_in_its_steps(stage: Stage, world: FakeWorld) -> None:
+    """A refusal is no end of the leg, and a step like any other; what was done is taken back."""
+    agent = AgentProfile(name="scout", tools=("book_flight",), max_steps=3)
+    world.plan(fake_leg("flight", agent=agent))
+    world.decide("flight", CallTool(tool="book_flight"), *[CallTool(tool="book_car")] * 5)
+
+    result = await (await stage.start()).end()
+
+    assert result.error == "the leg took 3 steps without reaching its goal"
+    assert [step.outcome for step in result.legs[0].steps] == ["succeeded", "refused", "refused"]
+    assert world.sent("book_car") == []
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+
+
+async def test_what_an_agent_may_touch_travels_with_all_it_does(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """With its searches, its calls as they are prepared, and as they are sent."""
+    agent = AgentProfile(name="scout", domains=("elsewhere",), tools=("book_*",))
+    world.plan(fake_leg("flight", agent=agent))
+    world.decide("flight", DiscoverTools(query="a"), CallTool(tool="book_flight"))
+
+    await (await stage.start()).end()
+
+    did = (names.DISCOVER_TOOLS, names.PREPARE_CALL, names.INVOKE_TOOL)
+    messages = [call.message for call in world.calls if call.activity in did]
+    assert [getattr(message, "agent", None) for message in messages] == [agent.wall] * 3

@@ -21,8 +21,8 @@ _SPECIAL_PURPOSE = (
     IPv6Network("2001::/23"),  # IETF protocols, Teredo among them
     IPv6Network("3fff::/20"),  # documentation
 )
-"""Of IANA's registries of special-purpose addresses, what `ipaddress` takes for global, in whole or in
-part, in some Python that we run on. None is a provider's."""
+"""Of IANA's registries of special-purpose addresses, what `ipaddress` takes for global, in whole or
+in part, in some Python that we run on. None is a provider's."""
 
 
 class AddressRefused(Exception):

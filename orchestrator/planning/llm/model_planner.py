@@ -5,6 +5,7 @@ parsed to a decision and checked like any other planner's. Nothing here retries 
 that is the engine's task, which survives this process.
 """
 
+import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,6 +36,7 @@ from orchestrator.core.errors import (
     ModelRefused,
     ModelUnavailable,
     OrchestratorError,
+    OutsideWall,
     UsageError,
 )
 from orchestrator.planning.llm.briefing import DATA_RULE, briefing
@@ -44,6 +46,7 @@ from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import CallTool, StepContext, StepDecision
 from orchestrator.planning.planner import check_decision
 from orchestrator.planning.trimming import estimate_tokens
+from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
 RULES: Final = (
@@ -178,6 +181,9 @@ class _Step:
     def decision(self, answer: ModelResponse) -> StepDecision:
         """The first call of the answer as a decision that was checked.
 
+        A call outside the agent's wall is no mistake to be corrected here: the engine refuses it,
+        and keeps a record of that, before the model is asked again.
+
         Raises:
             DecisionInvalid: no call, or one that cannot be carried out.
         """
@@ -185,8 +191,14 @@ class _Step:
         if call is None:
             raise DecisionInvalid("the answer calls no tool; call exactly one")
         decision = self._parsed(call)
-        check_decision(decision, self.selection, self.context, self.catalog)
+        with contextlib.suppress(OutsideWall):
+            check_decision(decision, self.selection, self.context, self.catalog)
         return decision
+
+    def _outside(self, name: str) -> Tool | None:
+        """The tool of that name, if it is one that the agent may not touch."""
+        tool = self.catalog.tools.get(name)
+        return None if tool is None or is_inside(tool, (self.context.agent.wall,)) else tool
 
     def _parsed(self, call: ToolCallPart) -> StepDecision:
         try:
@@ -194,7 +206,7 @@ class _Step:
             meta = next((meta for meta in META_TOOLS if meta.name == call.tool_name), None)
             if meta is not None:
                 return meta.decision(arguments)
-            tool = self.tools.get(call.tool_name)
+            tool = self.tools.get(call.tool_name) or self._outside(call.tool_name)
             if tool is None:
                 raise DecisionInvalid(
                     f"{call.tool_name} is not among the {len(self.tools)} tools shown; "

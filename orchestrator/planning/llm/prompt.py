@@ -15,10 +15,12 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
+from orchestrator.core.wall import Wall
 from orchestrator.json_schema.walker import with_subschemas
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.trimming import cut_text, estimate_tokens
+from orchestrator.planning.walls import is_inside, is_listed
 from orchestrator.routing.cards.capability_card import probes_of
 from orchestrator.routing.selection import Selection
 
@@ -168,22 +170,23 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
     What the router selected joins the full schemas; core tools of domains that no request's best
     tool is of go to the catalog for this step, unless the router failed open. The best selected and
     the last discovered tools are taken first; what finds no room keeps its line in the catalog.
-    The best selected tool is shown whatever its size.
+    The best selected tool is shown whatever its size; a tool outside the agent's wall never.
     """
-    room, domains = context.agent.context_tokens, context.agent.domains
-    own = [t for t in catalog.tools.values() if not domains or t.domain in domains]
+    room = context.agent.context_tokens
+    own = [tool for tool in catalog.tools.values() if is_listed(tool, context.agent)]
     # The best selected tool of each request: they come first.
+    walls = (context.agent.wall,)
     best = selection.tools[: max(1, len(selection.frame.clauses))]
-    touched = {tool.domain for tool in _named(best, catalog)}
+    touched = {tool.domain for tool in _named(best, catalog, walls)}
     is_whole = selection.band == "fail_open" or not touched
     always = [t for t in own if t.load_policy == "core" and (is_whole or t.domain in touched)]
     core = _within(always, room // _CORE_SHARE)
     held = {tool.name for tool in core}
     # A probe looks up a call by a reference that is ours: nothing to choose, but to be found.
     left_out = held | probes_of(own)
-    found = _named(reversed(context.discovered), catalog, held)
+    found = _named(reversed(context.discovered), catalog, walls, held)
     discovered = _within(found, room // _DISCOVERED_SHARE)
-    chosen = _named(selection.tools, catalog, held | {tool.name for tool in discovered})
+    chosen = _named(selection.tools, catalog, walls, held | {tool.name for tool in discovered})
     return ToolBlock(
         core=core,
         step=_within(chosen, room // _STEP_SHARE) or tuple(chosen[:1]),
@@ -193,9 +196,12 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
     )
 
 
-def _named(names: Iterable[str], catalog: Catalog, held: Container[str] = ()) -> list[Tool]:
-    """The tools of these names that are not held by another section."""
-    return [catalog.tools[n] for n in names if n not in held and n in catalog.tools]
+def _named(
+    names: Iterable[str], catalog: Catalog, walls: Sequence[Wall], held: Container[str] = ()
+) -> list[Tool]:
+    """The tools of these names, inside the walls, that are not held by another section."""
+    tools = (catalog.tools[n] for n in names if n not in held and n in catalog.tools)
+    return [tool for tool in tools if is_inside(tool, walls)]
 
 
 def _within(tools: Sequence[Tool], most_tokens: int) -> tuple[Tool, ...]:

@@ -29,6 +29,9 @@ from orchestrator.planning.rules.sentences import answer_sentence, report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.tool_words import speaks_of
+from orchestrator.planning.rules.utterance import read_utterance
+from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 
@@ -65,7 +68,27 @@ class ChainingPlanner:
             router = self._router(catalog)
             known = route_context(context)
             selection = read_request(router, context.leg_goal, known, now=context.now)
+        if (barred := self._barred(context, selection, catalog)) is not None:
+            return GiveUp(reason=barred)
         return decide(context, selection, catalog)
+
+    def _barred(self, context: StepContext, selection: Selection, catalog: Catalog) -> str | None:
+        """Why a leg is not begun whose tool is outside its agent's wall; None for all others.
+
+        Of the tools inside one always comes first, which may have nothing to do with the request:
+        read without the wall, it is for a tool outside, and what is inside does not speak of it.
+        """
+        if context.agent.wall.is_open or context.observations:
+            return None
+        text, now = context.leg_goal, context.now
+        free = route_context(context).model_copy(update={"walls": (), "domains": ()})
+        wanted = find_target(read_request(self._router(catalog), text, free, now=now), catalog)
+        if wanted is None or is_inside(wanted, (context.agent.wall,)):
+            return None
+        inside = find_target(selection, catalog)
+        if inside is not None and speaks_of(read_utterance(text, now=now), inside):
+            return None
+        return context.agent.wall.refusal(wanted.name)
 
     def _router(self, catalog: Catalog) -> Router:
         try:

@@ -90,7 +90,7 @@ class _Need:
         """A search for a producer that was not forwarded and could be called, or for its own."""
         situation = self.situation
         shown = {tool.name for tool in situation.tools}
-        rest = (tool for tool in situation.catalog.tools.values() if tool.name not in shown)
+        rest = (tool for tool in situation.usable_tools if tool.name not in shown)
         for producer in self._producers(rest):
             found = replace(situation, shown=(*situation.shown, producer.name))
             step = next_call(producer, found, trail=self.trail)

@@ -17,6 +17,7 @@ from orchestrator.language.words import tokens
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.rules.answers import flat_fields
 from orchestrator.planning.rules.utterance import Utterance, read_others, read_utterance
+from orchestrator.planning.walls import is_inside
 
 _NO_DEFAULT: Final = object()
 
@@ -63,7 +64,14 @@ class Situation:
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools that may be called, best first."""
-        return tuple(self.catalog.tool(name) for name in dict.fromkeys(self.shown))
+        tools = (self.catalog.tool(name) for name in dict.fromkeys(self.shown))
+        return tuple(tool for tool in tools if is_inside(tool, (self.context.agent.wall,)))
+
+    @cached_property
+    def usable_tools(self) -> tuple[Tool, ...]:
+        """Every tool that the agent may touch, forwarded or not."""
+        walls = (self.context.agent.wall,)
+        return tuple(tool for tool in self.catalog.tools.values() if is_inside(tool, walls))
 
     @cached_property
     def own_references(self) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core.errors import NothingFits
+from orchestrator.core.errors import NothingAllowed, NothingFits
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
@@ -21,6 +21,7 @@ from orchestrator.planning.rules.situation import read_situation
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tool_words import speaks_of
 from orchestrator.planning.rules.utterance import read_utterance
+from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 
@@ -55,13 +56,14 @@ def split(
 
     Raises:
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
+        NothingAllowed: one of them needs a tool that no agent may touch; nor then.
         RequestUnread: the router failed.
     """
     legs = (
         LegPlan(
             leg_id=part.leg_id,
             goal=part.request,
-            agent=agent_for(part.target.domain, agents),
+            agent=agent_for(part.target, agents, request=part.request),
             depends_on=part.depends_on,
         )
         for part in _Goal(brief, catalog, router).parts()
@@ -144,11 +146,30 @@ class _Goal:
         return speaks_of(read_utterance(request, now=self.brief.now), target)
 
 
-def agent_for(domain: str, agents: Sequence[AgentProfile]) -> AgentProfile:
-    """The profile that names the domain, else one for every domain, else one made for it."""
-    named = next((a for a in agents if domain in a.domains), None)
-    general = next((a for a in agents if not a.domains), None)
-    return named or general or AgentProfile(name=domain, domains=(domain,))
+def agent_for(tool: Tool, agents: Sequence[AgentProfile], *, request: str) -> AgentProfile:
+    """The agent for a request that this tool reaches: one that may touch it.
+
+    The first that names its domain; else that names the tool; else one for everything, before one
+    that prefers something else. Where there are no profiles, one is made for the domain.
+
+    Raises:
+        NothingAllowed: it is outside what every agent may touch.
+    """
+    if not agents:
+        return AgentProfile(name=tool.domain, prefers=(tool.domain,))
+    able = [agent for agent in agents if is_inside(tool, (agent.wall,))]
+    if not able:
+        raise NothingAllowed(request, tool.name, tool.domain)
+    return min(able, key=lambda agent: _remoteness(agent, tool))
+
+
+def _remoteness(agent: AgentProfile, tool: Tool) -> int:
+    """How far what an agent is for is from a tool that it may touch."""
+    if tool.domain in (*agent.domains, *agent.prefers):
+        return 0
+    if not agent.wall.is_open:
+        return 1
+    return 3 if agent.prefers else 2
 
 
 def refers_back(clause: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from orchestrator.catalog.tool import Effect
+from orchestrator.core.wall import Wall, admitted
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import stem, tokens
 from orchestrator.routing.cards.capability_card import CapabilityCard, id_of
@@ -41,6 +42,7 @@ class Producers:
         known: Collection[str] = (),
         slots: Sequence[Slot] = (),
         scores: Mapping[str, float] | None = None,
+        walls: Sequence[Wall] = (),
     ) -> tuple[str, ...]:
         """Tools to add so that every selected tool can be fed; none that is selected already.
 
@@ -52,12 +54,13 @@ class Producers:
             known: names of values that are there already.
             slots: what the request gives.
             scores: fused scores, to choose among several producers.
+            walls: what the agent may touch; a producer outside is none.
         """
         added: dict[str, None] = {}
         chosen = set(selected)
         frontier = list(dict.fromkeys(selected))
         for _ in range(MAX_DEPTH):
-            frontier = self._step(frontier, chosen, known, slots, scores or {})
+            frontier = self._step(frontier, chosen, known, slots, scores or {}, walls)
             for name in frontier:
                 added.setdefault(name)
         return tuple(added)[:MAX_PRODUCERS]
@@ -69,6 +72,7 @@ class Producers:
         known: Collection[str],
         slots: Sequence[Slot],
         scores: Mapping[str, float],
+        walls: Sequence[Wall],
     ) -> list[str]:
         """The producers of what the frontier lacks; they join `chosen`."""
         found: list[str] = []
@@ -76,7 +80,7 @@ class Producers:
         for name in frontier:
             card = self._cards[name]
             for missing in unmet(card.needs, known=known, kinds=kinds):
-                producers = self.of(card, missing)
+                producers = [p for p in self.of(card, missing) if self._is_inside(p, walls)]
                 if not producers or any(p in chosen for p in producers):
                     continue
                 best = min(producers, key=lambda p: self._preference(card, p, scores))
@@ -91,6 +95,9 @@ class Producers:
         Tools that do not declare their answer are found by the noun in their name.
         """
         return self._feeding(card.name, name)
+
+    def _is_inside(self, name: str, walls: Sequence[Wall]) -> bool:
+        return admitted(walls, name, self._cards[name].domain)
 
     def _find(self, tool: str, name: str) -> tuple[str, ...]:
         card = self._cards[tool]

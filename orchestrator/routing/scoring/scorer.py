@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from orchestrator.core.wall import Wall, admitted
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Slot
 from orchestrator.language.words import stem
@@ -47,6 +50,7 @@ _OF_A_CLAUSE = 8
 """So many more for each of several clauses: most of its best ones are the request's as well."""
 _NEAREST = 16
 """So many of the cards that an embedder finds nearest are looked at, whatever words they share."""
+_WALLS_KEPT = 64
 _REFERENCE: Final = stem("reference")
 """Tools that look up a call by its reference are for requests that speak of one."""
 
@@ -94,6 +98,8 @@ class Scorer:
     ) -> None:
         """Index the cards."""
         self._names = tuple(card.name for card in cards)
+        self._card_domains = tuple(card.domain for card in cards)
+        self._inside = lru_cache(maxsize=_WALLS_KEPT)(self._admitted)
         self._vocabulary = vocabulary
         self._profile = profile
         self._weights = np.array([getattr(profile.weights, name) for name in FEATURES])
@@ -180,12 +186,21 @@ class Scorer:
         if text.context.domains:
             lift = self._profile.weights.agent * float(rough.max(initial=0.0)) or 1.0
             rough = rough + lift * self._own(text.context)[self._columns.domain]
-        rows = np.flatnonzero(rough > 0)
+        # Left out before the best are taken: what is outside must not crowd out what is inside.
+        inside = self._inside(text.context.walls)
+        rows = np.flatnonzero((rough > 0) & inside)
         if len(rows) > most:
             rows = rows[np.argpartition(rough[rows], -most)[-most:]]
         if text.near is not None:
-            rows = np.union1d(rows, np.argsort(-text.near, kind="stable")[:_NEAREST])
+            near = np.flatnonzero(inside)
+            near = near[np.argsort(-text.near[near], kind="stable")[:_NEAREST]]
+            rows = np.union1d(rows, near)
         return rows if _REFERENCE in text.reading.stems else rows[self._open[rows]]
+
+    def _admitted(self, walls: tuple[Wall, ...]) -> NDArray[np.bool_]:
+        """Which cards are inside all of the walls; shape (n_cards,)."""
+        named = zip(self._names, self._card_domains, strict=True)
+        return np.array([admitted(walls, name, domain) for name, domain in named], dtype=bool)
 
     def _card_features(self, texts: Sequence[Scored], rows: Rows) -> dict[str, Floats]:
         """What is worth computing for promising cards only; arrays of shape (n_texts, n_rows).

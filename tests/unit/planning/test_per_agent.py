@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import NothingFits, PlanError, RequestUnread
+from orchestrator.core.errors import NothingAllowed, NothingFits, PlanError, RequestUnread
 from orchestrator.planning.models import (
     AgentProfile,
     Finish,
@@ -103,3 +103,41 @@ async def test_without_a_model_nothing_fits() -> None:
     """An agent without a model cannot do what chaining cannot."""
     with pytest.raises(NothingFits):
         await _planner().split_goal(BRIEF, CATALOG, [AgentProfile(name="plain")])
+
+
+WALLED = AgentProfile(name="walled", model="some:model", domains=("messages",))
+PLAIN_WALL = AgentProfile(name="plain", domains=("flights",))
+
+
+@pytest.mark.parametrize(
+    ("agents", "default", "chosen"),
+    [
+        ([WALLED, MODELLED], None, "modelled"),
+        ([WALLED, AgentProfile(name="free", prefers=("files",))], "some:model", "free"),
+        ([WALLED], None, "walled"),
+        ([PLAIN_WALL], "some:model", "plain"),
+        ([WALLED, PLAIN_WALL], "some:model", None),
+        ([WALLED, AgentProfile(name="free")], None, None),
+        ([PLAIN_WALL], None, None),
+    ],
+    ids=["free", "prefers", "only one", "only one, default", "several", "no model", "nobody"],
+)
+async def test_a_whole_goal_is_for_an_agent_without_a_wall_or_the_only_one(
+    agents: list[AgentProfile], default: str | None, chosen: str | None
+) -> None:
+    """None is made up beside the profiles, for it would be outside all of their walls."""
+    split = _planner(default).split_goal(BRIEF, CATALOG, agents)
+
+    if chosen is None:
+        with pytest.raises(NothingFits):
+            await split
+    else:
+        assert [leg.agent.name for leg in (await split).legs] == [chosen]
+
+
+async def test_what_no_agent_may_touch_is_not_left_to_a_model() -> None:
+    """The model's agent may not touch it either."""
+    planner = PerAgentPlanner(Lost(NothingAllowed("pay it", "pay", "payments")), Lost)
+
+    with pytest.raises(NothingAllowed):
+        await planner.split_goal(BRIEF, CATALOG, [WALLED])

@@ -132,15 +132,15 @@ def test_call_of_a_tool_the_catalog_lost_is_refused(context: StepContext) -> Non
 
 
 @pytest.mark.parametrize(
-    ("domains", "is_allowed"), [((), True), (("library",), True), (("x",), False)]
+    ("prefers", "is_allowed"), [((), True), (("library",), True), (("x",), False)]
 )
-def test_core_tools_of_the_agents_domains_may_be_called_without_being_selected(
-    context: StepContext, domains: tuple[str, ...], is_allowed: bool
+def test_core_tools_that_the_agent_prefers_may_be_called_without_being_selected(
+    context: StepContext, prefers: tuple[str, ...], is_allowed: bool
 ) -> None:
     """They are in every prompt of that agent."""
     core = BOOK.model_copy(update={"load_policy": "core", "pii_fields": ()})
     selection = fake_selection(catalog_size=1)
-    agent = AgentProfile(name="a", domains=domains)
+    agent = AgentProfile(name="a", prefers=prefers)
     told = context.model_copy(update={"agent": agent})
 
     def decide() -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.storage import files
 from orchestrator.adapters.storage.files import open_database, private_file, private_folder
 from orchestrator.adapters.storage.grant_book import FileGrantBook
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
@@ -55,7 +54,7 @@ def test_a_shared_folder_stays_and_is_told(
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(mode)
     if why != "sticky":
-        monkeypatch.setattr(files.os, "geteuid", lambda: os.getuid() + 1)
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     private_folder(tmp_path / "shared")
 
     assert (tmp_path / "shared").stat().st_mode & 0o7777 == mode

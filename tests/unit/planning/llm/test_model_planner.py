@@ -357,3 +357,42 @@ def test_the_model_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("ORCHESTRATOR_PLANNER_MODEL", "openai:gpt-5")
 
     assert Settings().planner_model == "openai:gpt-5"
+
+
+FENCED: Final = CONTEXT.model_copy(
+    update={"agent": AgentProfile(name="weather", model="fake:model", domains=("weather",))}
+)
+
+
+async def test_a_model_is_shown_nothing_outside_its_agents_wall(shipped: Catalog) -> None:
+    """Not as a tool, selected or discovered, nor by name in the catalog."""
+    script = Script(CALL)
+    outside = fake_selection("weather_get_current", "flight_cancel_booking", catalog_size=93)
+    context = FENCED.model_copy(update={"discovered": ("payment_pay_invoice",)})
+
+    await _planner(script.model).plan_metered(context, outside, shipped)
+
+    tools = {name for name in script.shown if name in shipped.tools}
+    assert {shipped.tool(name).domain for name in tools} == {"weather"}
+    listed = [
+        tool.name for tool in shipped.tools.values() if f"- {tool.name}" in script.instructions
+    ]
+    assert listed
+    assert {shipped.tool(name).domain for name in listed} == {"weather"}
+
+
+async def test_a_call_outside_the_wall_is_left_to_the_engine_to_refuse(shipped: Catalog) -> None:
+    """It is recorded there; told to the model here, nobody would see what it had wanted."""
+    call = ToolCallPart("flight_cancel_booking", {"booking_id": "FLB-1"})
+
+    decision = await _decide(shipped, call, context=FENCED)
+    assert decision == CallTool(tool="flight_cancel_booking", arguments={"booking_id": "FLB-1"})
+
+
+async def test_a_call_inside_that_was_not_shown_is_still_corrected(shipped: Catalog) -> None:
+    """There the remedy is to discover it."""
+    hidden = ToolCallPart("weather_get_history", {})
+
+    assert await _decide(shipped, hidden, CALL, context=FENCED) == CallTool(
+        tool="weather_get_current", arguments={"city": "Lisbon"}
+    )

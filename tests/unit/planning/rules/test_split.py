@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import NothingFits
+from orchestrator.core.errors import NothingAllowed, NothingFits
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.rules.split import agent_for, refers_back, split
 from orchestrator.routing.router import Router
@@ -65,14 +65,36 @@ def test_two_bookings_of_one_kind_do_not_share_an_offer(plan_of: Any) -> None:
     assert [leg.leg_id for leg in plan.legs] == ["1-flights", "2-flights"]
 
 
-def test_legs_go_to_the_agent_of_their_domain() -> None:
-    """A profile that names the domain comes before one for all; without either one is made."""
-    travel = AgentProfile(name="travel", domains=("flights", "hotels"))
-    anyone = AgentProfile(name="anyone")
+TRAVEL = AgentProfile(name="travel", domains=("flights", "hotels"))
+FLYER = AgentProfile(name="flyer", prefers=("flights",))
+ANYONE = AgentProfile(name="anyone")
+SHARER = AgentProfile(name="sharer", tools=("file_share*",))
 
-    assert agent_for("hotels", [anyone, travel]) is travel
-    assert agent_for("files", [anyone, travel]) is anyone
-    assert agent_for("files", [travel]) == AgentProfile(name="files", domains=("files",))
+
+@pytest.mark.parametrize(
+    ("tool", "agents", "chosen"),
+    [
+        ("hotel_book_room", [ANYONE, TRAVEL], TRAVEL),
+        ("flight_book_offer", [ANYONE, FLYER], FLYER),
+        ("file_share_file", [FLYER, ANYONE, TRAVEL, SHARER], SHARER),
+        ("file_delete_file", [FLYER, ANYONE, TRAVEL, SHARER], ANYONE),
+        ("file_delete_file", [TRAVEL, FLYER], FLYER),
+        ("file_delete_file", [], AgentProfile(name="files", prefers=("files",))),
+    ],
+)
+def test_legs_go_to_an_agent_that_may_touch_their_tool(
+    shipped: Catalog, tool: str, agents: list[AgentProfile], chosen: AgentProfile
+) -> None:
+    """The nearest to it; only where there are no profiles one is made, and it has no wall."""
+    assert agent_for(shipped.tool(tool), agents, request="it") == chosen
+
+
+def test_what_no_agent_may_touch_is_refused_before_anything_is_begun(plan_of: Any) -> None:
+    """Although a profile could be made up, and the first of the two requests is allowed."""
+    goal = "Book a hotel in Lisbon from 2026-12-03 to 2026-12-06 and settle the electricity bill"
+
+    with pytest.raises(NothingAllowed, match="payment_pay_invoice, which no agent may use"):
+        plan_of(goal, TRAVEL, SHARER)
 
 
 def test_what_is_declined_is_no_leg(plan_of: Any) -> None:
@@ -105,7 +127,7 @@ def test_everyday_words_are_no_reason_to_refuse(
     goal: str, domains: list[str], plan_of: Any
 ) -> None:
     """Each request becomes a leg of the domain that was meant."""
-    assert [leg.agent.domains[0] for leg in plan_of(goal).legs] == domains
+    assert [leg.agent.prefers[0] for leg in plan_of(goal).legs] == domains
 
 
 @pytest.mark.parametrize(

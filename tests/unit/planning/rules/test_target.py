@@ -70,5 +70,5 @@ async def test_it_is_what_the_leg_before_found(mission: Mission) -> None:
         "Find a car in Porto from 2026-12-03 to 2026-12-06. Book the cheapest one."
     )
 
-    assert [leg.agent.domains[0] for leg in run.plan.legs] == ["cars", "cars"]
+    assert [leg.agent.prefers[0] for leg in run.plan.legs] == ["cars", "cars"]
     assert "car_book_offer" in run.names("2-cars")

@@ -1,0 +1,56 @@
+"""The wall of an agent: which tools it may touch, by their names and domains."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Final
+
+from orchestrator.core.record import Record
+
+_TOLD: Final = 6
+"""How many domains or tools a refusal lists."""
+
+
+class Wall(Record):
+    """What the profile of an agent lets it touch; it travels with every call of that agent.
+
+    A tool is inside when its domain is listed, or its name: either is enough. With nothing listed
+    every tool is. Case counts.
+    """
+
+    agent: str
+    domains: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    """Names, in which `*` stands for any text and `?` for one character."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every tool is inside."""
+        return not self.domains and not self.tools
+
+    def admits(self, tool: str, domain: str) -> bool:
+        """Whether a tool of that name and domain is inside."""
+        if self.is_open or domain in self.domains or tool in self.tools:
+            return True
+        return any(fnmatchcase(tool, pattern) for pattern in self.tools)
+
+    def refusal(self, tool: str) -> str:
+        """Why a tool that is outside is not called, for whoever planned the call."""
+        inside = [
+            f"{what} {_listed(names)}"
+            for what, names in (("the domains", self.domains), ("the tools", self.tools))
+            if names
+        ]
+        return (
+            f"{tool} is not for the agent {self.agent}, whose profile allows only "
+            f"{' and '.join(inside)}; nothing was sent: do without it"
+        )
+
+
+def admitted(walls: Iterable[Wall], tool: str, domain: str) -> bool:
+    """Whether a tool is inside all of these walls; it is when there are none."""
+    return all(wall.admits(tool, domain) for wall in walls)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    rest = len(names) - _TOLD
+    return ", ".join(names[:_TOLD]) + (f" and {rest} more" if rest > 0 else "")

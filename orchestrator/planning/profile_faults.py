@@ -1,0 +1,172 @@
+"""What is wrong with agent profiles: as they are written, and over a catalog."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from pydantic import ValidationError
+from rapidfuzz import fuzz, process
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import Record
+from orchestrator.core.wall import Wall
+from orchestrator.planning.models import AgentProfile
+from orchestrator.planning.walls import is_inside
+
+_NEAR: Final = 3
+_NEAR_ENOUGH: Final = 70
+_WRITE: Final = {
+    "tuple_type": "write a list: [one, another]",
+    "string_type": "write a text",
+    "missing": "every profile needs one",
+}
+"""What helps against the commonest faults of form."""
+
+
+class ProfileFault(Record):
+    """One fault of one agent's profile."""
+
+    agent: str
+    key: str
+    problem: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"agent {self.agent}: {self.key}: {self.problem}; {self.remedy}"
+
+
+def read_profiles(
+    written: Sequence[Any],
+) -> tuple[tuple[AgentProfile, ...], tuple[ProfileFault, ...]]:
+    """The profiles of a list that a file held, and what is wrong with how they are written."""
+    profiles: list[AgentProfile] = []
+    faults: list[ProfileFault] = []
+    for number, entry in enumerate(written, start=1):
+        try:
+            profiles.append(AgentProfile.model_validate(entry, extra="forbid"))
+        except ValidationError as error:
+            called = _name_of(entry) or f"number {number}"
+            faults += (_fault_of_form(called, fault) for fault in error.errors())
+    faults += _repeated(filter(None, map(_name_of, written)))
+    faults += (fault for profile in profiles for fault in _lists_nothing(profile))
+    return tuple(profiles), tuple(faults)
+
+
+def catalog_faults(profiles: Iterable[AgentProfile], catalog: Catalog) -> tuple[ProfileFault, ...]:
+    """What the profiles name that the catalog does not hold."""
+    domains = sorted({tool.domain for tool in catalog.tools.values()})
+    return tuple(
+        fault
+        for profile in profiles
+        for faults in (
+            _unknown_domains(profile, "domains", domains, catalog),
+            _unknown_domains(profile, "prefers", domains, catalog),
+            _unknown_tools(profile, domains, catalog),
+            _preferred_outside(profile, domains, catalog),
+        )
+        for fault in faults
+    )
+
+
+def _fault_of_form(agent: str, fault: Any) -> ProfileFault:
+    """What pydantic found, as a fault of the profile."""
+    place = ".".join(str(part) for part in fault["loc"])
+    if not place:
+        return ProfileFault(
+            agent=agent, key="profile", problem="it is no mapping", remedy="write `name: ...`"
+        )
+    if fault["type"] == "extra_forbidden":
+        keys = tuple(AgentProfile.model_fields)
+        remedy = _meant(place, keys) or f"a profile has {', '.join(keys)}"
+        return ProfileFault(agent=agent, key=place, problem="there is no such key", remedy=remedy)
+    remedy = _WRITE.get(fault["type"], "see docs/agents.md")
+    return ProfileFault(agent=agent, key=place, problem=fault["msg"], remedy=remedy)
+
+
+def _name_of(entry: Any) -> str | None:
+    """What a profile is called, whatever else is wrong with it."""
+    name = entry.get("name") if isinstance(entry, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _repeated(names: Iterable[str]) -> Iterator[ProfileFault]:
+    """One fault for each name that is not one agent's alone."""
+    for name, times in Counter(names).items():
+        if times > 1:
+            yield ProfileFault(
+                agent=name,
+                key="name",
+                problem=f"{times} profiles are called that",
+                remedy="a call names its agent, so give each a name of its own",
+            )
+
+
+def _lists_nothing(profile: AgentProfile) -> Iterator[ProfileFault]:
+    """A wall that was begun and lists nothing would allow everything."""
+    begun = {"domains", "tools"} & profile.model_fields_set
+    if begun and profile.wall.is_open:
+        yield ProfileFault(
+            agent=profile.name,
+            key=" and ".join(sorted(begun)),
+            problem="nothing is listed, which would allow every tool",
+            remedy="list what it may use, or leave the key out if that is everything",
+        )
+
+
+def _unknown_domains(
+    profile: AgentProfile, key: str, domains: Sequence[str], catalog: Catalog
+) -> Iterator[ProfileFault]:
+    for domain in getattr(profile, key):
+        if domain in domains:
+            continue
+        if domain in catalog.tools:
+            remedy = "that is a tool: list it under tools"
+        else:
+            remedy = _meant(domain, domains) or f"there are {', '.join(domains)}"
+        yield ProfileFault(
+            agent=profile.name,
+            key=key,
+            problem=f"no tool is of the domain {domain!r}",
+            remedy=remedy,
+        )
+
+
+def _unknown_tools(
+    profile: AgentProfile, domains: Sequence[str], catalog: Catalog
+) -> Iterator[ProfileFault]:
+    for pattern in profile.tools:
+        alone = Wall(agent=profile.name, tools=(pattern,))
+        if any(is_inside(tool, (alone,)) for tool in catalog.tools.values()):
+            continue
+        if pattern in domains:
+            remedy = "that is a domain: list it under domains"
+        else:
+            remedy = _meant(pattern, catalog.tools) or "see: orchestrator tools list"
+        yield ProfileFault(
+            agent=profile.name,
+            key="tools",
+            problem=f"no tool is called {pattern!r}",
+            remedy=remedy,
+        )
+
+
+def _preferred_outside(
+    profile: AgentProfile, domains: Sequence[str], catalog: Catalog
+) -> Iterator[ProfileFault]:
+    """Domains that the agent prefers and may not touch."""
+    inside = {t.domain for t in catalog.tools.values() if is_inside(t, (profile.wall,))}
+    for domain in profile.prefers:
+        if domain in domains and domain not in inside:
+            yield ProfileFault(
+                agent=profile.name,
+                key="prefers",
+                problem=f"it may touch no tool of {domain}",
+                remedy=f"list {domain} under domains as well, or do not prefer it",
+            )
+
+
+def _meant(written: str, names: Iterable[str]) -> str | None:
+    near = process.extract(
+        written, list(names), scorer=fuzz.WRatio, limit=_NEAR, score_cutoff=_NEAR_ENOUGH
+    )
+    return f"did you mean {', '.join(name for name, _, _ in near)}?" if near else None

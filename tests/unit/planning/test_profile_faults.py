@@ -1,0 +1,124 @@
+"""What is wrong with agent profiles is said with the agent, the key and the remedy."""
+
+from typing import Any
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.planning.llm.model_names import model_problem
+from orchestrator.planning.profile_faults import catalog_faults, read_profiles
+
+GOOD: list[Any] = [
+    {"name": "travel", "domains": ["flights", "hotels"], "prefers": ["hotels"]},
+    {"name": "office", "tools": ["message_*", "calendar_get_event"], "model": "test"},
+    {"name": "anyone", "instructions": "Be brief.", "prefers": ["weather"]},
+]
+
+
+def test_good_profiles_have_no_fault(shipped: Catalog) -> None:
+    """Domains, names, patterns, preferences inside the wall or without one."""
+    profiles, faults = read_profiles(GOOD)
+
+    assert [profile.name for profile in profiles] == ["travel", "office", "anyone"]
+    assert (faults, catalog_faults(profiles, shipped)) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ([{"name": "a", "domians": ["x"]}], "agent a: domians: there is no such key; did you mean"),
+        (
+            [{"name": "a", "domains": "flights"}],
+            "agent a: domains: Input should be a valid tuple; ",
+        ),
+        ([{"domains": ["flights"]}], "agent number 1: name: Field required; every profile needs"),
+        (["just"], "agent number 1: profile: it is no mapping"),
+        ([{"name": "a"}, {"name": "a"}], "agent a: name: 2 profiles are called that"),
+        ([{"name": "a"}, {"name": "a", "x": 1}], "agent a: name: 2 profiles are called that"),
+        ([{"name": "a", "domains": []}], "agent a: domains: nothing is listed, which would allow"),
+        ([{"name": "a", "tools": [], "domains": []}], "agent a: domains and tools: nothing is"),
+        ([{"name": "", "tools": ["x"]}], "agent number 1: name: "),
+    ],
+)
+def test_what_is_not_a_profile_is_told(written: list[Any], told: str) -> None:
+    """A wall that lists nothing is one: it would let everything through."""
+    _, faults = read_profiles(written)
+
+    assert any(str(fault).startswith(told) for fault in faults), faults
+
+
+@pytest.mark.parametrize(
+    ("profile", "told"),
+    [
+        (
+            {"domains": ["mesages"]},
+            "domains: no tool is of the domain 'mesages'; did you mean mess",
+        ),
+        (
+            {"domains": ["message_send"]},
+            "domains: no tool is of the domain 'message_send'; that is",
+        ),
+        ({"domains": ["zzzz"]}, "domains: no tool is of the domain 'zzzz'; there are calendar, "),
+        ({"prefers": ["mesages"]}, "prefers: no tool is of the domain 'mesages'; did you mean"),
+        ({"tools": ["flihgt_book_offer"]}, "tools: no tool is called 'flihgt_book_offer'; did you"),
+        ({"tools": ["zzzz_*"]}, "tools: no tool is called 'zzzz_*'; see: orchestrator tools list"),
+        ({"tools": ["cars"]}, "tools: no tool is called 'cars'; that is a domain"),
+        (
+            {"domains": ["cars"], "prefers": ["weather"]},
+            "prefers: it may touch no tool of weather; list weather under domains as well",
+        ),
+    ],
+)
+def test_what_the_catalog_does_not_hold_is_told(
+    shipped: Catalog, profile: dict[str, Any], told: str
+) -> None:
+    """With what was probably meant."""
+    profiles, faults = read_profiles([{"name": "a", **profile}])
+
+    assert faults == ()
+    (fault,) = catalog_faults(profiles, shipped)
+    assert str(fault).startswith(f"agent a: {told}")
+
+
+def test_all_faults_are_told_at_once(shipped: Catalog) -> None:
+    """Of form, of names and of what is not there, of every profile."""
+    written = [{"name": "a", "colour": "red"}, {"name": "b", "domains": ["x1", "x2"]}, 7]
+
+    profiles, faults = read_profiles(written)
+    assert [fault.agent for fault in (*faults, *catalog_faults(profiles, shipped))] == [
+        "a",
+        "number 3",
+        "b",
+        "b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "remedy"),
+    [
+        ("gpt-5", "names no provider", "PROVIDER:MODEL"),
+        ("opnai:gpt-5", "no provider of models is called 'opnai'", "did you mean openai?"),
+        ("zzzz:gpt-5", "no provider of models is called 'zzzz'", "PROVIDER:MODEL"),
+    ],
+)
+def test_a_model_that_cannot_exist_is_told(name: str, problem: str, remedy: str) -> None:
+    """By its provider, without a key and without asking anybody."""
+    found = model_problem(name)
+
+    assert found is not None
+    assert problem in found[0]
+    assert remedy in found[1]
+
+
+def test_a_model_of_a_provider_whose_package_is_missing_is_told() -> None:
+    """Of this one nothing is installed here."""
+    found = model_problem("groq:llama-3.3-70b-versatile")
+
+    assert found is not None
+    assert "cannot be asked from here" in found[0]
+    assert "groq" in found[1]
+
+
+def test_the_librarys_own_test_model_is_no_fault() -> None:
+    """It has no provider."""
+    assert model_problem("test") is None
