@@ -31,7 +31,8 @@ class Wall(Record):
         """Whether a tool of that name and domain is inside."""
         if self.is_open or domain in self.domains or tool in self.tools:
             return True
-        return any(fnmatchcase(tool, pattern) for pattern in self.tools)
+        # A bracket is a bracket: nothing but the two signs that are documented stands for more.
+        return any(fnmatchcase(tool, pattern.replace("[", "[[]")) for pattern in self.tools)
 
     def refusal(self, tool: str) -> str:
         """Why a tool that is outside is not called, for whoever planned the call."""

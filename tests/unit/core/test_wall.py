@@ -29,6 +29,12 @@ def test_a_tool_is_inside_by_its_domain_or_by_its_name(
     assert OFFICE.admits(tool, domain) is is_inside
 
 
+@pytest.mark.parametrize("pattern", ["[a-z]*", "[!x]*", "file_[gf]et", ".*", "%"])
+def test_only_star_and_question_mark_stand_for_more(pattern: str) -> None:
+    """What is a pattern elsewhere is a name here, which no tool has."""
+    assert not Wall(agent="a", tools=(pattern,)).admits("file_get", "files")
+
+
 def test_with_nothing_listed_every_tool_is_inside() -> None:
     """A profile that says nothing of tools is for all of them."""
     assert Wall(agent="a").admits("anything", "anywhere")

@@ -48,11 +48,14 @@ async def test_a_search_inside_feeds_the_booking(
 
 @pytest.mark.parametrize("is_open", [False, True])
 async def test_a_search_outside_is_neither_called_nor_looked_for(step: Any, is_open: bool) -> None:
-    """The value is asked for."""
+    """The value is asked for, and it is said why nobody looks it up."""
     decision = await step(BOOK, is_open=is_open, tools=("flight_book_offer",))
 
     assert isinstance(decision, AskUser)
     assert list(decision.fields) == ["offer_id"]
+    assert decision.question.endswith(
+        "; flight_search_offers would look it up, which the agent agent may not use"
+    )
 
 
 @pytest.mark.parametrize("goal", [CANCEL, "pay the electricity invoice"])
