@@ -16,6 +16,8 @@ OFFICE = Wall(agent="office", domains=("messages",), tools=("calendar_get_event"
         ("file_get_file", "files", True),
         ("file_delete_file", "files", False),
         ("not_file_get_file", "files", False),
+        ("calendar_get_event_2", "calendar", False),
+        ("calendar_get_event\n", "calendar", False),
         ("message_send", "Messages", False),
         ("Calendar_get_event", "calendar", False),
         ("messages", "flights", False),
