@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import AsJson, console, print_json
@@ -46,8 +45,8 @@ def check(
         print_json({"file": str(file), "agents": agents, "faults": faults})
     else:
         for name, tools in inside.items():
-            console.print(f"{escape(name)}: may use {tools} of {len(catalog)} tools")
+            console.print(f"{name}: may use {tools} of {len(catalog)} tools")
         for fault in examined.faults:
-            console.print(f"{file}: {fault}", markup=False, soft_wrap=True)
+            console.print(f"{file}: {fault}", soft_wrap=True)
     if examined.faults:
         raise typer.Exit(1)

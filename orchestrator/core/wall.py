@@ -1,7 +1,9 @@
 """The wall of an agent: which tools it may touch, by their names and domains."""
 
+import re
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 from typing import Final
 
 from orchestrator.core.record import Record
@@ -29,9 +31,9 @@ class Wall(Record):
 
     def admits(self, tool: str, domain: str) -> bool:
         """Whether a tool of that name and domain is inside."""
-        if self.is_open or domain in self.domains or tool in self.tools:
+        if self.is_open or domain in self.domains:
             return True
-        return any(fnmatchcase(tool, pattern) for pattern in self.tools)
+        return bool(self.tools) and _names(self.tools).match(tool) is not None
 
     def refusal(self, tool: str) -> str:
         """Why a tool that is outside is not called, for whoever planned the call."""
@@ -49,6 +51,15 @@ class Wall(Record):
 def admitted(walls: Iterable[Wall], tool: str, domain: str) -> bool:
     """Whether a tool is inside all of these walls; it is when there are none."""
     return all(wall.admits(tool, domain) for wall in walls)
+
+
+@lru_cache(maxsize=256)
+def _names(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """What the names are that fit one of the patterns: whole, and in no more time than they take.
+
+    A bracket is a bracket: nothing but the two signs that are documented stands for more.
+    """
+    return re.compile("|".join(translate(one.replace("[", "[[]")) for one in patterns))
 
 
 def _listed(names: tuple[str, ...]) -> str:

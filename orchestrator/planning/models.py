@@ -18,7 +18,7 @@ class AgentProfile(Record):
     With neither, every tool is inside.
     """
 
-    name: str = Field(min_length=1)
+    name: str
     instructions: str = ""
     domains: tuple[str, ...] = Field(default=(), description="whose tools it may use")
     tools: tuple[str, ...] = Field(

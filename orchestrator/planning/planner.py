@@ -21,7 +21,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.walls import Walls, is_listed
+from orchestrator.planning.walls import Walls, listed
 from orchestrator.routing.selection import Selection
 
 NO_PROFILES: Final = Walls()
@@ -183,7 +183,9 @@ def _check_call(
 def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
     """Whether the tool is in every prompt of this agent."""
     tool = catalog.tools.get(name)
-    return tool is not None and tool.load_policy == "core" and is_listed(tool, context.agent)
+    if tool is None or tool.load_policy != "core":
+        return False
+    return bool(listed([tool], context.agent))
 
 
 def _check_handles(decision: CallTool, tool: Tool) -> None:

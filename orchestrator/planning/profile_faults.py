@@ -45,9 +45,9 @@ def read_profiles(
         try:
             profiles.append(AgentProfile.model_validate(entry, extra="forbid"))
         except ValidationError as error:
-            called = _name_of(entry) or f"number {number}"
+            called = _called(entry, number)
             faults += (_fault_of_form(called, fault) for fault in error.errors())
-    faults += _repeated(filter(None, map(_name_of, written)))
+    faults += _name_faults(written)
     faults += (fault for profile in profiles for fault in _lists_nothing(profile))
     return tuple(profiles), tuple(faults)
 
@@ -89,9 +89,19 @@ def _name_of(entry: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _repeated(names: Iterable[str]) -> Iterator[ProfileFault]:
-    """One fault for each name that is not one agent's alone."""
-    for name, times in Counter(names).items():
+def _called(entry: Any, number: int) -> str:
+    """How a fault names a profile."""
+    return (_name_of(entry) or "").strip() or f"number {number}"
+
+
+def _name_faults(written: Sequence[Any]) -> Iterator[ProfileFault]:
+    """One fault for each name that is not one agent's alone, and for each that is blank."""
+    names = [_name_of(entry) for entry in written]
+    for number, name in enumerate(names, start=1):
+        if name is not None and not name.strip():
+            called = f"number {number}"
+            yield ProfileFault(agent=called, key="name", problem="it is blank", remedy="name it")
+    for name, times in Counter(filter(None, names)).items():
         if times > 1:
             yield ProfileFault(
                 agent=name,

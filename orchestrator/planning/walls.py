@@ -64,11 +64,10 @@ def is_inside(tool: Tool, walls: Iterable[Wall]) -> bool:
     return admitted(walls, tool.name, tool.domain)
 
 
-def is_listed(tool: Tool, agent: AgentProfile) -> bool:
-    """Whether prompts of the agent list the tool unasked; what it does not prefer it can discover.
+def listed(tools: Iterable[Tool], agent: AgentProfile) -> list[Tool]:
+    """Those that prompts of the agent list unasked; what it does not prefer it can discover.
 
     Nothing outside its wall is listed, nor ever found.
     """
-    if not agent.wall.admits(tool.name, tool.domain):
-        return False
-    return not agent.prefers or tool.domain in agent.prefers
+    walls, prefers = (agent.wall,), agent.prefers
+    return [t for t in tools if is_inside(t, walls) and (not prefers or t.domain in prefers)]

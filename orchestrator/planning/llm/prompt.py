@@ -20,7 +20,7 @@ from orchestrator.json_schema.walker import with_subschemas
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
 from orchestrator.planning.models import StepContext
 from orchestrator.planning.trimming import cut_text, estimate_tokens
-from orchestrator.planning.walls import is_inside, is_listed
+from orchestrator.planning.walls import is_inside, listed
 from orchestrator.routing.cards.capability_card import probes_of
 from orchestrator.routing.selection import Selection
 
@@ -173,7 +173,7 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
     The best selected tool is shown whatever its size; a tool outside the agent's wall never.
     """
     room = context.agent.context_tokens
-    own = [tool for tool in catalog.tools.values() if is_listed(tool, context.agent)]
+    own = listed(catalog.tools.values(), context.agent)
     # The best selected tool of each request: they come first.
     walls = (context.agent.wall,)
     best = selection.tools[: max(1, len(selection.frame.clauses))]

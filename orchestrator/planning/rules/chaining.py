@@ -23,7 +23,7 @@ from orchestrator.planning.models import (
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.answers import is_empty
 from orchestrator.planning.rules.argument_draft import Lack
-from orchestrator.planning.rules.next_call import next_call, wider_call
+from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import answer_sentence, report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
@@ -112,7 +112,7 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     step = next_call(target, situation)
     if not isinstance(step, Lack):
         return step
-    return GiveUp(reason=step.reason) if step.reason else _ask(step.parameters, situation)
+    return GiveUp(reason=step.reason) if step.reason else _ask(step.parameters, target, situation)
 
 
 def _stopped(observations: Sequence[Observation]) -> GiveUp | None:
@@ -150,7 +150,7 @@ def _summary(target: Tool, done: Observation) -> str:
     return f"{report(FactSource(fact, target))}."
 
 
-def _ask(parameters: Sequence[Parameter], situation: Situation) -> AskUser | GiveUp:
+def _ask(parameters: Sequence[Parameter], target: Tool, situation: Situation) -> AskUser | GiveUp:
     """A question for what is missing.
 
     What was answered and does not fit is not asked again, and references are ours to fill.
@@ -165,6 +165,9 @@ def _ask(parameters: Sequence[Parameter], situation: Situation) -> AskUser | Giv
         names = ", ".join(p.name for p in answered)
         return GiveUp(reason=f"the value given for {names} is not one that the tool takes")
     wanted = ", ".join(map(_described, parameters))
+    if (barred := barred_producer(parameters, target, situation)) is not None:
+        agent = situation.context.agent.name
+        wanted += f"; {barred.name} would look it up, which the agent {agent} may not use"
     return AskUser(
         question=f"To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
         fields={p.name: p.whole_schema for p in parameters},

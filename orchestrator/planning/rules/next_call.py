@@ -54,6 +54,18 @@ def wider_call(
     return CallTool(tool=tool.name, arguments=wider, reason=_why_again(seen))
 
 
+def barred_producer(
+    parameters: Iterable[Parameter], consumer: Tool, situation: Situation
+) -> Tool | None:
+    """The best tool that would supply one of the inputs, if only the agent could use it."""
+    for parameter in parameters:
+        if (parameter.element or parameter).is_produced:
+            need = _Need(parameter, consumer, situation, (consumer.name,))
+            if producers := need._producers(situation.barred_tools):
+                return producers[0]
+    return None
+
+
 @dataclass(frozen=True)
 class _Need:
     """An input that a call lacks; `trail` are the tools on whose behalf it is looked for."""

@@ -74,6 +74,12 @@ class Situation:
         return tuple(tool for tool in self.catalog.tools.values() if is_inside(tool, walls))
 
     @cached_property
+    def barred_tools(self) -> tuple[Tool, ...]:
+        """Every tool that the agent may not touch."""
+        usable = {tool.name for tool in self.usable_tools}
+        return tuple(tool for name, tool in self.catalog.tools.items() if name not in usable)
+
+    @cached_property
     def own_references(self) -> frozenset[str]:
         """Names of inputs that take the caller's own reference: no provider can be asked for it."""
         return frozenset(n for t in self.catalog.tools.values() for n in t.reference_inputs)

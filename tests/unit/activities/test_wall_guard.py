@@ -6,15 +6,17 @@ import dataclasses
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.trace import NoOpTracer
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities import all_activities
 from activities.planning_activities import PlanningActivities
 from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
@@ -284,6 +286,37 @@ def _granted(catalog: Catalog, agent: Wall) -> ToolCall:
     )
     grant = Grant(confirmation_id="c", digest=digest, approver="ann", granted_at=NOW)
     return call.model_copy(update={"grant": grant})
+
+
+async def test_a_worker_holds_every_activity_to_its_profiles(
+    store: CatalogStore, shop: Callable[..., Catalog], scripted: Any, tmp_path: Path
+) -> None:
+    """All that it registers, each of them: a leg may have been started anywhere."""
+    catalog = shop()
+    client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=200)]})
+    registered = all_activities(
+        catalog=catalog,
+        catalogs=store,
+        routers=Router,
+        planner=Stubborn(),
+        agents=(AgentProfile(name="reader", tools=("find_order",)),),
+        tools=client.as_client,
+        grants=MemoryGrants(),
+        traces=RouteTraces(tmp_path / "traces.db"),
+        client=cast(Client, None),
+    )
+    named = {one.__name__: one for one in registered}
+    call = _granted(catalog, ANYBODY)
+    wanted = PrepareInput(**call.ref, arguments=call.arguments, agent=ANYBODY, now=NOW)
+    search = DiscoverInput(query="order_book", catalog_digest=catalog.digest, agent=ANYBODY)
+    context = _context(catalog, AgentProfile(name="reader"), discovered=("order_book",))
+
+    environment = ActivityEnvironment()
+    assert (await environment.run(named["prepare_call"], wanted)).call is None
+    assert (await environment.run(named["invoke_tool"], call)).kind == "rejected"
+    assert "order_book" not in (await environment.run(named["discover_tools"], search)).tools
+    assert "order_book" not in (await environment.run(named["select_tools"], context)).tools
+    assert client.called == []
 
 
 def test_refusals_are_counted_by_where_they_were_made(shipped: Catalog) -> None:

@@ -31,6 +31,7 @@ _WORST = "the hostile text"
 _DIGEST = ("--digest", "0" * 64)
 
 CASES: dict[str, tuple[str, ...]] = {
+    "agents check": ("agents.yaml", "--specs", "worst.yaml"),
     "chaos run": (),
     "confirm amend": (_WORST, "k=v"),
     "confirm approve": (_WORST, *_DIGEST),
@@ -129,6 +130,8 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
     monkeypatch.setattr(calibration, "calibrate", lambda *_, **__: hostile(calibration.Calibration))
     for name in ("tools.jsonl", "queries.jsonl", "traces.jsonl"):
         (tmp_path / name).write_text("")
+    agents = [{"name": hostile(str), "domains": ["of no document"]}]
+    (tmp_path / "agents.yaml").write_text(yaml.safe_dump(agents))
     for name, document in (("worst", _worst), ("broken", _broken)):
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(document(shop, hostile(str))))
 

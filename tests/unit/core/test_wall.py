@@ -16,6 +16,8 @@ OFFICE = Wall(agent="office", domains=("messages",), tools=("calendar_get_event"
         ("file_get_file", "files", True),
         ("file_delete_file", "files", False),
         ("not_file_get_file", "files", False),
+        ("calendar_get_event_2", "calendar", False),
+        ("calendar_get_event\n", "calendar", False),
         ("message_send", "Messages", False),
         ("Calendar_get_event", "calendar", False),
         ("messages", "flights", False),
@@ -27,6 +29,12 @@ def test_a_tool_is_inside_by_its_domain_or_by_its_name(
 ) -> None:
     """Either is enough, all of it counts, and so does case."""
     assert OFFICE.admits(tool, domain) is is_inside
+
+
+@pytest.mark.parametrize("pattern", ["[a-z]*", "[!x]*", "file_[gf]et", ".*", "%"])
+def test_only_star_and_question_mark_stand_for_more(pattern: str) -> None:
+    """What is a pattern elsewhere is a name here, which no tool has."""
+    assert not Wall(agent="a", tools=(pattern,)).admits("file_get", "files")
 
 
 def test_with_nothing_listed_every_tool_is_inside() -> None:

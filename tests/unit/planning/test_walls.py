@@ -7,7 +7,7 @@ from orchestrator.core.errors import OutsideWall, PlanInvalid
 from orchestrator.core.wall import Wall
 from orchestrator.planning.models import AgentProfile, CallTool, LegPlan, MissionPlan, StepContext
 from orchestrator.planning.planner import check_decision
-from orchestrator.planning.walls import Walls, is_listed
+from orchestrator.planning.walls import Walls, listed
 from orchestrator.testing import fake_selection
 
 OFFICE = AgentProfile(name="office", domains=("messages", "calendar"))
@@ -106,7 +106,7 @@ def test_a_decision_is_held_to_the_workers_profile(
 
 
 @pytest.mark.parametrize(
-    ("agent", "listed"),
+    ("agent", "shown"),
     [
         (AgentProfile(name="a"), {"message_send", "weather_get_current", "file_get_file"}),
         (AgentProfile(name="a", prefers=("messages",)), {"message_send"}),
@@ -118,9 +118,9 @@ def test_a_decision_is_held_to_the_workers_profile(
     ],
 )
 def test_prompts_list_what_is_inside_and_preferred(
-    shipped: Catalog, agent: AgentProfile, listed: set[str]
+    shipped: Catalog, agent: AgentProfile, shown: set[str]
 ) -> None:
     """A preference leaves the rest to be discovered; a wall leaves nothing."""
     names = ("message_send", "weather_get_current", "file_get_file")
 
-    assert {name for name in names if is_listed(shipped.tool(name), agent)} == listed
+    assert {tool.name for tool in listed(map(shipped.tool, names), agent)} == shown

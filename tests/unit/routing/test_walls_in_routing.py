@@ -1,6 +1,11 @@
 """What an agent may not touch is neither forwarded nor found, whatever is asked for."""
 
+from collections.abc import Sequence
+from itertools import count
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall
@@ -61,19 +66,37 @@ def test_a_tool_is_not_fed_from_outside(router: Router) -> None:
     assert fenced.tools == ("flight_book_offer",)
 
 
+def _broken(*_: object, **__: object) -> None:
+    raise RecursionError
+
+
+@pytest.mark.parametrize("is_late", [False, True])
 def test_a_router_that_fails_forwards_what_is_inside(
-    shipped: Catalog, monkeypatch: pytest.MonkeyPatch
+    shipped: Catalog, monkeypatch: pytest.MonkeyPatch, is_late: bool
 ) -> None:
-    """Every tool means every tool that the agent may touch."""
+    """Every tool means every tool that the agent may touch, whether it broke or was too slow."""
+    ticks = count()
+    if not is_late:
+        monkeypatch.setattr("orchestrator.routing.router.adaptive_k", _broken)
+    clock = (lambda: float(next(ticks))) if is_late else None
 
-    def broken(*_: object, **__: object) -> None:
-        raise RecursionError
-
-    monkeypatch.setattr("orchestrator.routing.router.adaptive_k", broken)
-
-    selection = Router(shipped).route("weather in Oslo", RouteContext(walls=(MESSAGES,)))
+    selection = Router(shipped, clock=clock).route("a flight", RouteContext(walls=(MESSAGES,)))
     inside = tuple(t.name for t in shipped.tools.values() if t.domain == "messages")
     assert (selection.band, selection.tools, selection.k) == ("fail_open", inside, len(inside))
+
+
+def test_what_an_embedder_finds_nearest_is_not_forwarded_from_outside(shipped: Catalog) -> None:
+    """However near it is, and it leaves the place to what is nearest inside."""
+    flights = np.array([tool.domain == "flights" for tool in shipped.tools.values()])
+
+    class Near:
+        def of(self, texts: Sequence[str]) -> NDArray[np.float64]:
+            return np.tile(np.where(flights, 0.9, 0.5), (len(texts), 1))
+
+    router = Router(shipped, similarity=Near())
+    assert {shipped.tool(n).domain for n in router.route("zzz qqq").scores} >= {"flights"}
+    found = router.route("zzz qqq", RouteContext(walls=(MESSAGES,)))
+    assert {shipped.tool(name).domain for name in found.scores} == {"messages"}
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,12 @@ CANCEL = "cancel my flight to Oslo"
 def step(shipped: Catalog, router: Router, step_context: StepContext) -> Any:
     """The first step of a leg, for an agent with these tools and domains."""
 
-    async def plan(goal: str, *, is_open: bool = False, **wall: Any) -> Any:
+    async def plan(
+        goal: str, *, is_open: bool = False, found: tuple[str, ...] = (), **wall: Any
+    ) -> Any:
         agent = AgentProfile(name="agent", **wall)
         context = step_context.model_copy(
-            update={"agent": agent, "leg_goal": goal, "mission_goal": goal, "discovered": ()}
+            update={"agent": agent, "leg_goal": goal, "mission_goal": goal, "discovered": found}
         )
         selection = router.route(goal, route_context(context), now=context.now)
         if is_open:
@@ -47,12 +49,18 @@ async def test_a_search_inside_feeds_the_booking(
 
 
 @pytest.mark.parametrize("is_open", [False, True])
-async def test_a_search_outside_is_neither_called_nor_looked_for(step: Any, is_open: bool) -> None:
-    """The value is asked for."""
-    decision = await step(BOOK, is_open=is_open, tools=("flight_book_offer",))
+@pytest.mark.parametrize("found", [(), ("flight_search_offers",)])
+async def test_a_search_outside_is_neither_called_nor_looked_for(
+    step: Any, is_open: bool, found: tuple[str, ...]
+) -> None:
+    """Though the leg claims to have found it: the value is asked for, and it is said why."""
+    decision = await step(BOOK, is_open=is_open, found=found, tools=("flight_book_offer",))
 
     assert isinstance(decision, AskUser)
     assert list(decision.fields) == ["offer_id"]
+    assert decision.question.endswith(
+        "; flight_search_offers would look it up, which the agent agent may not use"
+    )
 
 
 @pytest.mark.parametrize("goal", [CANCEL, "pay the electricity invoice"])
