@@ -180,6 +180,21 @@ FAULTS: list[tuple[str, Change, str]] = [
         ),
         "/components/schemas/A",
     ),
+    (
+        "ORC027",
+        in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}),
+        f"{AT_GET}{ANSWER}/properties/a/pattern",
+    ),
+    (
+        "ORC027",
+        in_answer(GET, {"properties": {"a": {"patternProperties": {"^(?!x-)": {}}}}}),
+        f"{AT_GET}{ANSWER}/properties/a/patternProperties/^(?!x-)",
+    ),
+    (
+        "ORC028",
+        in_body(CANCEL, properties={"order_id": {"pattern": "(a{999}){999}", "type": "string"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
+    ),
     ("ORC030", put(GET, x_orchet_intent_tag=["a"]), f"{AT_GET}/x-orchet-intent-tag"),
     ("ORC030", lambda s: s.update({"x-orchet-tool": True}), "/x-orchet-tool"),
     (
@@ -327,7 +342,7 @@ def test_every_rule_has_a_fault_that_shows_it() -> None:
     shown = {code for code, _, _ in FAULTS} | {"ORC020"}
 
     assert len(set(codes)) == len(codes)
-    assert {*codes, "ORC001", "ORC011", "ORC025", "ORC026"} == shown
+    assert {*codes, "ORC001", "ORC011", "ORC025", "ORC026", "ORC027", "ORC028"} == shown
     assert [code.code for code in CODES] == sorted({*shown, "ORC003"})
 
 
