@@ -15,6 +15,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.pii import field_of, handle_for, handles_in
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.json_schema.validator import KEYWORDS, Keyword, SchemaValidator, extra_names
 from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations, unknown_name
@@ -24,7 +25,8 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
     """What is wrong with the arguments, a sentence for each fault; empty when they are fine.
 
     A handle such as `pii:traveler_id` counts as a valid value: the value itself is only known, and
-    checked again, when the call is sent. No sentence quotes a value.
+    checked again, when the call is sent. No sentence quotes a value. Arguments that a pattern does
+    not decide on in bounded time are wrong: what was not checked is not sent.
 
     Raises:
         DocumentInvalid: the tool's own schema cannot be evaluated.
@@ -35,6 +37,8 @@ def check_arguments(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tupl
         )
         violations = describe_violations(validator.iter_errors(arguments))
         return tuple(dict.fromkeys((*check_names(catalog, tool, arguments), *violations)))
+    except PatternUndecided as undecided:
+        return (str(undecided),)
     except SCHEMA_FAULTS as fault:
         raise unreadable_schema(tool, fault) from None
 

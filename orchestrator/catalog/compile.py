@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.card_layout import read_card_layout
 from orchestrator.catalog.compensation_contract import read_compensation, reference_inputs
 from orchestrator.catalog.contract import (
+    is_irreversible,
     read_card_type,
     read_credentials,
     read_effect,
@@ -75,6 +76,7 @@ def compile_operation(operation: Operation) -> Tool:
         bindings=inputs.bindings,
         body_content_type=inputs.content_type,
         effect=read_effect(operation),
+        irreversible=is_irreversible(operation),
         card_type=card_type,
         card_layout=read_card_layout(operation, card_type),
         pii_fields=read_pii_fields(operation, inputs.bindings),

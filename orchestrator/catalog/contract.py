@@ -13,22 +13,51 @@ NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
 _CARD_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
+READ_ONLY = "x-orchet-read-only"
+IRREVERSIBLE = "x-orchet-irreversible"
+
+
 def read_effect(operation: Operation) -> Effect:
-    """What a call leaves behind, by the contract first and by the method where it is silent."""
+    """What a call leaves behind: a declared consequence first, then what is said of reading.
+
+    Whether anybody is asked says nothing about it. Where a document contradicts itself, what
+    changes more is believed; a DELETE is no read, whatever it says.
+
+    Raises:
+        DocumentInvalid: x-orchet-read-only or x-orchet-irreversible is neither true nor false.
+    """
+    reads, irreversible = _flag(operation, READ_ONLY), is_irreversible(operation)
     if operation.node.at("x-orchet-cancel-for") is not None:
         return Effect.CANCEL
     if operation.node.at("x-orchet-cancels") is not None:
         return Effect.OBLIGATION
-    # x-requireConfirmation only speaks of asking, not of what a call leaves behind.
-    declared = operation.node.at("x-orchet-requires-confirmation")
-    declared = declared or operation.node.at("x-openai-isConsequential")
-    if operation.is_safe or (declared is not None and declared.value is False):
-        return Effect.READ
-    return Effect.WRITE
+    if irreversible or operation.method == "DELETE":
+        return Effect.WRITE
+    return Effect.READ if (operation.is_safe if reads is None else reads) else Effect.WRITE
+
+
+def is_irreversible(operation: Operation) -> bool:
+    """Whether the document says that nothing undoes what a call does.
+
+    Raises:
+        DocumentInvalid: it says neither true nor false.
+    """
+    return _flag(operation, IRREVERSIBLE) is True
+
+
+def _flag(operation: Operation, keyword: str) -> bool | None:
+    found = operation.node.at(keyword)
+    if found is None:
+        return None
+    if not isinstance(found.value, bool):
+        raise found.invalid(f"{keyword} is true or false")
+    return found.value
 
 
 def read_card_type(operation: Operation) -> str | None:
     """The type of the confirmation card; None when a call needs no confirmation.
+
+    Where the document is silent, what changes something is asked about.
 
     Raises:
         DocumentInvalid: the value is neither a boolean nor a card type.
@@ -40,7 +69,7 @@ def read_card_type(operation: Operation) -> str | None:
         found = (operation.node.at(keyword) for keyword in NEIGHBOURS)
         flags = [place.value for place in found if place and isinstance(place.value, bool)]
         # Where two neighbours disagree, the one that asks is right.
-        asks = any(flags) if flags else not operation.is_safe
+        asks = any(flags) if flags else read_effect(operation) is not Effect.READ
         return DEFAULT_CARD if asks else None
     if isinstance(declared.value, bool):
         return DEFAULT_CARD if declared.value else None

@@ -42,7 +42,7 @@ class Operation:
 
     @property
     def is_safe(self) -> bool:
-        """Whether HTTP promises that it changes nothing."""
+        """Whether HTTP has its method change nothing, as long as the document says nothing else."""
         return self.method in SAFE_METHODS
 
     @property

@@ -98,6 +98,9 @@ class Tool(Record):
     bindings: tuple[InputBinding, ...] = ()
     body_content_type: str | None = None
     effect: Effect = Effect.READ
+    irreversible: bool = Field(
+        default=False, description="whether the document says that nothing undoes a call"
+    )
     card_type: str | None = Field(
         default=None,
         description="the confirmation card's type; None when the contract says no confirmation",
@@ -131,6 +134,9 @@ class Tool(Record):
         if self.card_layout is None:
             # Catalogs that have none keep the digests that they had before there were layouts.
             del content["card_layout"]
+        if not self.irreversible:
+            # The same, of those in which nothing says so.
+            del content["irreversible"]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     @property

@@ -22,8 +22,9 @@ def tools(console: Console, catalog: Catalog) -> None:
     """A line per tool."""
     table = table_of("tool", "domain", "effect", "confirmation", "undone by")
     for one in catalog.tools.values():
-        cancel = one.compensation.cancel.tool if one.compensation else ""
-        table.add_row(one.name, one.domain, one.effect.value, one.card_type or "", cancel)
+        table.add_row(
+            one.name, one.domain, one.effect.value, one.card_type or "", _undone_by(one) or ""
+        )
     console.print(table)
     console.print()
     console.print(f"{len(catalog)} tools, catalog {catalog.digest[:12]}")
@@ -49,8 +50,15 @@ def tool(console: Console, shown: Tool) -> None:
     console.print(f"confirmation: {shown.card_type or 'none'}")
     if shown.pii_fields:
         console.print(f"from the PII vault: {', '.join(shown.pii_fields)}")
-    if shown.compensation is not None:
-        console.print(f"undone by: {shown.compensation.cancel.tool}")
+    if (undone_by := _undone_by(shown)) is not None:
+        console.print(f"undone by: {undone_by}")
+
+
+def _undone_by(shown: Tool) -> str | None:
+    """What undoes a call; None where the document says nothing of it."""
+    if shown.irreversible:
+        return "nothing"
+    return shown.compensation.cancel.tool if shown.compensation is not None else None
 
 
 def answer(console: Console, errors: Console, outcome: ToolOutcome) -> None:

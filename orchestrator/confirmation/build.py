@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.prices import price_of
-from orchestrator.catalog.tool import Compensation, Tool
+from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine, Moment
 from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
@@ -62,7 +62,7 @@ def build_card(
     card_type = tool.card_type or DEFAULT_CARD
     item = quoted[0] if quoted else None
     content, rest = content_of(card_type, _shown(tool, arguments, item), tool.card_layout)
-    terms = _cancel_terms(tool.compensation, quoted)
+    terms = _cancel_terms(tool, quoted)
     return ConfirmationCard(
         confirmation_id=confirmation_id or call.call_id,
         mission_id=call.mission_id,
@@ -119,10 +119,11 @@ def _lines(rest: Sequence[CardFact]) -> tuple[CardLine, ...]:
     return (*lines[: _MOST_LINES - 1], more)
 
 
-def _cancel_terms(compensation: Compensation | None, quoted: Iterable[JsonObject]) -> CancelTerms:
+def _cancel_terms(tool: Tool, quoted: Iterable[JsonObject]) -> CancelTerms:
     """What contract and answers say about cancelling a call; of the answers the newest is first."""
-    if compensation is None:
-        return CancelTerms()
+    compensation = tool.compensation
+    if compensation is None or tool.irreversible:
+        return CancelTerms(irreversible=tool.irreversible)
     stated: dict[str, CardFact] = {}
     for item in quoted:
         for fact in facts(item):

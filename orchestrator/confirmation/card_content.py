@@ -72,6 +72,9 @@ class CancelTerms(Record):
     """The terms on which a call is cancelled: by which tool, until when and at what cost."""
 
     tool: str | None = Field(default=None, description="the cancel tool; None: none is declared")
+    irreversible: bool = Field(
+        default=False, description="whether the provider's document says that nothing undoes it"
+    )
     window: timedelta | None = Field(
         default=None, description="after the call, in which the provider still cancels it"
     )
@@ -81,6 +84,8 @@ class CancelTerms(Record):
 
     def sentence(self) -> str:
         """All of it in one line."""
+        if self.irreversible:
+            return "nothing undoes it"
         if self.tool is None:
             return "cannot be undone by any declared tool"
         window = f" within {_span(self.window)}" if self.window is not None else ""

@@ -1,8 +1,41 @@
-"""Patterns of JSON Schema: ECMA-262's regular expressions, which are not Python's."""
+"""Patterns of JSON Schema: ECMA-262's regular expressions, each match bounded in time.
 
+regress reads them, for it knows the standard; jsonschema-rs matches them, for it is bounded: in one
+pass over the text, or, where a pattern looks around or back, in a number of steps. What exceeds the
+bound is not decided, and never taken for a match nor for its opposite.
+"""
+
+import re
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
+import jsonschema_rs
 import regress
+
+from orchestrator.json_schema.ecma_translation import Translated, Untranslatable, translate
+
+_LONGEST: Final = 10_000
+"""Characters of a pattern; reading much longer ones exhausts the stack of a thread."""
+_WORK: Final = 50_000_000
+"""What one match may cost: characters of the pattern, times the text's, times steps back."""
+_STEPS: Final = (10_000, 1_000, 100)
+"""Steps back that a pattern may take which looks around; the longer the text, the fewer."""
+_COUNTED: Final = re.compile(
+    r"\^(\[[^\]]*\]|\\[pP]\{[^}]*\}|\\x\{[0-9a-f]+\}|[0-9A-Za-z])\{([0-9]+),([0-9]*)\}\??\$"
+)
+"""A number of characters of one kind and nothing else, which is counted and not compiled."""
+
+
+class PatternUndecided(ValueError):
+    """Whether a pattern matches cannot be found out in bounded time."""
+
+    def __init__(self, pattern: str, reason: str) -> None:
+        """Take the pattern, and why it is not decided; the text is not quoted."""
+        self.pattern = pattern
+        self.reason = reason
+        shown = pattern if len(pattern) <= 80 else f"{pattern[:77]}..."
+        super().__init__(f"the pattern {shown} cannot be decided in bounded time: {reason}")
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
@@ -13,26 +46,118 @@ def matches_pattern(pattern: str, text: str) -> bool:
 
     Raises:
         ValueError: it is no regular expression.
+        PatternUndecided: the pattern, or the pattern with this text, exceeds what is bounded.
     """
-    return _compiled(pattern).find(text) is not None
+    return _read(pattern).matches(text)
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether it is a regular expression."""
+    """Whether it is a regular expression, as far as it is read."""
     try:
-        _compiled(pattern)
+        _read(pattern)
+    except PatternUndecided:
+        return True
     except ValueError:
         return False
     return True
 
 
-@lru_cache(maxsize=1_024)
-def _compiled(pattern: str) -> regress.Regex:
+def undecided_reason(pattern: str) -> str | None:
+    """Why no text can be checked by a regular expression; None when texts can."""
     try:
-        return regress.Regex(pattern, "u")
+        matches_pattern(pattern, "")
+    except PatternUndecided as undecided:
+        return undecided.reason
+    return None
+
+
+def detour_reason(pattern: str) -> str | None:
+    """Why a match may take more than one pass over the text, here or elsewhere; None when not."""
+    read = _read(pattern).translated
+    if not read.is_regular:
+        return "it looks around or refers back"
+    return "it repeats a repetition" if read.repeats_repetition else None
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """A pattern that was read."""
+
+    written: str
+    translated: Translated
+    text: str
+    """For the engine: without the number of characters, where that is all there is to count."""
+    least: int = 0
+    most: int | None = None
+
+    def matches(self, text: str) -> bool:
+        if len(text) < self.least or (self.most is not None and len(text) > self.most):
+            return False
+        weight = self.translated.weight if self.text == self.translated.text else 1
+        length = len(text) + 1
+        # At each place a look-around may run through the text, and another inside of it again.
+        if weight * length ** (1 + self.translated.depth) > _WORK:
+            raise PatternUndecided(self.written, "the text is too long for it")
+        if self.translated.is_regular:
+            return self._engine(None).is_valid(text)
+        steps = _WORK // (weight * length)
+        allowed = next((most for most in _STEPS if most <= steps), _STEPS[-1])
+        for error in self._engine(allowed).iter_errors(text):
+            if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded):
+                raise PatternUndecided(self.written, "it takes too many steps for the text")
+            return False
+        return True
+
+    def _engine(self, steps: int | None) -> jsonschema_rs.Draft202012Validator:
+        made = _engine(self.text, steps)
+        if made is None:
+            raise PatternUndecided(self.written, "it is too large")
+        return made
+
+
+@lru_cache(maxsize=1_024)
+def _read(pattern: str) -> _Pattern:
+    if len(pattern) > _LONGEST:
+        raise PatternUndecided(pattern, f"it has more than {_LONGEST:,} characters")
+    try:
+        translated = translate(pattern, is_unicode=_is_unicode(pattern))
+    except Untranslatable as error:
+        raise PatternUndecided(pattern, f"it has {error}") from None
+    counted = _COUNTED.fullmatch(translated.text)
+    if counted is None:
+        return _Pattern(pattern, translated, translated.text)
+    most = int(counted[3]) if counted[3] else None
+    return _Pattern(pattern, translated, f"^{counted[1]}*$", int(counted[2]), most)
+
+
+def _is_unicode(pattern: str) -> bool:
+    """Whether it is well-formed with the flag u.
+
+    Raises:
+        ValueError: nor is it without.
+    """
+    try:
+        regress.Regex(pattern, "u")
+        return True
     except regress.RegressError:
         # Needless escapes such as \@ are wrong in a Unicode pattern and common in documents.
         try:
-            return regress.Regex(pattern)
+            regress.Regex(pattern)
         except regress.RegressError as error:
             raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+        return False
+
+
+@lru_cache(maxsize=128)
+def _engine(text: str, steps: int | None) -> jsonschema_rs.Draft202012Validator | None:
+    """What matches a translated pattern; None when it is too large to be compiled."""
+    options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
+    options = (
+        jsonschema_rs.RegexOptions()
+        if steps is None
+        else jsonschema_rs.FancyRegexOptions(backtrack_limit=steps)
+    )
+    try:
+        return jsonschema_rs.Draft202012Validator({"pattern": text}, pattern_options=options)
+    except jsonschema_rs.ValidationError:
+        return None

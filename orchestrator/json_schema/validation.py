@@ -6,6 +6,7 @@ from jsonschema import Draft202012Validator
 
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
 
@@ -36,6 +37,8 @@ def _violations(fields: dict[str, JsonObject], values: JsonObject) -> Iterator[s
         validator = SchemaValidator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
         try:
             texts = describe_violations(validator.iter_errors(values[name]))
+        except PatternUndecided as undecided:
+            texts = (str(undecided),)
         except SCHEMA_FAULTS:
             continue  # a schema that cannot be evaluated is met again when the call is prepared
         yield from (_named(name, text) for text in texts)

@@ -62,13 +62,8 @@ SchemaValidator: Final[type[Validator]] = extend(Draft202012Validator, dict(KEYW
 def with_patterns(dialect: type[Validator]) -> type[Validator]:
     """The validator of another dialect, such as OpenAPI's own, reading patterns as we do.
 
-    Of its other keywords only those are replaced that are JSON Schema's own.
+    A keyword that the dialect does not have stays unknown to it.
     """
-    standard = Draft202012Validator.VALIDATORS
-    ours = {
-        name: keyword
-        for name, keyword in _OF_PATTERNS.items()
-        if name == "pattern" or dialect.VALIDATORS.get(name) is standard[name]
-    }
+    ours = {name: check for name, check in _OF_PATTERNS.items() if name in dialect.VALIDATORS}
     extended: type[Validator] = extend(dialect, ours)  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     return extended

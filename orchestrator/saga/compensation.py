@@ -73,8 +73,19 @@ def compensation(
         obligation: live, and not parked.
     """
     if tool.compensation is None:
-        return _parked(f"no tool is declared that undoes {tool.name}")
+        return _parked(_why_nothing_undoes(tool, obligation))
     return (yield from _Attempt(catalog, tool, tool.compensation, obligation).run())
+
+
+def _why_nothing_undoes(tool: Tool, obligation: Obligation) -> str:
+    if not tool.irreversible:
+        return f"no tool is declared that undoes {tool.name}"
+    if obligation.state is ObligationState.COMMITTED:
+        return f"nothing undoes {tool.name}: its document declares it irreversible"
+    return (
+        f"nothing undoes {tool.name}, which its document declares irreversible; whether it took "
+        "effect is unknown"
+    )
 
 
 _Call = Generator[CompensationCall, ToolOutcome, ToolOutcome]

@@ -135,9 +135,12 @@ class ServedOperation:
             return OperationKind.CANCEL
         if self.cancels or (self.is_writing and self.success_status == 201):
             return OperationKind.CREATE
-        if self.method in ("put", "patch"):
-            return OperationKind.UPDATE
-        return self._kind_of_post() if self.method == "post" else OperationKind.READ
+        reads = self.raw.get("x-orchet-read-only")
+        if reads is None and self.method == "post":
+            return self._kind_of_post()
+        if reads is None:
+            reads = not self.is_writing
+        return OperationKind.READ if reads is True else OperationKind.UPDATE
 
     @property
     def is_writing(self) -> bool:
@@ -145,10 +148,12 @@ class ServedOperation:
         return self.method in ("post", "put", "patch", "delete")
 
     def _kind_of_post(self) -> OperationKind:
-        # A search is often a POST. The contract says which it is; where it is silent, only an
-        # answer that is a list is taken for one: a witness rather sees an effect too many.
-        is_confirmed = self.raw.get("x-orchet-requires-confirmation", self.list_name is None)
-        return OperationKind.READ if is_confirmed is False else OperationKind.UPDATE
+        # A search is often a POST. Where the contract is silent, only an answer that is a list is
+        # taken for one, and not if a person is asked before: a witness rather sees an effect too
+        # many. That nobody is asked says nothing of what a call does.
+        is_confirmed = self.raw.get("x-orchet-requires-confirmation", False) is not False
+        is_search = self.list_name is not None and not is_confirmed
+        return OperationKind.READ if is_search else OperationKind.UPDATE
 
     @cached_property
     def list_name(self) -> str | None:

@@ -47,6 +47,7 @@ from orchestrator.catalog.arguments import unreadable_schema
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.validator import with_patterns
 from orchestrator.json_schema.violations import SCHEMA_FAULTS, describe_violations
 
@@ -140,6 +141,8 @@ class OperationContract:
         try:
             errors = list(self._requests.iter_errors(asked))
             return tuple(dict.fromkeys(text for error in errors for text in _request_words(error)))
+        except PatternUndecided as undecided:
+            return (str(undecided),)
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
             raise unreadable_schema(self._tool, fault) from None
 
@@ -165,6 +168,8 @@ class OperationContract:
                 if not (bodyless and isinstance(error, MissingData))
             ]
             texts = list(dict.fromkeys(text for e in errors for text in _response_words(e)))
+        except PatternUndecided as undecided:
+            return str(undecided)
         except (OpenAPIError, *SCHEMA_FAULTS) as fault:
             return f"the answer cannot be checked against its schema ({type(fault).__name__})"
         rest = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""

@@ -8,7 +8,7 @@ from rapidfuzz import fuzz, process
 from orchestrator.catalog.bundle import FILES_KEY
 from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
 from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD
-from orchestrator.catalog.contract import NEIGHBOURS, input_name, read_server
+from orchestrator.catalog.contract import NEIGHBOURS, READ_ONLY, input_name, read_server
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.keyword_values import (
     PREFIXES,
@@ -17,6 +17,7 @@ from orchestrator.catalog.lint.keyword_values import (
     operation_keywords,
 )
 from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.tool import Effect
 from orchestrator.json_schema.document import DocumentNode
 from orchestrator.json_schema.walker import properties_of, walk
 
@@ -80,9 +81,9 @@ def breached(breach: Breach, where: str) -> Problem:
 
 @rule("ORC031", "error", "Confirmation is declared")
 def declared_confirmation(subject: Subject) -> Iterator[Problem]:
-    """A method that is not GET or HEAD says whether it needs confirmation."""
+    """A tool that changes something, or may, says whether it needs confirmation."""
     # Of a cancel tool more is asked: see ORC043.
-    if subject.operation.is_safe or subject.declared("x-orchet-cancel-for") is not None:
+    if subject.declared("x-orchet-cancel-for") is not None or _only_reads(subject):
         return
     dialects = (subject.declared(keyword) for keyword in NEIGHBOURS)
     # What is no boolean in a neighbour's dialect says nothing that we understand.
@@ -91,8 +92,15 @@ def declared_confirmation(subject: Subject) -> Iterator[Problem]:
         yield Problem(
             subject.pointer,
             f"{subject.name} does not say whether a person must confirm it",
-            "add x-orchet-requires-confirmation: a card type, or false if it changes nothing",
+            "add x-orchet-requires-confirmation: a card type, or false to ask nobody"
+            + ("" if subject.operation.method == "DELETE" else f"; {READ_ONLY}: true if it reads"),
         )
+
+
+def _only_reads(subject: Subject) -> bool:
+    if subject.tool is not None:
+        return subject.tool.effect is Effect.READ
+    return subject.operation.is_safe
 
 
 @rule("ORC032", "error", "The card type is known")

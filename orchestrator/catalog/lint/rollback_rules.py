@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from orchestrator.catalog.compensation_contract import is_own_reference
+from orchestrator.catalog.contract import IRREVERSIBLE, READ_ONLY
 from orchestrator.catalog.expressions import (
     Expression,
     expressions_of,
@@ -28,16 +29,59 @@ _PROBE = "x-orchet-compensation-probe"
 
 @rule("ORC040", "error", "A side effect can be undone")
 def declares_cancel(subject: Subject) -> Iterator[Problem]:
-    """A tool with a side effect names its cancel tool."""
+    """A tool with a side effect names its cancel tool, or says that nothing undoes it."""
     # One that names it by something that is no name has a finding of its own.
     if subject.declared("x-orchet-cancels") is not None:
         return
-    if subject.tool is not None and subject.tool.effect is Effect.WRITE:
+    tool = subject.tool
+    if tool is not None and tool.effect is Effect.WRITE and not tool.irreversible:
+        unasked = "" if tool.needs_confirmation else ", and nobody is asked before it is called"
         yield Problem(
             subject.pointer,
-            f"{subject.name} changes something and names no tool that undoes it",
+            f"{subject.name} changes something and names no tool that undoes it{unasked}",
             "add x-orchet-cancels with the operationId of its cancel counterpart, "
-            "or x-orchet-requires-confirmation: false if it changes nothing",
+            f"{IRREVERSIBLE}: true if nothing undoes it"
+            + ("" if tool.method == "DELETE" else f", or {READ_ONLY}: true if it changes nothing"),
+        )
+
+
+@rule("ORC037", "error", "An effect is declared once")
+def effect_is_consistent(subject: Subject) -> Iterator[Problem]:
+    """What a tool says of reading, of undoing and of its method agrees."""
+    for keyword, others in (
+        (READ_ONLY, ("x-orchet-cancels", "x-orchet-cancel-for", IRREVERSIBLE)),
+        (IRREVERSIBLE, ("x-orchet-cancels",)),
+    ):
+        said = subject.declared(keyword)
+        if said is None or said.value is not True:
+            continue
+        against = [other for other in others if _is_said(subject.declared(other))]
+        if keyword == READ_ONLY and subject.operation.method == "DELETE":
+            against.append("the method DELETE")
+        for other in against:
+            yield Problem(
+                said.pointer,
+                f"{keyword}: true on {subject.name} contradicts {other}",
+                "say only what is so; until then the one that changes more is believed",
+            )
+
+
+def _is_said(keyword: DocumentNode | None) -> bool:
+    """Whether a keyword is there and not `false`."""
+    return keyword is not None and keyword.value is not False
+
+
+@rule("ORC054", "warning", "What nothing undoes is asked about")
+def irreversible_asks(subject: Subject) -> Iterator[Problem]:
+    """Before what nothing undoes, a person is asked."""
+    tool = subject.tool
+    if tool is None or tool.effect is not Effect.WRITE or not tool.irreversible:
+        return
+    if not tool.needs_confirmation:
+        yield Problem(
+            subject.pointer_to("x-orchet-requires-confirmation"),
+            f"nothing undoes {subject.name}, and nobody is asked before it is called",
+            "set x-orchet-requires-confirmation to the type of a card",
         )
 
 
@@ -86,15 +130,15 @@ def pair_agrees(subject: Subject) -> Iterator[Problem]:
 
 @rule("ORC043", "error", "A cancel never asks")
 def cancel_never_asks(subject: Subject) -> Iterator[Problem]:
-    """A cancel tool says that it needs no confirmation."""
+    """A cancel tool says that rollback asks nobody."""
     if subject.declared("x-orchet-cancel-for") is None:
         return
     named = subject.declared("x-orchet-requires-confirmation")
     if named is None or named.value is not False:
         yield Problem(
             subject.pointer_to("x-orchet-requires-confirmation"),
-            f"{subject.name} undoes another tool and does not say that it needs no confirmation",
-            "set x-orchet-requires-confirmation: false: a prompt would block a rollback for ever",
+            f"{subject.name} undoes another tool and does not say that rollback asks nobody",
+            "set x-orchet-requires-confirmation: false: a question would block a rollback for ever",
         )
 
 

@@ -11,17 +11,19 @@ from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.json_schema.document import DocumentNode
-from orchestrator.json_schema.patterns import is_pattern
+from orchestrator.json_schema.patterns import detour_reason, is_pattern, undecided_reason
 from orchestrator.json_schema.references import reference_of
 from orchestrator.json_schema.walker import IN_PLACE, subschema_nodes, walk_nodes
 
 PATTERN = Code("ORC025", "error", "Patterns are regular expressions")
+DETOUR = Code("ORC027", "warning", "Patterns are decided in one pass")
+UNDECIDED = Code("ORC028", "error", "Patterns are decided at all")
 ENDLESS = Code("ORC026", "error", "Schemas come to an end")
 _Path = tuple[str, ...]
 
 
 def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Finding]:
-    """ORC001, ORC025 and ORC026 on the schemas that the tools of a document use.
+    """ORC001 and ORC025 to ORC028 on the schemas that the tools of a document use.
 
     Those of 3.1 documents are JSON Schema's, and not OpenAPI's.
     """
@@ -47,7 +49,7 @@ def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tupl
         if is_3_1:
             yield from ((INVALID, problem) for problem in _breaches(schema))
         for place in _inside(schema):
-            yield from ((PATTERN, problem) for problem in _pattern_problems(place))
+            yield from _pattern_problems(place)
             yield from ((ENDLESS, problem) for problem in _cycles(place, examined))
             waiting += _targets(place)
 
@@ -125,16 +127,38 @@ def _schemas_of(operation: Operation) -> list[DocumentNode]:
         return []
 
 
-def _pattern_problems(schema: DocumentNode) -> Iterator[Problem]:
-    """ORC025: every pattern is a regular expression of ECMA-262."""
+def _pattern_problems(schema: DocumentNode) -> Iterator[tuple[Code, Problem]]:
+    """What is wrong with the patterns of one schema."""
     pattern = schema.raw("pattern")
     named = schema.raw("patternProperties")
     places = [(pattern.value, pattern)] if pattern is not None else []
     places += list(named.raw_items()) if named is not None else []
     for text, place in places:
-        if isinstance(text, str) and not is_pattern(text):
-            yield Problem(
-                place.pointer,
-                f"the pattern {text[:80]!r} is no regular expression",
-                "write it as ECMA-262 does; until then calls that it checks are refused",
-            )
+        if isinstance(text, str) and (found := _pattern_problem(text, place.pointer)) is not None:
+            yield found
+
+
+def _pattern_problem(text: str, pointer: str) -> tuple[Code, Problem] | None:
+    """That it is no regular expression, or one that nothing or not everything is checked by."""
+    shown = f"the pattern {text[:80]!r}"
+    if not is_pattern(text):
+        return PATTERN, Problem(
+            pointer,
+            f"{shown} is no regular expression",
+            "write it as ECMA-262 does; until then calls that it checks are refused",
+        )
+    if (reason := undecided_reason(text)) is not None:
+        return UNDECIDED, Problem(
+            pointer,
+            f"{shown} decides on nothing in bounded time: {reason}",
+            "write a simpler one, or limits such as maxLength; until then calls that it checks "
+            "are refused",
+        )
+    if (reason := detour_reason(text)) is not None:
+        return DETOUR, Problem(
+            pointer,
+            f"{shown} may take far longer than one pass over the text: {reason}",
+            "write it without look-around, back references and repeated repetitions: ^a+$ for "
+            "^(a+)+$",
+        )
+    return None

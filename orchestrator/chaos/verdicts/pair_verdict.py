@@ -52,11 +52,12 @@ class Trial:
 
 def flaws_of_contract(tool: Tool, cancel: Tool | None) -> Iterator[Flaw]:
     """What is wrong before anything is tried."""
-    if tool.effect is Effect.WRITE:
+    if tool.effect is Effect.WRITE and not tool.irreversible:
         yield Flaw(
             why=f"{tool.name} changes something and names no tool that undoes it",
             mend="add x-orchet-cancels with the operationId of its cancel counterpart, "
-            "or x-orchet-requires-confirmation: false if it changes nothing",
+            "x-orchet-irreversible: true if nothing undoes it, or x-orchet-read-only: true if it "
+            "changes nothing",
         )
     if cancel is not None and cancel.needs_confirmation:
         yield Flaw(

@@ -182,6 +182,7 @@ def verb_and_action(tool: Tool) -> tuple[str, Action]:
     verb, action = verb_named(tool.name, told, but=tool.domain, method=tool.method)
     if tool.effect is Effect.CANCEL:
         return verb, Action.CANCEL
-    if tool.method == "GET" and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
+    reads = tool.method == "GET" and tool.effect is Effect.READ
+    if reads and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
         return verb, Action.READ
     return verb, action

@@ -69,7 +69,37 @@ def test_without_a_tag_the_domain_is_the_document(one_operation: Make) -> None:
         ("post", {}, Effect.WRITE, DEFAULT_CARD),
         ("delete", {}, Effect.WRITE, DEFAULT_CARD),
         ("post", {"x-orchet-requires-confirmation": True}, Effect.WRITE, DEFAULT_CARD),
-        ("post", {"x-orchet-requires-confirmation": False}, Effect.READ, None),
+        ("post", {"x-orchet-requires-confirmation": False}, Effect.WRITE, None),
+        ("delete", {"x-orchet-requires-confirmation": False}, Effect.WRITE, None),
+        ("post", {"x-orchet-read-only": True}, Effect.READ, None),
+        ("put", {"x-orchet-read-only": True}, Effect.READ, None),
+        ("post", {"x-orchet-read-only": False}, Effect.WRITE, DEFAULT_CARD),
+        ("get", {"x-orchet-read-only": True}, Effect.READ, None),
+        ("get", {"x-orchet-read-only": False}, Effect.WRITE, DEFAULT_CARD),
+        (
+            "post",
+            {"x-orchet-read-only": True, "x-orchet-requires-confirmation": True},
+            Effect.READ,
+            DEFAULT_CARD,
+        ),
+        # A DELETE is no read, whatever is said of it.
+        ("delete", {"x-orchet-read-only": True}, Effect.WRITE, DEFAULT_CARD),
+        (
+            "delete",
+            {"x-orchet-read-only": True, "x-orchet-requires-confirmation": False},
+            Effect.WRITE,
+            None,
+        ),
+        # A declared consequence holds, on whatever method.
+        ("get", {"x-orchet-irreversible": True}, Effect.WRITE, DEFAULT_CARD),
+        (
+            "post",
+            {"x-orchet-irreversible": True, "x-orchet-read-only": True},
+            Effect.WRITE,
+            DEFAULT_CARD,
+        ),
+        ("get", {"x-orchet-irreversible": False}, Effect.READ, None),
+        ("post", {"x-orchet-cancel-for": "b", "x-orchet-read-only": True}, Effect.CANCEL, None),
         (
             "post",
             {"x-orchet-requires-confirmation": "structured-order"},
@@ -77,14 +107,14 @@ def test_without_a_tag_the_domain_is_the_document(one_operation: Make) -> None:
             "structured-order",
         ),
         ("post", {"x-openai-isConsequential": True}, Effect.WRITE, DEFAULT_CARD),
-        ("post", {"x-openai-isConsequential": False}, Effect.READ, None),
+        ("post", {"x-openai-isConsequential": False}, Effect.WRITE, None),
         # What is no boolean says nothing that we understand: it is asked.
         ("post", {"x-openai-isConsequential": "false"}, Effect.WRITE, DEFAULT_CARD),
         ("post", {"x-requireConfirmation": None}, Effect.WRITE, DEFAULT_CARD),
         (
             "post",
             {"x-openai-isConsequential": False, "x-requireConfirmation": True},
-            Effect.READ,
+            Effect.WRITE,
             DEFAULT_CARD,
         ),
         ("get", {"x-openai-isConsequential": True}, Effect.READ, DEFAULT_CARD),
@@ -111,7 +141,7 @@ def test_without_a_tag_the_domain_is_the_document(one_operation: Make) -> None:
 def test_effect_and_card_follow_the_contract(
     one_operation: Make, method: str, keywords: dict[str, Any], effect: Effect, card: str | None
 ) -> None:
-    """The contract decides, the method where it is silent, a neighbour's dialect in between."""
+    """Effect and asking are two facts: that nobody is asked does not make a call a read."""
     document = one_operation(method=method)
     document["paths"]["/thing"][method].update(keywords)
 
@@ -130,15 +160,41 @@ def test_a_tool_that_names_its_cancel_tool_creates_an_obligation(shop: dict[str,
     assert tools["shop_cancel_order"].cancel_for == "shop_place_order"
 
 
-def test_a_read_that_says_so_is_still_an_obligation_when_it_can_be_cancelled(
-    shop: dict[str, Any],
+@pytest.mark.parametrize("method", ["post", "get"])
+@pytest.mark.parametrize(
+    ("keywords", "card"),
+    [
+        ({"x-orchet-requires-confirmation": False}, None),
+        ({"x-orchet-read-only": True}, DEFAULT_CARD),
+        ({"x-orchet-irreversible": True}, DEFAULT_CARD),
+    ],
+)
+def test_what_can_be_cancelled_is_an_obligation_whatever_else_is_said(
+    shop: dict[str, Any], method: str, keywords: dict[str, Any], card: str | None
 ) -> None:
-    """No confirmation does not mean no consequence where a cancel tool is declared."""
-    shop["paths"]["/orders"]["post"]["x-orchet-requires-confirmation"] = False
+    """A declared cancel tool is a declared consequence; silence about asking means that it asks."""
+    operation = shop["paths"]["/orders"].pop("post")
+    del operation["x-orchet-requires-confirmation"]
+    shop["paths"]["/ordering"] = {method: operation | keywords}
 
     tool = compile_document("shop", shop)["shop_place_order"]
 
-    assert (tool.effect, tool.card_type) == (Effect.OBLIGATION, None)
+    assert (tool.effect, tool.card_type) == (Effect.OBLIGATION, card)
+
+
+def test_what_nothing_undoes_is_said_and_otherwise_not_written(shop: dict[str, Any]) -> None:
+    """Catalogs that do not use it keep the content, and so the digest, that they had before."""
+    operation = shop["paths"]["/orders"]["post"]
+    before = compile_document("shop", shop)["shop_place_order"]
+    del operation["x-orchet-cancels"]
+    operation["x-orchet-irreversible"] = True
+
+    tool = compile_document("shop", shop)["shop_place_order"]
+
+    assert "irreversible" not in before.as_json()
+    assert Tool.model_validate(before.as_json()) == before
+    assert (tool.effect, tool.irreversible, tool.compensation) == (Effect.WRITE, True, None)
+    assert Tool.model_validate(tool.as_json()) == tool
 
 
 def test_the_nearest_servers_count(one_operation: Make) -> None:
@@ -204,6 +260,8 @@ def test_personal_fields_are_named_by_input(one_operation: Make, json_body: Make
             {"x-orchet-requires-confirmation": 1},
             "/paths/~1thing/get/x-orchet-requires-confirmation",
         ),
+        ({"x-orchet-read-only": "yes"}, "/paths/~1thing/get/x-orchet-read-only"),
+        ({"x-orchet-irreversible": 1}, "/paths/~1thing/get/x-orchet-irreversible"),
         ({"x-orchet-load-policy": "eager"}, "/paths/~1thing/get/x-orchet-load-policy"),
         ({"x-orchet-intent-tags": "a.b"}, "/paths/~1thing/get/x-orchet-intent-tags"),
         ({"parameters": [{"in": "query"}]}, "/paths/~1thing/get/parameters/0"),

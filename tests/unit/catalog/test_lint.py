@@ -98,6 +98,29 @@ def without_reference(shop: dict[str, Any]) -> None:
     operation(shop, POST).pop(PREFIX + "probe")
 
 
+def deleted_as_read(shop: dict[str, Any]) -> None:
+    """A DELETE that says of itself that it only reads."""
+    shop["paths"]["/orders"]["delete"] = {
+        **operation(shop, GET),
+        "operationId": "shop_wipe",
+        "x-orchet-read-only": True,
+    }
+
+
+def nothing_undoes(asks: object) -> Change:
+    """Makes orders irreversible, and sets whether a person is asked."""
+
+    def change(shop: dict[str, Any]) -> None:
+        for keyword in ("x-orchet-cancels", PREFIX + "args", PREFIX + "probe"):
+            operation(shop, POST).pop(keyword)
+        del shop["paths"]["/cancel"]
+        operation(shop, POST).update(
+            {"x-orchet-irreversible": True, "x-orchet-requires-confirmation": asks}
+        )
+
+    return change
+
+
 def by_article(shop: dict[str, Any]) -> None:
     """The cancel finds an order by the article, which others order too, and there is no key."""
     operation(shop, POST)[PREFIX + "args"]["client_reference"] = "$request.body#/article_id"
@@ -157,6 +180,21 @@ FAULTS: list[tuple[str, Change, str]] = [
         ),
         "/components/schemas/A",
     ),
+    (
+        "ORC027",
+        in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}),
+        f"{AT_GET}{ANSWER}/properties/a/pattern",
+    ),
+    (
+        "ORC027",
+        in_answer(GET, {"properties": {"a": {"patternProperties": {"^(?!x-)": {}}}}}),
+        f"{AT_GET}{ANSWER}/properties/a/patternProperties/^(?!x-)",
+    ),
+    (
+        "ORC028",
+        in_body(CANCEL, properties={"order_id": {"pattern": "(a{999}){999}", "type": "string"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
+    ),
     ("ORC030", put(GET, x_orchet_intent_tag=["a"]), f"{AT_GET}/x-orchet-intent-tag"),
     ("ORC030", lambda s: s.update({"x-orchet-tool": True}), "/x-orchet-tool"),
     (
@@ -179,7 +217,20 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC036", put(GET, x_orchet_tool="yes"), f"{AT_GET}/x-orchet-tool"),
     ("ORC036", put(POST, x_orchet_compensation_timeout="soon"), f"{AT_POST}/{PREFIX}timeout"),
     ("ORC036", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
+    ("ORC036", put(GET, x_orchet_read_only="yes"), f"{AT_GET}/x-orchet-read-only"),
+    ("ORC036", put(POST, x_orchet_irreversible=1), f"{AT_POST}/x-orchet-irreversible"),
+    ("ORC037", put(POST, x_orchet_read_only=True), f"{AT_POST}/x-orchet-read-only"),
+    ("ORC037", put(POST, x_orchet_irreversible=True), f"{AT_POST}/x-orchet-irreversible"),
+    ("ORC037", put(CANCEL, x_orchet_read_only=True), f"{AT_CANCEL}/x-orchet-read-only"),
+    (
+        "ORC037",
+        put(GET, x_orchet_read_only=True, x_orchet_irreversible=True),
+        f"{AT_GET}/x-orchet-read-only",
+    ),
+    ("ORC037", deleted_as_read, "/paths/~1orders/delete/x-orchet-read-only"),
     ("ORC040", put(POST, x_orchet_cancels=None), AT_POST),
+    ("ORC040", put(GET, x_orchet_read_only=False), AT_GET),
+    ("ORC031", put(GET, x_orchet_read_only=False), AT_GET),
     ("ORC041", put(POST, x_orchet_cancels="shop_undo"), f"{AT_POST}/x-orchet-cancels"),
     ("ORC041", put(CANCEL, x_orchet_tool=False), f"{AT_POST}/x-orchet-cancels"),
     ("ORC041", probe_with("shop_find"), f"{AT_POST}/{PREFIX}probe/operationId"),
@@ -212,6 +263,7 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC051", put(GET, x_orchet_compensation_timeout=3), f"{AT_GET}/{PREFIX}timeout"),
     ("ORC052", by_article, f"{AT_POST}/{PREFIX}args"),
     ("ORC053", laid_out("artcle"), "/x-orchet-card-types/0"),
+    ("ORC054", nothing_undoes(False), f"{AT_POST}/x-orchet-requires-confirmation"),
 ]
 
 
@@ -231,6 +283,41 @@ def test_each_fault_is_found_where_it_stands(
 
     assert pointer in [f.pointer for f in found]
     assert all(f.message and f.mend and f.document == "shop" for f in found)
+
+
+def test_what_nothing_undoes_needs_no_counterpart(shop: dict[str, Any]) -> None:
+    """`x-orchet-irreversible: true` is an answer to ORC040, as long as somebody is asked."""
+    nothing_undoes("structured-order")(shop)
+
+    assert lint({"shop": shop}) == []
+
+
+@pytest.mark.parametrize(("asks", "says"), [("structured-order", False), (False, True)])
+def test_a_change_that_nobody_is_asked_about_is_called_so(
+    shop: dict[str, Any], asks: object, says: bool
+) -> None:
+    """`requires-confirmation: false` does not make it a read, and the finding says what it does."""
+    nothing_undoes(asks)(shop)
+    del operation(shop, POST)["x-orchet-irreversible"]
+
+    (found,) = lint({"shop": shop})
+
+    assert found.code == "ORC040"
+    assert ("nobody is asked before it is called" in found.message) is says
+    assert "x-orchet-read-only: true if it changes nothing" in found.mend
+
+
+def test_a_read_by_post_need_not_speak_of_confirmation(shop: dict[str, Any]) -> None:
+    """What changes nothing asks nobody, whatever its method."""
+    shop["paths"]["/orders/search"] = {
+        "post": {
+            **operation(shop, GET),
+            "operationId": "shop_search_orders",
+            "x-orchet-read-only": True,
+        }
+    }
+
+    assert lint({"shop": shop}) == []
 
 
 def test_a_probe_that_is_not_there_is_one_finding(shop: dict[str, Any]) -> None:
@@ -255,7 +342,7 @@ def test_every_rule_has_a_fault_that_shows_it() -> None:
     shown = {code for code, _, _ in FAULTS} | {"ORC020"}
 
     assert len(set(codes)) == len(codes)
-    assert {*codes, "ORC001", "ORC011", "ORC025", "ORC026"} == shown
+    assert {*codes, "ORC001", "ORC011", "ORC025", "ORC026", "ORC027", "ORC028"} == shown
     assert [code.code for code in CODES] == sorted({*shown, "ORC003"})
 
 

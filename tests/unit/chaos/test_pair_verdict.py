@@ -109,7 +109,10 @@ def test_contracts_are_read_first() -> None:
     loose = fake_tool("post_note", effect=Effect.WRITE)
     asking = fake_tool("drop", effect=Effect.CANCEL, card_type="structured-order")
 
+    final = loose.model_copy(update={"irreversible": True})
+
     assert "names no tool that undoes it" in next(flaws_of_contract(loose, None)).why
+    assert list(flaws_of_contract(final, None)) == []
     assert "asks for a confirmation" in next(flaws_of_contract(fake_tool("book"), asking)).why
 
 

@@ -164,6 +164,18 @@ def test_a_card_says_when_no_tool_cancels_a_call() -> None:
     assert card({}).undo == "cannot be undone by any declared tool"
 
 
+@pytest.mark.parametrize(
+    "compensation", [None, Compensation(cancel=ToolCallTemplate(tool="room_cancel"))]
+)
+def test_a_card_says_when_nothing_undoes_a_call(compensation: Compensation | None) -> None:
+    """As the document declares it; of a contradiction the person reads the worse."""
+    made = card({}, compensation=compensation, irreversible=True)
+
+    assert made.undo == "nothing undoes it"
+    assert made.undo_terms is not None
+    assert made.undo_terms.irreversible
+
+
 def test_only_what_costs_money_spends() -> None:
     """A claim or a message may carry an amount: none of it leaves."""
     spends = {

@@ -93,6 +93,27 @@ def test_without_a_contract_nothing_is_called() -> None:
     outcome, calls = played(catalog(fake_tool("book")), COMMITTED, [])
 
     assert (outcome.state, calls) == ("parked", [])
+    assert outcome.note == "no tool is declared that undoes book"
+
+
+@pytest.mark.parametrize(
+    ("state", "note"),
+    [
+        (ObligationState.COMMITTED, "nothing undoes book: its document declares it irreversible"),
+        (
+            ObligationState.INTENDED,
+            "nothing undoes book, which its document declares irreversible; whether it took effect "
+            "is unknown",
+        ),
+    ],
+)
+def test_what_nothing_undoes_is_parked_and_called_so(state: ObligationState, note: str) -> None:
+    """The operator reads that looking for a way to cancel it is in vain, and whether it is."""
+    final = fake_tool("book").model_copy(update={"irreversible": True})
+
+    outcome, calls = played(catalog(final), fake_obligation(state=state), [])
+
+    assert (outcome.state, outcome.note, calls) == ("parked", note, [])
 
 
 @pytest.mark.parametrize(

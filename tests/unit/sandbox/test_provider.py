@@ -308,7 +308,9 @@ async def test_numbers_may_name_things(open_app: Callable[..., Any], shop: dict[
     [
         ({}, 1),
         ({"x-orchet-requires-confirmation": "structured-order"}, 1),
-        ({"x-orchet-requires-confirmation": False}, 0),
+        ({"x-orchet-requires-confirmation": False}, 1),
+        ({"x-orchet-read-only": False}, 1),
+        ({"x-orchet-read-only": True}, 0),
     ],
 )
 async def test_silent_contract_counts_as_an_effect(

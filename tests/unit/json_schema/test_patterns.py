@@ -1,0 +1,317 @@
+r"""Patterns: they mean what ECMA-262 says, and no text and no pattern is matched without end.
+
+regress, which knows the standard and no bound, is the judge of meaning: on short texts.
+"""
+
+import json
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+import regress
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema.protocols import Validator
+from openapi_schema_validator import OAS30Validator, OAS31Validator
+
+from orchestrator.json_schema.patterns import (
+    PatternUndecided,
+    detour_reason,
+    is_pattern,
+    matches_pattern,
+    undecided_reason,
+)
+from orchestrator.json_schema.validation import field_problems
+from orchestrator.json_schema.validator import SchemaValidator, with_patterns
+
+MOST_CPU_S = 1.5
+LONG = 3_000
+MIXED = "".join("ab"[number * number % 7 % 2] for number in range(LONG))
+
+HOSTILE = {
+    r"^(a+)+$": "a" * 26 + "!",
+    r"^(a|a)*$": "a" * 26 + "!",
+    r"^(a|aa)+$": "a" * 40 + "!",
+    r"^(\w+\s?)*$": "word " * 6 + "word!",
+    r"([a-zA-Z]+)*$": "a" * 26 + "!",
+    r"(.*a){12}$": "a" * 30 + "!",
+    r"^(([a-z])+.)+[A-Z]([a-z])+$": "a" * 30,
+    r"^(?=x|a)(a+)+$": "a" * 26 + "!",
+    r"(?=a*b)c": "a" * LONG,
+    r"(?=[ab]*a[ab]{500}x)c": MIXED,
+    r"(?<=(a|b)*)c": MIXED,
+    r"(?:(?=(a*))\1)*b": "a" * LONG,
+    r"(.+)(.+)(.+)\1\2\3": "abcdefgh" * 40,
+    r"(a*)(a*)(a*)\1\2\3x": "a" * LONG,
+    r"[ab]*a[ab]{1000}x": MIXED * 10,
+    r"^(a?){20000}$": "a" * LONG,
+    r"((((a{100}){100}){100}){100})": "a" * LONG,
+    r"a{99999999999999999999}": "a" * LONG,
+    "(" * 9_000: "a",
+    "|".join("a" * 9_000): "b",
+    "(?:" * 200 + "a+" + ")+" * 200: "a" * LONG + "!",
+    r"\p{L}{200}\d": "å" * LONG,
+}
+"""Pattern to text: what takes minutes, gigabytes or a stack elsewhere."""
+
+
+@pytest.mark.parametrize("pattern", HOSTILE, ids=lambda pattern: pattern[:30])
+def test_no_match_runs_away(pattern: str) -> None:
+    """It matches, or it does not, or that cannot be told; each of them soon."""
+    began = time.process_time()
+    with suppress(PatternUndecided, ValueError):
+        matches_pattern(pattern, HOSTILE[pattern])
+
+    assert time.process_time() - began < MOST_CPU_S
+
+
+@pytest.mark.parametrize("size", [10, 1_000, 100_000, 1_000_000])
+@pytest.mark.parametrize(
+    "pattern", [r"^(a+)+$", r"(?=a*b)c", r"^(?:a(?=a*))*c", r"[ab]*a[ab]{300}x", r"^(a+)\1+$"]
+)
+def test_no_text_is_too_long(pattern: str, size: int) -> None:
+    """Where the bound is reached, the answer is that it was, and not a guess."""
+    began = time.process_time()
+    try:
+        found = matches_pattern(pattern, "a" * (size - 1) + "!")
+    except PatternUndecided:
+        found = False
+
+    assert not found
+    assert time.process_time() - began < MOST_CPU_S
+
+
+PATTERNS = [
+    r"^.$",
+    r"^.{2}$",
+    r"^\s$",
+    r"^\S$",
+    r"^\d+$",
+    r"^\D$",
+    r"^\w$",
+    r"^[\w-]$",
+    r"^[^\s\d]$",
+    r"^[\W\d]$",
+    r"^[\P{L}]$",
+    r"\ba",
+    r"a\b",
+    r"\Ba",
+    r"(?=\w)\ba",
+    r"(?!x)\Ba",
+    r"^\p{Lu}$",
+    r"^[^\p{L}\d]$",
+    r"^\p{Script=Greek}$",
+    r"^[]$",
+    r"^[^]$",
+    r"^[a&&b]$",
+    r"^[[a]$",
+    r"[\b]",
+    r"\cJ",
+    r"^[\0]$",
+    r"^\u{1F600}$",
+    r"^\uD83D\uDE00$",
+    r"^[\ud800-\uffff]$",
+    r"^(?<year>\d)\k<year>$",
+    r"^(a|b)\1$",
+    r"^(?=(a))\1$",
+    r"(?<=a)b",
+    r"(?<!a)b",
+    r"^(?!a).$",
+    r"^a{2,3}?$",
+    r"^[+--]$",
+    r"^a|b$",
+    # Not allowed with the flag u, and read as browsers read them without it.
+    r"^\_$",
+    r"^\@$",
+    r"^\z$",
+    r"^\A$",
+    r"^\<$",
+    r"^\pL$",
+    r"^a{,2}$",
+    r"^{$",
+    r"^]$",
+    r"^[\w-z]$",
+    r"^\x{3}$",
+    r"^\u{2}$",
+]
+TEXTS = [
+    *(
+        "",
+        "a",
+        "b",
+        "z",
+        "A",
+        "é",
+        "Æ",
+        "\u03b1",
+        "\u017f",
+        "Ж",
+        "中",
+        "0",
+        "9",
+        "11",
+        "٣",
+        "_",
+        "-",
+        "@",
+        "<",
+    ),
+    *(" ", "\t", "\n", "\r", "\x0b", "\xa0", "\u1680", "\u180e", "\u2028", "\u2029", "\ufeff"),
+    *("ab", "aa", "aaa", "éa", "aé", "éb", "a b", "a\n", "a{,2}", "{", "]", "[", "&", "+", ","),
+    *("\x00", "\x08", "😀", "😀😀", "pL", "L", "xxx", "uu", "a]", "^", "$"),
+]
+
+
+def by_the_standard(pattern: str) -> regress.Regex:
+    """With the flag u where the pattern is right with it, as JSON Schema wants it."""
+    try:
+        return regress.Regex(pattern, "u")
+    except regress.RegressError:
+        return regress.Regex(pattern)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_patterns_mean_what_ecma_262_says(pattern: str) -> None:
+    """Each sign, beside the texts on which engines disagree."""
+    judge = by_the_standard(pattern)
+
+    assert [t for t in TEXTS if matches_pattern(pattern, t)] == [t for t in TEXTS if judge.find(t)]
+
+
+atoms = st.sampled_from(
+    [
+        *"ab.-",
+        r"\d",
+        r"\w",
+        r"\s",
+        r"\b",
+        r"\B",
+        r"\p{L}",
+        "[ab]",
+        "[^a]",
+        "[a-c]",
+        r"[\W_]",
+        "^",
+        "$",
+    ]
+)
+quantified = st.tuples(atoms, st.sampled_from(["", "", "*", "+", "?", "{2}", "{1,2}", "*?"])).map(
+    lambda pair: pair[0] + (pair[1] if pair[0] not in ("^", "$", r"\b", r"\B") else "")
+)
+sequences = st.lists(quantified, max_size=4).map("".join)
+composed = st.recursive(
+    sequences,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map("|".join).map("({})".format),
+        inner.map("(?:{})+".format),
+        inner.map("(?:{})?".format),
+        inner.map("(?={})".format),
+        inner.map("(?!{})".format),
+        st.lists(inner, min_size=2, max_size=2).map("".join),
+        inner.map(r"(a|b{})\1".format),
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(pattern=composed, text=st.text(st.sampled_from("aabbc1_- éж\n\u2028"), max_size=8))
+def test_what_is_decided_is_decided_by_the_standard(pattern: str, text: str) -> None:
+    """Whatever is put together of signs: the same answer, or none."""
+    try:
+        found = matches_pattern(pattern, text)
+    except PatternUndecided:
+        return
+
+    assert found == (by_the_standard(pattern).find(text) is not None)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (r"^\101$", "it has a reference to a group that may not have matched"),
+        (r"[\1]", "it has an octal escape"),
+        (r"(a)?\1b", "it has a reference to a group that may not have matched"),
+        (r"(?:(a)|b)\1", "it has a reference to a group that may not have matched"),
+        (r"(?:(a)|\1)", "it has a reference to a group that may not have matched"),
+        (r"\1(a)", "it has a reference to a group that may not have matched"),
+        (r"(?<=(a))\1", "it has a reference to a group that may not have matched"),
+        (r"(?!(a))\1", "it has a reference to a group that may not have matched"),
+        (r"(?=a)*b", "it has a look-around that is repeated"),
+        (r"(?i:a)", "it has a group with modifiers"),
+        (r"\c", "it has a control escape without a letter"),
+        (r"(a{999}){999}", "it is too large"),
+        ("a" * 10_001, "it has more than 10,000 characters"),
+    ],
+)
+def test_what_is_never_decided_is_told(pattern: str, reason: str) -> None:
+    """It is a regular expression all the same, and every text is refused, none accepted."""
+    assert is_pattern(pattern)
+    assert undecided_reason(pattern) == reason
+    with pytest.raises(PatternUndecided, match="cannot be decided in bounded time"):
+        matches_pattern(pattern, "ab")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("^(a+)+$", "it repeats a repetition"),
+        (r"^(\w+\s?)*$", "it repeats a repetition"),
+        ("^(?:a|b*)+$", "it repeats a repetition"),
+        ("^((a+))*$", "it repeats a repetition"),
+        ("^(?!a)", "it looks around or refers back"),
+        (r"^(a)\1$", "it looks around or refers back"),
+        (r"^([a-z]+-)*[a-z]+$", None),
+        (r"^\d+(?:\.\d+)*$", None),
+        ("^(?:a+){2}$", None),
+        ("^[a-z]+$", None),
+    ],
+)
+def test_what_may_take_more_than_one_pass_is_told(pattern: str, reason: str | None) -> None:
+    """By how it is made, not by how it looks."""
+    assert detour_reason(pattern) == reason
+
+
+def test_a_number_of_characters_is_counted() -> None:
+    """A length written as a pattern costs nothing, however large it is."""
+    pattern = r"^[\s\S]{1,65536}$"
+
+    assert matches_pattern(pattern, "å" * 65_536)
+    assert not matches_pattern(pattern, "å" * 65_537)
+    assert not matches_pattern(pattern, "")
+    assert undecided_reason(pattern) is None
+
+
+UNDECIDED = r"^(a*)(a*)(a*)\1\2\3x$"
+SCHEMAS: list[dict[str, Any]] = [
+    {"pattern": UNDECIDED},
+    {"not": {"pattern": UNDECIDED}},
+    {"anyOf": [{"pattern": UNDECIDED}, {"type": "string", "maxLength": 0}]},
+    {"additionalProperties": False, "patternProperties": {UNDECIDED: {}}},
+    {"additionalProperties": {"type": "null"}, "patternProperties": {UNDECIDED: {}}},
+]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
+@pytest.mark.parametrize(
+    "dialect", [SchemaValidator, with_patterns(OAS30Validator), with_patterns(OAS31Validator)]
+)
+def test_what_is_undecided_is_neither_fit_nor_unfit(
+    schema: dict[str, Any], dialect: type[Validator]
+) -> None:
+    """Least of all below `not`, where a breach would be the very thing that is wanted."""
+    value = {"a" * 200: 1} if "additionalProperties" in schema else "a" * 200
+
+    with pytest.raises(PatternUndecided):
+        list(dialect(schema).iter_errors(value))
+
+
+def test_an_answer_to_a_question_that_is_undecided_is_refused() -> None:
+    """With a sentence that names the field and the pattern, and does not quote the value."""
+    (said,) = field_problems(
+        {"code": {"type": "string", "pattern": UNDECIDED}}, {"code": "a" * 200}
+    )
+
+    assert said.startswith(f"code: the pattern {UNDECIDED} cannot be decided in bounded time")
+    assert "aaaa" not in said
