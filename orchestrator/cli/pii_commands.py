@@ -4,15 +4,17 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
-from orchestrator.cli.output import console
+from orchestrator.adapters.storage.pii_vault import FilePiiVault, new_key
+from orchestrator.cli.connected import ask
+from orchestrator.cli.output import AsJson, console, print_json
+from orchestrator.client.personal_data import open_vault
 from orchestrator.settings import load_settings
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
 def _vault() -> FilePiiVault:
-    return FilePiiVault(load_settings().state_dir / "pii")
+    return open_vault(load_settings())
 
 
 @app.command("set")
@@ -24,6 +26,8 @@ def set_field(
 ) -> None:
     """Store a value; it is asked for, so that it stays out of your shell's history.
 
+    Calls that were prepared before keep the value that they were prepared with.
+
     Example: orchestrator pii set traveler_name
     """
     _vault().put(name, value)
@@ -31,20 +35,62 @@ def set_field(
 
 
 @app.command("list")
-def list_fields() -> None:
-    """Names of the fields that have a value.
+def list_fields(as_json: AsJson = False) -> None:
+    """Names of the fields that have a value, and of those that missions brought.
 
     Example: orchestrator pii list
     """
-    for name in _vault().fields():
+    held = _vault().contents()
+    brought = {m: sorted({kept.field for kept in v}) for m, v in sorted(held.missions().items())}
+    if as_json:
+        print_json({"fields": list(held.fields()), "missions": brought})
+        return
+    for name in held.fields():
         console.print(name)
+    for mission_id, names in brought.items():
+        console.print(f"{', '.join(names)}  (brought by {mission_id})")
 
 
 @app.command()
 def forget(name: Annotated[str, typer.Argument(help="The field.")]) -> None:
-    """Delete a value.
+    """Delete a value, and all that were stored in its place before.
+
+    A call that was prepared with one of them is not sent any more, and its rollback parks.
 
     Example: orchestrator pii forget traveler_phone
     """
     _vault().forget(name)
     console.print(f"forgot {name}")
+
+
+@app.command()
+def purge(
+    mission_id: Annotated[str, typer.Argument(metavar="MISSION", help="The mission's id.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Also while the mission or its rollback is open.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the values that a mission brought with its start.
+
+    Example: orchestrator pii purge trip-1a2b3c
+    """
+    from orchestrator.client.personal_retention import purge_mission
+
+    vault = _vault()
+    removed = ask(lambda client: purge_mission(client.temporal, vault, mission_id, force=force))
+    if as_json:
+        print_json({"mission_id": mission_id, "removed": list(removed)})
+    elif removed:
+        console.print(f"removed {', '.join(removed)} of {mission_id}")
+    else:
+        console.print(f"{mission_id} has brought nothing that is kept")
+
+
+@app.command("new-key")
+def make_key() -> None:
+    """Print a new key, for a vault that does not exist yet.
+
+    Example: orchestrator pii new-key > vault.key
+    """
+    typer.echo(new_key())

@@ -68,13 +68,17 @@ class MissionClient:
         """Start a mission, and return once a worker has taken it up.
 
         The same mission id with the same request is the same mission, however often it is sent.
+        Values of personal inputs stay behind in the vault, for this mission alone; inputs that no
+        tool takes are in `undeclared_inputs` of the handle.
 
         Raises:
+            UsageError: an input that no tool takes looks personal.
             MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
             NoWorker: nobody would run it. It is not started, or stays queued when the last worker
                 has just died.
         """
-        return MissionHandle(self.connection, await self._starter.start(request))
+        mission_id, undeclared = await self._starter.start(request)
+        return MissionHandle(self.connection, mission_id, undeclared_inputs=undeclared)
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission and learn in the same round trip what it will do, or why it will not.

@@ -5,7 +5,7 @@ import orchestrator.runtime.own_packages  # noqa: F401
 
 # isort: split
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import check_grant, with_cancel_arguments
 from activities.wall_guard import WallGuard
-from orchestrator.adapters.http.reveal import PersonalValues
+from orchestrator.adapters.http.pinning import PersonalValues
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
@@ -156,7 +156,9 @@ class FakeWorld:
         """What each planner step takes, as a model would."""
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
-        wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
+        wire = _NoWire(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
+        self.wire = wire
+        """What prepares calls; `wire.lack` makes it lack something."""
         self._prepare = PrepareActivities(catalogs, wire)
         self._rollback = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
@@ -349,6 +351,20 @@ class _OneCatalog(CatalogStore):
         if digest != self._catalog.digest:
             raise CatalogNotFound(digest)
         return self._catalog
+
+
+class _NoWire(ToolClient):
+    """A tool client for tools that no document describes."""
+
+    lacking: Mapping[str, Sequence[str]] = {}
+
+    def lack(self, tool: str, *obstacles: str) -> None:
+        """Let a tool have these obstacles from now on; none: it can be called."""
+        self.lacking = {**self.lacking, tool: obstacles}
+
+    async def obstacles(self, catalog: Catalog, tool: Tool) -> tuple[str, ...]:
+        """What a test says."""
+        return tuple(self.lacking.get(tool.name, ()))
 
 
 def _no_wire() -> httpx.AsyncClient:
