@@ -14,8 +14,9 @@ from stdnum import iban, luhn
 
 _DIGITS: Final = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b", re.IGNORECASE)
-_PASSPORT: Final = re.compile(r"[A-Z]{1,2}\d{6,8}|[A-Z]\d{2}[A-Z0-9]\d{5}", re.IGNORECASE)
-"""No authority's own check can be made of all of them: one or two letters and then digits."""
+_PASSPORT: Final = re.compile(r"(?=(?:[A-Z]*\d){5})[A-Z][A-Z0-9]{7,8}", re.IGNORECASE)
+"""A letter, then letters and digits, eight or nine in all and most of them digits: passports have no
+form in common, and check digits only in their machine-readable zone."""
 _LONGEST: Final = 10_000
 
 

@@ -263,3 +263,31 @@ async def test_no_card_is_shown_for_a_call_that_could_not_be_made(
     await flight.handle.terminate()
 
     assert "the PII vault holds no phone" in str(refused.value.cause)
+
+
+async def test_a_missing_credential_is_asked_for_like_a_missing_field(
+    start: Start, world: FakeWorld, vault: MemoryPii
+) -> None:
+    """Both in one question; before a card is shown, and as long as one of them is missing."""
+    world.decide("flight", CallTool(tool="buy_ticket", arguments={"phone": "pii:phone"}))
+    world.wire.lack("buy_ticket", "no secret 'payments'; set PAYMENTS")
+    flight = await start()
+    first = await flight.question()
+    vault.put("phone", "+49301234567")
+    await flight.answer(first.question_id)
+    second = await flight.waits_for(
+        lambda w: w.question if w.question and not w.question.personal else None
+    )
+    cards = (await flight.leg.query(names.WAITING_QUERY, result_type=LegWaiting)).card
+    world.wire.lack("buy_ticket")
+    await flight.answer(second.question_id)
+    card: ConfirmationCard = await flight.waits_for(lambda waiting: waiting.card)
+    await flight.handle.terminate()
+
+    assert first.personal == ("phone",)
+    assert "orchestrator pii set phone" in first.question
+    assert "set PAYMENTS" in first.question
+    assert "set PAYMENTS" in second.question
+    assert (cards, second.fields) == (None, {})
+    assert card.tool == "buy_ticket"
+    assert world.sent("buy_ticket") == []
