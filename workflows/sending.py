@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.pii import without_version
-    from orchestrator.core.record import JsonObject
+    from orchestrator.core.pii import as_written
     from orchestrator.messages.call_limits import longest_call
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import CallTool
@@ -78,7 +77,7 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
         progress.count_price(outcome.price)
     progress.observe(
         # As the planner wrote them: it compares what it wants with what it tried.
-        CallTool(tool=allowed.call.tool, arguments=_as_written(allowed.call.arguments)),
+        CallTool(tool=allowed.call.tool, arguments=as_written(allowed.call.arguments)),
         outcome=outcome.kind,
         side_effect=allowed.side_effect,
         body=outcome.body,
@@ -86,10 +85,6 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
         contract_breach=outcome.contract_breach,
         price=outcome.price,
     )
-
-
-def _as_written(arguments: JsonObject) -> JsonObject:
-    return {name: without_version(value) for name, value in arguments.items()}
 
 
 def _answered(

@@ -15,8 +15,8 @@ from stdnum import iban, luhn
 _DIGITS: Final = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _IBAN: Final = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]){11,30}\b", re.IGNORECASE)
 _PASSPORT: Final = re.compile(r"(?=(?:[A-Z]*\d){5})[A-Z][A-Z0-9]{7,8}", re.IGNORECASE)
-"""A letter, then letters and digits, eight or nine in all and most of them digits: passports have no
-form in common, and check digits only in their machine-readable zone."""
+"""A letter, then letters and digits, eight or nine in all and most of them digits: passports have
+no form in common, and check digits only in their machine-readable zone."""
 _LONGEST: Final = 10_000
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from orchestrator.core.errors import UsageError
+from orchestrator.core.record import JsonObject
 
 PII_PREFIX = "pii:"
 VERSION_LENGTH = 32
@@ -99,12 +100,16 @@ def replace_handles(text: str, fields: Collection[str], value_of: Callable[[Hand
     return _pattern_of(fields).sub(lambda found: value_of(Handle(found[1], found[2])), text)
 
 
-def without_version(value: JsonValue) -> JsonValue:
-    """A value whose handles are as planners write them, wherever one stands alone."""
+def as_written(values: JsonObject) -> JsonObject:
+    """Arguments or inputs whose handles are as planners write them, wherever one stands alone."""
+    return {name: _without_version(held) for name, held in values.items()}
+
+
+def _without_version(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        return {name: without_version(held) for name, held in value.items()}
+        return as_written(value)
     if isinstance(value, list):
-        return [without_version(held) for held in value]
+        return [_without_version(held) for held in value]
     field = field_of(value)
     return value if field is None else handle_for(field)
 

@@ -162,6 +162,5 @@ async def run_worker(
             await stack.enter_async_context(worker)
         if ready is not None:
             ready()
-        retaining = asyncio.create_task(keep_retention(client, settings))
-        stack.callback(retaining.cancel)
+        stack.callback(asyncio.create_task(keep_retention(client, settings)).cancel)
         await stop.wait()

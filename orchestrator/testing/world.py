@@ -5,7 +5,7 @@ import orchestrator.runtime.own_packages  # noqa: F401
 
 # isort: split
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -157,8 +157,7 @@ class FakeWorld:
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
         wire = _NoWire(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
-        self.wire = wire
-        """What prepares calls; `wire.lack` makes it lack something."""
+        self._wire = wire
         self._prepare = PrepareActivities(catalogs, wire)
         self._rollback = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
@@ -193,6 +192,10 @@ class FakeWorld:
     def strand(self, *pages: tuple[str, ...]) -> None:
         """The ids of missions that a sweep finds to be stopped, page by page."""
         self._stranded = pages
+
+    def lack(self, tool: str, *obstacles: str) -> None:
+        """What must be configured before a tool can be called from now on; nothing: it can be."""
+        self._wire.lacking = {**self._wire.lacking, tool: obstacles}
 
     def hold(self, activity_name: str, subject: str = "") -> Hold:
         """Hold every attempt of an activity on a subject until it is released."""
@@ -356,15 +359,11 @@ class _OneCatalog(CatalogStore):
 class _NoWire(ToolClient):
     """A tool client for tools that no document describes."""
 
-    lacking: Mapping[str, Sequence[str]] = {}
-
-    def lack(self, tool: str, *obstacles: str) -> None:
-        """Let a tool have these obstacles from now on; none: it can be called."""
-        self.lacking = {**self.lacking, tool: obstacles}
+    lacking: Mapping[str, tuple[str, ...]] = {}
 
     async def obstacles(self, catalog: Catalog, tool: Tool) -> tuple[str, ...]:
         """What a test says."""
-        return tuple(self.lacking.get(tool.name, ()))
+        return self.lacking.get(tool.name, ())
 
 
 def _no_wire() -> httpx.AsyncClient:

@@ -20,7 +20,7 @@ from orchestrator.confirmation.models import (
     DecisionEnvelope,
     DecisionReceipt,
 )
-from orchestrator.core.pii import without_version
+from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, LegWaiting
@@ -164,7 +164,7 @@ async def test_once_it_is_stored_the_call_is_made(
     assert result.status is MissionStatus.SUCCEEDED
     (sent,) = world.sent("book_flight")
     assert sent.arguments != BOOK.arguments
-    assert without_version(sent.arguments) == BOOK.arguments
+    assert as_written(sent.arguments) == BOOK.arguments
     assert [s.outcome for s in result.legs[0].steps] == ["answered", "succeeded", "done"]
     assert STORED.encode() not in await flight.histories()
     assert b"pii:traveler_id" in await flight.histories()
@@ -270,7 +270,7 @@ async def test_a_missing_credential_is_asked_for_like_a_missing_field(
 ) -> None:
     """Both in one question; before a card is shown, and as long as one of them is missing."""
     world.decide("flight", CallTool(tool="buy_ticket", arguments={"phone": "pii:phone"}))
-    world.wire.lack("buy_ticket", "no secret 'payments'; set PAYMENTS")
+    world.lack("buy_ticket", "no secret 'payments'; set PAYMENTS")
     flight = await start()
     first = await flight.question()
     vault.put("phone", "+49301234567")
@@ -279,7 +279,7 @@ async def test_a_missing_credential_is_asked_for_like_a_missing_field(
         lambda w: w.question if w.question and not w.question.personal else None
     )
     cards = (await flight.leg.query(names.WAITING_QUERY, result_type=LegWaiting)).card
-    world.wire.lack("buy_ticket")
+    world.lack("buy_ticket")
     await flight.answer(second.question_id)
     card: ConfirmationCard = await flight.waits_for(lambda waiting: waiting.card)
     await flight.handle.terminate()

@@ -5,16 +5,20 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
+from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from activities.prepare_activities import PrepareActivities
+from activities.rollback_activities import RollbackActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.pii import Handle, handles_within
 from orchestrator.core.record import JsonObject
+from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.saga.ledger import ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
 
@@ -260,3 +264,52 @@ async def test_a_host_that_does_not_resolve_is_no_obstacle(store: CatalogStore) 
     call = await prepared(store, MemoryPii(), {}, described=document("http://nowhere.invalid"))
 
     assert call.card is not None
+
+
+async def test_a_rollback_whose_values_were_purged_is_parked_and_says_so(
+    store: CatalogStore,
+) -> None:
+    """It is not carried out with somebody else's."""
+    described = document()
+    paths = cast(Any, described)["paths"]
+    paths["/book"]["post"]["x-orchet-cancels"] = "cancel_flight"
+    paths["/book"]["post"]["x-orchet-compensation-args"] = {
+        "traveler_id": "$request.body#/traveler_id"
+    }
+    paths["/cancel"] = {
+        "post": {
+            "operationId": "cancel_flight",
+            "summary": "Cancel a flight.",
+            "x-orchet-tool": True,
+            "x-orchet-requires-confirmation": False,
+            "x-orchet-cancel-for": "book_flight",
+            "requestBody": {
+                "content": {
+                    "application/json": {
+                        "schema": {"type": "object", "properties": {"traveler_id": TEXT}}
+                    }
+                }
+            },
+            "responses": {"200": {"description": "done"}},
+        }
+    }
+    vault = MemoryPii({"traveler_id": "OWNER"})
+    brought = vault.bring("m", {"traveler_id": "ALICE"}, claim="r")
+    arguments: JsonObject = {"traveler_id": "pii:traveler_id"}
+    obligation = (
+        await prepared(store, vault, arguments, brought=brought, described=described)
+    ).obligation
+    assert obligation is not None
+    committed = obligation.model_copy(update={"state": ObligationState.COMMITTED})
+    vault.purge("m")
+
+    async with ToolClient(
+        secrets=MemorySecrets(), pii=vault, allowed_private_hosts=["127.0.0.1"]
+    ) as tools:
+        outcome = await ActivityEnvironment().run(
+            RollbackActivities(store, tools, cast(Client, None)).compensate,
+            CompensateInput(obligation=committed),
+        )
+
+    assert outcome.state == "parked"
+    assert "no longer holds the value of traveler_id" in outcome.note

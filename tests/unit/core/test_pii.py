@@ -5,6 +5,7 @@ import pytest
 from orchestrator.core.errors import UsageError
 from orchestrator.core.pii import (
     Handle,
+    as_written,
     bare_personal,
     check_entry,
     field_of,
@@ -15,7 +16,6 @@ from orchestrator.core.pii import (
     is_handle,
     replace_handles,
     shown_without_version,
-    without_version,
 )
 from orchestrator.core.record import JsonObject
 
@@ -71,7 +71,7 @@ def test_half_a_version_is_no_handle(text: str) -> None:
 def test_people_and_planners_read_no_version() -> None:
     """Alone or inside of text; what else stands there is kept."""
     assert shown_without_version(f"id x-{PINNED}-3") == "id x-pii:name-3"
-    assert without_version({"a": [PINNED, "b"], "n": 7}) == {"a": ["pii:name", "b"], "n": 7}
+    assert as_written({"a": [PINNED, "b"], "n": 7}) == {"a": ["pii:name", "b"], "n": 7}
 
 
 def test_bare_values_of_personal_fields_are_found_at_any_depth() -> None:
