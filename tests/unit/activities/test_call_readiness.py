@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.prepare_activities import PrepareActivities
@@ -19,7 +20,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.saga.ledger import ObligationState
-from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
 
 TEXT = {"type": "string"}
@@ -178,6 +179,8 @@ async def test_a_value_of_another_mission_is_refused(store: CatalogStore) -> Non
     assert as_its_own.call is not None
     sent = await invoked(store, vault, as_its_own.call.model_copy(update={"mission_id": "m"}))
 
+    with pytest.raises(ApplicationError, match="the connection was refused"):
+        await invoked(store, vault, as_its_own.call)  # it is on its way with its own value
     assert call.call is None
     assert "another mission was started with" in call.problems[0]
     assert (sent.kind, sent.status) == ("rejected", None)
@@ -301,15 +304,20 @@ async def test_a_rollback_whose_values_were_purged_is_parked_and_says_so(
     ).obligation
     assert obligation is not None
     committed = obligation.model_copy(update={"state": ObligationState.COMMITTED})
-    vault.purge("m")
 
-    async with ToolClient(
-        secrets=MemorySecrets(), pii=vault, allowed_private_hosts=["127.0.0.1"]
-    ) as tools:
-        outcome = await ActivityEnvironment().run(
-            RollbackActivities(store, tools, cast(Client, None)).compensate,
-            CompensateInput(obligation=committed),
-        )
+    async def compensated() -> CompensationOutcome:
+        async with ToolClient(
+            secrets=MemorySecrets(), pii=vault, allowed_private_hosts=["127.0.0.1"]
+        ) as tools:
+            return await ActivityEnvironment().run(
+                RollbackActivities(store, tools, cast(Client, None)).compensate,
+                CompensateInput(obligation=committed),
+            )
+
+    with pytest.raises(ApplicationError, match="the connection was refused"):
+        await compensated()  # it is on its way with its own value
+    vault.purge("m")
+    outcome = await compensated()
 
     assert outcome.state == "parked"
     assert "no longer holds the value of traveler_id" in outcome.note

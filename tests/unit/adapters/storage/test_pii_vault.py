@@ -152,6 +152,13 @@ def test_the_same_value_for_two_missions_has_two_versions(tmp_path: Path) -> Non
     assert not any("Ada" in text for text in found)
 
 
+def test_without_the_key_no_value_can_be_tried(tmp_path: Path) -> None:
+    """A phone number has few digits: a hash that anybody can compute would tell it."""
+    found = {FilePiiVault(tmp_path / n).handles_of("", {"name": "Ada"})["name"] for n in "ab"}
+
+    assert len(found) == 2
+
+
 def test_what_two_requests_brought_stays_until_both_are_refused(tmp_path: Path) -> None:
     """The one that was accepted needs it."""
     vault = FilePiiVault(tmp_path)
