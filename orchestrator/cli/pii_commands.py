@@ -1,13 +1,16 @@
 """`orchestrator pii ...`: the personal fields that tool calls may use; values are never printed."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from orchestrator.adapters.storage.files import create_file
 from orchestrator.adapters.storage.pii_vault import FilePiiVault, new_key
 from orchestrator.cli.connected import ask
 from orchestrator.cli.output import AsJson, console, print_json
 from orchestrator.client.personal_data import open_vault
+from orchestrator.core.errors import UsageError
 from orchestrator.settings import load_settings
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -88,9 +91,13 @@ def purge(
 
 
 @app.command("new-key")
-def make_key() -> None:
-    """Print a new key, for a vault that does not exist yet.
+def make_key(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="Where it is written.")],
+) -> None:
+    """Write a new key, for a vault that does not exist yet, into a file for your eyes only.
 
-    Example: orchestrator pii new-key > vault.key
+    Example: orchestrator pii new-key vault.key
     """
-    typer.echo(new_key())
+    if not create_file(path, f"{new_key()}\n".encode()):
+        raise UsageError(f"{path} exists; a key in it may open a vault: choose another name")
+    console.print(f"wrote {path}; use it with: export ORCHESTRATOR_PII_KEY_FILE={path.absolute()}")

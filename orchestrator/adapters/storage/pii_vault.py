@@ -57,7 +57,7 @@ class VaultKey:
             Fernet(text.strip().encode())
         except ValueError:
             raise UsageError(
-                f"{self.name} is no key of a vault; make one with: orchestrator pii new-key"
+                f"{self.name} is no key of a vault; make one with: orchestrator pii new-key FILE"
             ) from None
         return text.strip().encode()
 
