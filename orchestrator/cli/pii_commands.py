@@ -8,6 +8,7 @@ import typer
 from orchestrator.adapters.storage.files import create_file
 from orchestrator.adapters.storage.pii_vault import FilePiiVault, new_key
 from orchestrator.cli.connected import ask
+from orchestrator.cli.drawing import line
 from orchestrator.cli.output import AsJson, console, print_json
 from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import UsageError
@@ -34,7 +35,7 @@ def set_field(
     Example: orchestrator pii set traveler_name
     """
     _vault().put(name, value)
-    console.print(f"stored {name}")
+    console.print(line(f"stored {name}"))
 
 
 @app.command("list")
@@ -49,9 +50,9 @@ def list_fields(as_json: AsJson = False) -> None:
         print_json({"fields": list(held.fields()), "missions": brought})
         return
     for name in held.fields():
-        console.print(name)
+        console.print(line(name))
     for mission_id, names in brought.items():
-        console.print(f"{', '.join(names)}  (brought by {mission_id})")
+        console.print(line(f"{', '.join(names)}  (brought by {mission_id})"))
 
 
 @app.command()
@@ -63,7 +64,7 @@ def forget(name: Annotated[str, typer.Argument(help="The field.")]) -> None:
     Example: orchestrator pii forget traveler_phone
     """
     _vault().forget(name)
-    console.print(f"forgot {name}")
+    console.print(line(f"forgot {name}"))
 
 
 @app.command()
@@ -78,16 +79,13 @@ def purge(
 
     Example: orchestrator pii purge trip-1a2b3c
     """
-    from orchestrator.client.personal_retention import purge_mission
-
-    vault = _vault()
-    removed = ask(lambda client: purge_mission(client.temporal, vault, mission_id, force=force))
+    removed = ask(lambda client: client.purge_personal(mission_id, force=force))
     if as_json:
         print_json({"mission_id": mission_id, "removed": list(removed)})
     elif removed:
-        console.print(f"removed {', '.join(removed)} of {mission_id}")
+        console.print(line(f"removed {', '.join(removed)} of {mission_id}"))
     else:
-        console.print(f"{mission_id} has brought nothing that is kept")
+        console.print(line(f"{mission_id} has brought nothing that is kept"))
 
 
 @app.command("new-key")
@@ -98,6 +96,11 @@ def make_key(
 
     Example: orchestrator pii new-key vault.key
     """
-    if not create_file(path, f"{new_key()}\n".encode()):
+    try:
+        is_new = create_file(path, f"{new_key()}\n".encode())
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+    if not is_new:
         raise UsageError(f"{path} exists; a key in it may open a vault: choose another name")
-    console.print(f"wrote {path}; use it with: export ORCHESTRATOR_PII_KEY_FILE={path.absolute()}")
+    use = f"export ORCHESTRATOR_PII_KEY_FILE={path.absolute()}"
+    console.print(line(f"wrote {path}; use it with: {use}"))

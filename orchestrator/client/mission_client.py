@@ -10,6 +10,8 @@ from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_rollback import read_report, roll_back
+from orchestrator.client.personal_data import open_vault
+from orchestrator.client.personal_retention import purge_mission
 from orchestrator.client.start import Starter
 from orchestrator.client.waiting_legs import leg_of, waiting_legs, waiting_of
 from orchestrator.confirmation.models import (
@@ -192,6 +194,16 @@ class MissionClient:
             RollbackReport,
             about=obligation_id,
         )
+
+    async def purge_personal(self, mission_id: str, *, force: bool = False) -> tuple[str, ...]:
+        """Remove the personal values that a mission brought; the names of the fields.
+
+        Raises:
+            UsageError: the mission or its rollback may still need them, and it was not forced.
+        """
+        vault = open_vault(self._settings)
+        with self.connection.explaining():
+            return await purge_mission(self.temporal, vault, mission_id, force=force)
 
     async def parked(self) -> list[RollbackReport]:
         """Every rollback that waits for an operator."""
