@@ -81,10 +81,10 @@ def _check_undeclared(name: str, inputs: JsonObject, personal: Iterable[str]) ->
     if near is None and look is None:
         return
     why = f"its value looks like {look}" if look else f"it reads like the personal field {near}"
-    hint = f"did you mean {near}? " if near else ""
+    hint = f"did you mean {near}? Name" if near else "name"
     raise UsageError(
         f"no tool takes an input {name!r}, and {why}, so it would be kept in histories in the "
-        f"open; {hint}Name the input that a tool takes, and let its document list it in "
+        f"open; {hint} the input that a tool takes, and let its document list it in "
         "x-orchet-pii-required"
     )
 
