@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from temporalio import activity
 
 from activities.boundary import translated_errors
+from activities.call_readiness import readied
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.catalog.arguments import check_arguments, needed_fields
+from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
@@ -34,8 +35,7 @@ class PrepareActivities:
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
         """Fill what the orchestrator fills, check the arguments, draw up card and obligation.
 
-        A personal field that the vault lacks is found here, before a person approves a call that
-        could not be made.
+        Whatever else would keep it from being sent is found here, before a person approves it.
         """
         with translated_errors():
             catalog = self._catalogs.get(wanted.catalog_digest)
@@ -48,11 +48,10 @@ class PrepareActivities:
         problems = check_arguments(catalog, tool, arguments)
         if problems:
             return PreparedCall(problems=problems)
-        needed = needed_fields(catalog, tool, arguments)
         with translated_errors():
-            missing = await self._tools.missing_personal(needed) if needed else ()
-        if missing:
-            return PreparedCall(missing_personal=missing)
+            arguments, lacking = await readied(self._tools, catalog, tool, arguments, wanted)
+        if lacking is not None:
+            return lacking
         return _prepared(wanted.model_copy(update={"arguments": arguments}), catalog, tool)
 
 

@@ -20,7 +20,7 @@ from orchestrator.messages.rollback import (
     RollbackReport,
 )
 from orchestrator.saga.compensation import CompensationCall, compensation
-from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 
 
@@ -74,12 +74,11 @@ class RollbackActivities:
             with translated_errors():
                 catalog = self._catalogs.get(obligation.catalog_digest)
                 tool = catalog.tool(obligation.tool)
-            timeout_s = obligation.cancel_timeout.total_seconds()
             calls = compensation(catalog, tool, obligation)
             try:
                 call = next(calls)
                 while True:
-                    call = calls.send(await self._answer(catalog, call, timeout_s))
+                    call = calls.send(await self._answer(catalog, call, obligation))
             except StopIteration as settled:
                 outcome: CompensationOutcome = settled.value
                 return outcome
@@ -88,7 +87,7 @@ class RollbackActivities:
                 return CompensationOutcome(state="parked", note=str(error))
 
     async def _answer(
-        self, catalog: Catalog, call: CompensationCall, timeout_s: float
+        self, catalog: Catalog, call: CompensationCall, obligation: Obligation
     ) -> ToolOutcome:
         """What a call clearly came to."""
         try:
@@ -98,7 +97,8 @@ class RollbackActivities:
                 call.arguments,
                 call_id=call.call_id,
                 idempotency_key=call.idempotency_key,
-                timeout_s=timeout_s,
+                timeout_s=obligation.cancel_timeout.total_seconds(),
+                mission_id=obligation.mission_id,
             )
         except TransportFailed as error:
             raise _busy(call.unanswered(error)) from error

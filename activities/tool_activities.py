@@ -7,6 +7,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from activities.boundary import heartbeats, translated_errors
+from activities.call_readiness import check_pinned
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -16,6 +17,7 @@ from orchestrator.confirmation.models import call_digest
 from orchestrator.core.errors import (
     ArgumentsInvalid,
     DeadlinePassed,
+    DocumentInvalid,
     EgressRefused,
     GrantMissing,
     GrantUsed,
@@ -24,6 +26,7 @@ from orchestrator.core.errors import (
     SecretMissing,
     TokenRefused,
     TransportFailed,
+    UsageError,
 )
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
@@ -31,7 +34,15 @@ from orchestrator.planning.trimming import trim_body
 from orchestrator.saga.cancel_arguments import cancel_arguments
 from orchestrator.saga.outcome import ToolOutcome, settles_earlier_attempts
 
-NOTHING_SENT = (ArgumentsInvalid, EgressRefused, SecretMissing, PiiMissing, TokenRefused)
+NOTHING_SENT = (
+    ArgumentsInvalid,
+    DocumentInvalid,
+    EgressRefused,
+    PiiMissing,
+    SecretMissing,
+    TokenRefused,
+    UsageError,
+)
 """Errors of an attempt that ended before the wire."""
 
 
@@ -75,6 +86,7 @@ class ToolActivities:
                 await self._use_grant(call)
         async with heartbeats():
             try:
+                check_pinned(catalog, tool, call.arguments)
                 outcome = await self._tools.call(
                     catalog,
                     tool,
@@ -82,6 +94,7 @@ class ToolActivities:
                     call_id=call.call_id,
                     idempotency_key=call.call_id if tool.idempotency_header else None,
                     timeout_s=left,
+                    mission_id=call.mission_id,
                 )
             except NOTHING_SENT as error:
                 return _not_sent(error, earlier_attempts=activity.info().attempt > 1)

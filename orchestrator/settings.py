@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from orchestrator.core.errors import DocumentUnreadable, ProfilesInvalid, UsageError
@@ -57,6 +64,10 @@ class Settings(BaseSettings):
                                                   them, that may be called though not public
         ORCHESTRATOR_SWEEP_INTERVAL=PT1M          or seconds; how often missions that were stopped
                                                   from outside are looked for, 0 for never
+        ORCHESTRATOR_PII_KEY=...                  the key of the vault of personal values (or
+                                                  ..._FILE=path); unset, a file beside the vault
+        ORCHESTRATOR_PII_RETENTION=P30D           or seconds; how long values that a mission brought
+                                                  are kept after its end
         ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls; HTTP_PROXY is not read
     """
 
@@ -74,6 +85,9 @@ class Settings(BaseSettings):
     allowed_private_hosts: _Hosts = ()
     proxy: str | None = None
     sweep_interval: timedelta = Field(default=timedelta(minutes=5), ge=timedelta(0))
+    pii_key: SecretStr | None = None
+    pii_key_file: Path | None = None
+    pii_retention: timedelta = Field(default=timedelta(days=30), gt=timedelta(0))
     routing_profile: Path | None = None
     routing_timeout_ms: float = Field(default=50, gt=0)
     """How long a routing may take, before all tools are forwarded."""
@@ -81,7 +95,7 @@ class Settings(BaseSettings):
     embedder_timeout_ms: float = Field(default=30, gt=0)
     """How long a routing waits for vectors, then goes on without."""
 
-    @field_validator("sweep_interval", mode="before")
+    @field_validator("sweep_interval", "pii_retention", mode="before")
     @classmethod
     def _read_seconds(cls, value: Any) -> Any:
         """A plain number is seconds, as it is in tool contracts."""

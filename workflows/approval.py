@@ -158,4 +158,4 @@ def _faults(prepared: PreparedCall) -> str:
     """Why a call cannot be made, in one text."""
     if prepared.missing_personal:
         return str(PiiMissing(prepared.missing_personal))
-    return "; ".join(prepared.problems)
+    return "; ".join([*prepared.problems, *prepared.obstacles])

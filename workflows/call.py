@@ -70,12 +70,12 @@ class Caller:
             raise LegLost(f"the leg made {made} tool calls without reaching its goal")
 
     async def _prepared(self, wanted: CallTool) -> PreparedCall:
-        """The call, once the PII vault holds all that it needs."""
+        """The call, once all is there that it needs: personal values, credentials, a host."""
         while True:
             prepared = await calls.prepare_call(self._progress.leg, wanted.tool, wanted.arguments)
-            if not prepared.missing_personal:
+            if not (prepared.missing_personal or prepared.obstacles):
                 return prepared
-            await self._questions.ask_to_store(wanted.tool, prepared.missing_personal)
+            await self._questions.ask_to_provide(wanted.tool, prepared)
 
     async def _permitted(self, prepared: PreparedCall) -> PreparedCall:
         """The call as it may be made: as people have amended it, and with its grant.

@@ -138,6 +138,7 @@ async def prepare_call(
         policy=leg.policy,
         now=workflow.now(),
         round=asked,
+        brought=leg.brought,
     )
     summary = ui.summary(ui.PREPARE_CALL, tool=tool)
     return await _run(names.PREPARE_CALL, wanted, gives=PreparedCall, summary=summary, **_LOCAL)

@@ -25,10 +25,9 @@ with workflow.unsafe.imports_passed_through():
         CardExpired,
         CardUnknown,
         DigestMismatch,
-        PersonalValueSent,
     )
-    from orchestrator.core.pii import handle_for, is_handle
     from workflows import ui
+    from workflows.amendments import check_amendment
     from workflows.failures import refuse
     from workflows.waiting import Pending, until, wait_beside
 
@@ -81,7 +80,7 @@ class ConfirmationGate:
 
         Raises:
             ApplicationError: typed CardUnknown, CardDecided, CardExpired, ApproverRefused,
-                PersonalValueSent or DigestMismatch.
+                AmendmentInvalid, PersonalValueSent or DigestMismatch.
         """
         wanted = decision.confirmation_id
         card = self._decidable(wanted)
@@ -89,7 +88,7 @@ class ConfirmationGate:
         if problem is not None:
             raise refuse(ApproverRefused(wanted, problem))
         if isinstance(decision, Amend):
-            _check_personal(decision, card)
+            check_amendment(decision, card)
         if isinstance(decision, Approve) and decision.digest != card.digest:
             raise refuse(
                 DigestMismatch(
@@ -190,20 +189,3 @@ def _before(moment: datetime | None, reminders: Sequence[timedelta]) -> list[tim
     """The reminders that come while the card is open."""
     left = None if moment is None else until(moment)
     return [after for after in reminders if left is None or timedelta(0) < after < left]
-
-
-def _check_personal(amend: Amend, card: ConfirmationCard) -> None:
-    """Refuse a personal value in an amendment: a refused update never enters history."""
-    bare = [
-        name
-        for name, value in amend.changes.items()
-        if name in card.personal and not is_handle(value)
-    ]
-    if bare:
-        raise refuse(
-            PersonalValueSent(
-                amend.confirmation_id,
-                f"{', '.join(bare)} is personal and must not be sent as it is; store it "
-                f"(orchestrator pii set {bare[0]}) and amend with {bare[0]}={handle_for(bare[0])}",
-            )
-        )

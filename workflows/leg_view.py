@@ -7,6 +7,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import left_of
+    from orchestrator.core.pii import as_written
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegResult
     from orchestrator.planning.models import Fact, StepContext
@@ -22,7 +23,7 @@ def step_context(leg: LegInput) -> StepContext:
         mission_goal=leg.mission_goal,
         leg_goal=leg.leg.goal,
         agent=leg.leg.agent,
-        inputs={**leg.inputs, **state.answers},
+        inputs=as_written({**leg.inputs, **state.answers}),
         facts=leg.facts,
         observations=state.observations,
         discovered=state.discovered,

@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.json_schema.validation import field_problems
     from orchestrator.messages.leg import AnswerInput, LegStatus, Question
+    from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import AskUser
     from workflows import ui
     from workflows.failures import LegLost, refuse
@@ -39,17 +40,14 @@ class Questions:
             return None
         return self._asked.question
 
-    async def ask_to_store(self, tool: str, personal: tuple[str, ...]) -> None:
-        """Wait until a person says that the vault holds these fields; the values stay out of here.
+    async def ask_to_provide(self, tool: str, prepared: PreparedCall) -> None:
+        """Wait until a person says that what a call needs is there; values stay out of here.
 
-        Whether it does is looked up, not believed.
+        Whether it is gets looked up, not believed.
         """
-        commands = " and ".join(f"orchestrator pii set {name}" for name in personal)
-        question = (
-            f"{tool} needs {', '.join(personal)}, which the PII vault does not hold. Store it "
-            f"({commands}), then answer this question without a value."
-        )
-        await self.ask(AskUser(question=question, fields={}), personal=personal)
+        question = _request_for(tool, prepared)
+        wanted = AskUser(question=question, fields={})
+        await self.ask(wanted, personal=prepared.missing_personal)
 
     async def ask(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> None:
         """Wait for the answer, which the leg then knows.
@@ -115,11 +113,30 @@ class Questions:
             raise refuse(AnswerInvalid(answer.question_id, problem))
 
 
+def _request_for(tool: str, prepared: PreparedCall) -> str:
+    """What to do before a call can be made, in sentences."""
+    parts = []
+    if prepared.missing_personal:
+        names = prepared.missing_personal
+        commands = " and ".join(f"orchestrator pii set {name}" for name in names)
+        parts.append(
+            f"{tool} needs {', '.join(names)}, which the PII vault does not hold. Store it "
+            f"({commands})"
+        )
+    if prepared.obstacles:
+        faults = "; ".join(prepared.obstacles)
+        parts.append(
+            f"{tool} cannot be sent yet: {faults}. Put it right where the workers run (one that "
+            "reads its environment must be started again)"
+        )
+    return f"{'. '.join(parts)}, then answer this question without a value."
+
+
 def _problem(question: Question, values: JsonObject) -> str:
     """Why these values do not answer the question, in one sentence; empty when they do."""
     if values and not question.fields:
         return (
-            "answer without a value; what is stored in the PII vault is looked up there and must "
+            "answer without a value; what was stored or configured is looked up there and must "
             "not be sent here"
         )
     return "; ".join(field_problems(question.fields, values))

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.pii import as_written
     from orchestrator.messages.call_limits import longest_call
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import CallTool
@@ -75,7 +76,8 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
     if outcome.kind == "succeeded" and allowed.spends:
         progress.count_price(outcome.price)
     progress.observe(
-        CallTool(tool=allowed.call.tool, arguments=allowed.call.arguments),
+        # As the planner wrote them: it compares what it wants with what it tried.
+        CallTool(tool=allowed.call.tool, arguments=as_written(allowed.call.arguments)),
         outcome=outcome.kind,
         side_effect=allowed.side_effect,
         body=outcome.body,

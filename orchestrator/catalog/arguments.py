@@ -1,6 +1,5 @@
 """Checks the arguments of a call against its tool's contract, before anything is sent."""
 
-import json
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -13,7 +12,7 @@ from jsonschema.validators import extend
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
-from orchestrator.core.pii import field_of, handle_for, handles_in
+from orchestrator.core.pii import Handle, field_of, handles_in, handles_within
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.patterns import PatternUndecided
 from orchestrator.json_schema.pointer import format_pointer
@@ -71,14 +70,12 @@ def personal_fields(catalog: Catalog, tool: Tool) -> frozenset[str]:
     return others.union(tool.pii_fields)
 
 
-def needed_fields(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-    """The personal fields whose values a call with these arguments carries, sorted."""
-    fields = personal_fields(catalog, tool)
-    if not fields:
-        return ()
-    # Inside of other text too: an id that a provider made from a value comes back around a handle.
-    text = json.dumps(arguments, ensure_ascii=False)
-    return tuple(sorted(field for field in fields if handle_for(field) in text))
+def needed_handles(catalog: Catalog, tool: Tool, arguments: JsonObject) -> tuple[Handle, ...]:
+    """The handles whose values a call with these arguments carries, each once.
+
+    Inside of other text too: an id that a provider made from a value comes back around a handle.
+    """
+    return handles_within(arguments, personal_fields(catalog, tool))
 
 
 @lru_cache(maxsize=8)

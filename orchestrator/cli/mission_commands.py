@@ -66,15 +66,18 @@ def start(
     if wait:
         _finish(ask(lambda client: _start_and_follow(client, request)), as_json=as_json)
         return
-    mission_id = ask(lambda client: client.start(request)).mission_id
+    mission = ask(lambda client: client.start(request))
+    undeclared = mission.undeclared_inputs
     if as_json:
-        print_json({"mission_id": mission_id})
+        print_json({"mission_id": mission.mission_id, "undeclared_inputs": list(undeclared)})
     else:
-        render_missions.started(console, mission_id)
+        render_missions.unread(progress, undeclared)
+        render_missions.started(console, mission.mission_id)
 
 
 async def _start_and_follow(client: "MissionClient", request: MissionRequest) -> MissionResult:
     mission = await client.start(request)
+    render_missions.unread(progress, mission.undeclared_inputs)
     progress.print(f"mission {mission.mission_id} started")
     return await _follow(mission)
 

@@ -26,6 +26,14 @@ def started(console: Console, mission_id: str) -> None:
     console.print("  decide:     orchestrator confirm list")
 
 
+def unread(console: Console, inputs: Sequence[str]) -> None:
+    """A warning of inputs that no tool takes."""
+    if inputs:
+        names = ", ".join(inputs)
+        told = f"warning: no tool takes the input {names}; see: orchestrator tools list"
+        console.print(line(told))
+
+
 def news(result: MissionResult, told: set[str]) -> Iterator[Text]:
     """Lines about what changed since they were last asked for."""
     found = [line("mission ", colored(result.status.value))]

@@ -10,6 +10,8 @@ from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.mission_rollback import read_report, roll_back
+from orchestrator.client.personal_data import open_vault
+from orchestrator.client.personal_retention import purge_mission
 from orchestrator.client.start import Starter
 from orchestrator.client.waiting_legs import leg_of, waiting_legs, waiting_of
 from orchestrator.confirmation.models import (
@@ -68,13 +70,17 @@ class MissionClient:
         """Start a mission, and return once a worker has taken it up.
 
         The same mission id with the same request is the same mission, however often it is sent.
+        Values of personal inputs stay behind in the vault, for this mission alone; inputs that no
+        tool takes are in `undeclared_inputs` of the handle.
 
         Raises:
+            UsageError: an input that no tool takes looks personal.
             MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
             NoWorker: nobody would run it. It is not started, or stays queued when the last worker
                 has just died.
         """
-        return MissionHandle(self.connection, await self._starter.start(request))
+        mission_id, undeclared = await self._starter.start(request)
+        return MissionHandle(self.connection, mission_id, undeclared_inputs=undeclared)
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission and learn in the same round trip what it will do, or why it will not.
@@ -188,6 +194,16 @@ class MissionClient:
             RollbackReport,
             about=obligation_id,
         )
+
+    async def purge_personal(self, mission_id: str, *, force: bool = False) -> tuple[str, ...]:
+        """Remove the personal values that a mission brought; the names of the fields.
+
+        Raises:
+            UsageError: the mission or its rollback may still need them, and it was not forced.
+        """
+        vault = open_vault(self._settings)
+        with self.connection.explaining():
+            return await purge_mission(self.temporal, vault, mission_id, force=force)
 
     async def parked(self) -> list[RollbackReport]:
         """Every rollback that waits for an operator."""

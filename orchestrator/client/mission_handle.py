@@ -28,10 +28,18 @@ from orchestrator.messages.rollback import RollbackReport
 class MissionHandle:
     """One mission, known by its id alone: any process can take it up."""
 
-    def __init__(self, connection: Connection, mission_id: str) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        mission_id: str,
+        *,
+        undeclared_inputs: tuple[str, ...] = (),
+    ) -> None:
         """Take what to speak through; nothing is asked of the server yet."""
         self._connection = connection
         self.mission_id = mission_id
+        self.undeclared_inputs = undeclared_inputs
+        """Of a mission that was just started: inputs that no tool takes."""
 
     async def result(self) -> MissionResult:
         """Wait for the end and give the result document, whether it succeeded or not."""

@@ -1,7 +1,10 @@
 """Starting a mission: once per id, whoever repeats it, and with an answer in one round trip."""
 
+import asyncio
 import re
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -9,13 +12,11 @@ from temporalio.client import WithStartWorkflowOperation
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.adapters.temporal.search_attributes import search_attributes
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.connection import PICK_UP, Connection
+from orchestrator.client.personal_data import BroughtInputs, open_vault, separate_personal
 from orchestrator.core import errors
-from orchestrator.core.pii import handle_for, is_handle
-from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import markdown_summary, visible_block
 from orchestrator.messages import names
 from orchestrator.messages.mission import (
@@ -36,40 +37,71 @@ class Starter:
         self._connection = connection
         self._settings = settings
 
-    async def start(self, request: MissionRequest) -> str:
-        """Start a mission; its id, once a worker has taken it up. See `MissionClient.start`."""
-        request = await self._completed(request)
-        await self._take_on(request)
-        return _id_of(request)
+    async def start(self, request: MissionRequest) -> tuple[str, tuple[str, ...]]:
+        """Start a mission; its id, once a worker has taken it up, and the inputs no tool takes.
+
+        See `MissionClient.start`.
+        """
+        request, brought = await self._completed(request)
+        async with self._kept(request, brought):
+            await self._take_on(request)
+        return _id_of(request), brought.undeclared
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission; what it will do. See `MissionClient.submit`."""
-        request = await self._completed(request)
+        request, brought = await self._completed(request)
+        async with self._kept(request, brought):
+            accepted = await self._planned(request)
+            if accepted.refusal is not None:
+                raise errors.MissionRefused(accepted.mission_id, accepted.refusal)
+        return accepted.model_copy(update={"undeclared_inputs": brought.undeclared})
+
+    async def _planned(self, request: MissionRequest) -> AcceptedMission:
         try:
-            accepted = await self._update_with_start(request, names.PLAN_UPDATE)
+            return await self._update_with_start(request, names.PLAN_UPDATE)
         except errors.NoWorker:
             # A planner that thinks for long looks the same, until a worker answers something else.
             await self._take_on(request)
-            accepted = await self._update_with_start(request, names.PLAN_UPDATE, within=None)
-        if accepted.refusal is not None:
-            raise errors.MissionRefused(accepted.mission_id, accepted.refusal)
-        return accepted
+            return await self._update_with_start(request, names.PLAN_UPDATE, within=None)
+
+    @asynccontextmanager
+    async def _kept(self, request: MissionRequest, brought: BroughtInputs) -> AsyncIterator[None]:
+        """Keep the personal values of a request before it is sent, and not beyond its refusal.
+
+        They are kept under the mission's own id and for this very request: nothing that another
+        mission, or another request under the same id, has brought is touched, now or when they are
+        taken back. Whoever dies in between leaves values that nothing refers to; they go with the
+        retention time.
+        """
+        if not brought.values:
+            yield
+            return
+        vault, scope, claim = open_vault(self._settings), _id_of(request), request_digest(request)
+        await asyncio.to_thread(vault.bring, scope, brought.values, claim=claim)
+        try:
+            yield
+        except (errors.MissionIdTaken, errors.MissionRefused):
+            await asyncio.to_thread(vault.release, scope, claim=claim)
+            raise
 
     async def _take_on(self, request: MissionRequest) -> None:
         await self._update_with_start(request, names.TAKE_ON_UPDATE)
 
-    async def _completed(self, request: MissionRequest) -> MissionRequest:
+    async def _completed(self, request: MissionRequest) -> tuple[MissionRequest, BroughtInputs]:
         """The request as it may enter history, with an id; a worker is there to run it."""
         await self._connection.await_poller()
         is_own = "policy" in request.model_fields_set
         policy = None if is_own else load_policy(self._settings.mission_policy)
-        return request.model_copy(
+        mission_id = request.mission_id or new_mission_id(request.goal)
+        brought = await asyncio.to_thread(self._separated, request, mission_id)
+        completed = request.model_copy(
             update={
                 "policy": policy or request.policy,
-                "inputs": self._without_personal(request.inputs),
-                "mission_id": request.mission_id or new_mission_id(request.goal),
+                "inputs": brought.inputs,
+                "mission_id": mission_id,
             }
         )
+        return completed, brought
 
     async def _update_with_start(
         self, request: MissionRequest, update: str, *, within: timedelta | None = PICK_UP
@@ -106,19 +138,13 @@ class Starter:
             static_summary=markdown_summary(request.goal),
         )
 
-    def _without_personal(self, inputs: JsonObject) -> JsonObject:
-        """The inputs with personal fields moved to the vault: only their handles enter history."""
-        if not inputs:
-            return inputs
+    def _separated(self, request: MissionRequest, mission_id: str) -> BroughtInputs:
+        """The inputs, apart from the personal values among them."""
+        if not request.inputs:
+            return BroughtInputs({}, {}, ())
         catalog = Catalog.load(*self._settings.specs, overlays=self._settings.overlays)
-        personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
-        vault = FilePiiVault(self._settings.state_dir / "pii")
-        kept = dict(inputs)
-        for name in personal & set(inputs):
-            if not is_handle(inputs[name]):
-                vault.put(name, str(inputs[name]))
-                kept[name] = handle_for(name)
-        return kept
+        vault = open_vault(self._settings)
+        return separate_personal(request.inputs, catalog, vault, mission_id=mission_id)
 
 
 def _id_of(request: MissionRequest) -> str:

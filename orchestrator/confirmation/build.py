@@ -75,6 +75,7 @@ def build_card(
         lines=_lines(rest),
         arguments=arguments,
         personal=tool.pii_fields,
+        inputs=_inputs_of(tool),
         price=quoted_price(arguments, item),
         undo=terms.sentence(),
         undo_terms=terms,
@@ -85,6 +86,13 @@ def build_card(
         approvers=approvers,
         round=asked,
     )
+
+
+def _inputs_of(tool: Tool) -> tuple[str, ...] | None:
+    """The names of all that a tool takes; None when its document lets it take anything."""
+    if tool.input_schema.get("additionalProperties") not in (None, False):
+        return None
+    return tuple(dict.fromkeys([*tool.properties, *(binding.name for binding in tool.bindings)]))
 
 
 def _heading(tool: Tool, card_type: str) -> str:

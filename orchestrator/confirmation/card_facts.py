@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.prices import money_of, names_currency, names_money, price_of
 from orchestrator.confirmation.card_content import CardLine, LineItem
 from orchestrator.core.budget import Money
-from orchestrator.core.pii import field_of, is_handle
+from orchestrator.core.pii import field_of, is_handle, shown_without_version
 from orchestrator.core.record import JsonObject
 from orchestrator.language.words import name_words
 
@@ -151,4 +151,4 @@ def _text(value: JsonValue) -> str:
         return "none"
     if is_handle(value):
         return f"•••••• ({field_of(value)} from the vault)"
-    return str(value)
+    return shown_without_version(str(value))

@@ -62,6 +62,9 @@ class ConfirmationCard(Record):
     personal: tuple[str, ...] = Field(
         default=(), description="names of the arguments that may only hold handles"
     )
+    inputs: tuple[str, ...] | None = Field(
+        default=None, description="names of what an amendment may change; None: any"
+    )
     price: Money | None = None
     undo: str = Field(default="", description="whether and how it can be cancelled")
     undo_terms: CancelTerms | None = None

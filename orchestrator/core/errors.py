@@ -344,6 +344,18 @@ class PiiMissing(Worded):
         return f"the PII vault holds no {named}; store it with: orchestrator pii set"
 
 
+class PiiGone(PiiMissing):
+    """The very value of a personal field that a call was made with is not in the vault."""
+
+    def __str__(self) -> str:
+        named = ", ".join(self.fields)
+        return (
+            f"the PII vault of this worker no longer holds the value of {named} that this call "
+            "means: it was purged, forgotten or kept for longer than the retention time, or the "
+            "mission was started beside another vault"
+        )
+
+
 class ServiceUnavailable(OrchestratorError):
     """Something we need does not answer."""
 

@@ -1,14 +1,36 @@
-"""Handles of personal fields: what stands for a value everywhere but on the wire."""
+"""Handles of personal fields: what stands for a value everywhere but on the wire.
+
+`pii:traveler_id` means the value that holds at the moment; planners and people write it. A prepared
+call holds `pii:traveler_id@VERSION`: exactly one value, whatever the vault is given later.
+"""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from orchestrator.core.errors import UsageError
+from orchestrator.core.record import JsonObject
 
 PII_PREFIX = "pii:"
-_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+VERSION_LENGTH = 32
+_NAME = r"[A-Za-z_][A-Za-z0-9_.-]{0,99}"
+_VERSION = rf"[0-9a-f]{{{VERSION_LENGTH}}}"
+_FIELD = re.compile(_NAME)
+_HANDLE = re.compile(rf"{PII_PREFIX}({_NAME})(?:@({_VERSION}))?")
+_PINNED = re.compile(rf"({PII_PREFIX}{_NAME})@{_VERSION}")
+
+
+class Handle(NamedTuple):
+    """A field, and which of its values is meant; without a version the current one."""
+
+    field: str
+    version: str | None = None
+
+    def __str__(self) -> str:
+        pinned = "" if self.version is None else f"@{self.version}"
+        return f"{PII_PREFIX}{self.field}{pinned}"
 
 
 def is_field_name(field: str) -> bool:
@@ -32,34 +54,42 @@ def check_entry(field: str, value: str) -> None:
 
 
 def handle_for(field: str) -> str:
-    """The handle of a field: `pii:traveler_id`."""
-    return f"{PII_PREFIX}{field}"
+    """The handle of a field's current value: `pii:traveler_id`."""
+    return str(Handle(field))
 
 
 def is_handle(value: object) -> bool:
     """Whether this is a handle and nothing else; text that merely contains one is not."""
-    return field_of(value) is not None
+    return handle_of(value) is not None
+
+
+def handle_of(value: object) -> Handle | None:
+    """The handle that a value is, with or without a version; None when it is none."""
+    found = _HANDLE.fullmatch(value) if isinstance(value, str) else None
+    return None if found is None else Handle(found[1], found[2])
 
 
 def field_of(value: object) -> str | None:
     """The field that a handle stands for; None when the value is no handle."""
-    if not isinstance(value, str) or not value.startswith(PII_PREFIX):
-        return None
-    field = value.removeprefix(PII_PREFIX)
-    return field if is_field_name(field) else None
+    handle = handle_of(value)
+    return None if handle is None else handle.field
 
 
 def handles_in(value: JsonValue) -> frozenset[str]:
     """The fields of all handles that stand alone as a string anywhere in a value."""
-    if isinstance(value, dict):
-        return frozenset().union(*map(handles_in, value.values()))
-    if isinstance(value, list):
-        return frozenset().union(*map(handles_in, value))
-    field = field_of(value)
-    return frozenset() if field is None else frozenset({field})
+    return frozenset(field for text in _texts(value) if (field := field_of(text)) is not None)
 
 
-def replace_handles(text: str, fields: Collection[str], value_of: Callable[[str], str]) -> str:
+def handles_within(value: JsonValue, fields: Collection[str]) -> tuple[Handle, ...]:
+    """The handles of these fields in a value, inside of other text too; each once, in order."""
+    if not fields:
+        return ()
+    pattern = _pattern_of(fields)
+    found = (Handle(m[1], m[2]) for text in _texts(value) for m in pattern.finditer(text))
+    return tuple(dict.fromkeys(found))
+
+
+def replace_handles(text: str, fields: Collection[str], value_of: Callable[[Handle], str]) -> str:
     """A text with the handles of these fields replaced wherever they occur in it.
 
     A provider's own id may hold a personal value; masked, it is text around a handle, and must
@@ -67,6 +97,58 @@ def replace_handles(text: str, fields: Collection[str], value_of: Callable[[str]
     """
     if PII_PREFIX not in text or not fields:
         return text
+    return _pattern_of(fields).sub(lambda found: value_of(Handle(found[1], found[2])), text)
+
+
+def as_written(values: JsonObject) -> JsonObject:
+    """Arguments or inputs whose handles are as planners write them, wherever one stands alone."""
+    return {name: _without_version(held) for name, held in values.items()}
+
+
+def _without_version(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return as_written(value)
+    if isinstance(value, list):
+        return [_without_version(held) for held in value]
+    field = field_of(value)
+    return value if field is None else handle_for(field)
+
+
+def shown_without_version(text: str) -> str:
+    """A text for people: which version of a value is meant tells them nothing."""
+    return _PINNED.sub(r"\1", text) if PII_PREFIX in text else text
+
+
+def bare_personal(value: JsonValue, personal: Collection[str]) -> tuple[str, ...]:
+    """The names of personal fields that hold anything but a handle, however deep they stand."""
+    return tuple(dict.fromkeys(_bare(value, personal)))
+
+
+def _bare(value: JsonValue, personal: Collection[str]) -> Iterator[str]:
+    if isinstance(value, list):
+        for held in value:
+            yield from _bare(held, personal)
+    elif isinstance(value, dict):
+        for name, held in value.items():
+            if name in personal and held is not None and not is_handle(held):
+                yield name
+            else:
+                yield from _bare(held, personal)
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Every string in a value; names of properties are none."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for held in value.values():
+            yield from _texts(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _texts(held)
+
+
+def _pattern_of(fields: Collection[str]) -> re.Pattern[str]:
     # Longest first: `pii:name_kana` is not `pii:name` and a rest.
     names = "|".join(re.escape(field) for field in sorted(fields, key=len, reverse=True))
-    return re.sub(f"{PII_PREFIX}({names})", lambda found: value_of(found[1]), text)
+    return re.compile(f"{PII_PREFIX}({names})(?:@({_VERSION}))?")

@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.call_ref import CallRef
+from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
@@ -64,6 +65,11 @@ class LegInput(Record):
     def call_id(self) -> str:
         """The id of the tool call of the step that it is at."""
         return call_id(self.mission_id, self.leg.leg_id, self.state.step)
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """The handles of the personal values that its mission was started with."""
+        return tuple(str(v) for v in self.inputs.values() if is_handle(v))
 
     def call_of(self, tool: str) -> CallRef:
         """The call of a tool in that step."""

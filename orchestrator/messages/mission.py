@@ -47,6 +47,9 @@ class AcceptedMission(Record):
     catalog: CatalogPin
     request_digest: str = Field(description="tells another request under the same id apart")
     refusal: str | None = Field(default=None, description="why it could not be planned")
+    undeclared_inputs: tuple[str, ...] = Field(
+        default=(), description="inputs of the request that no tool of its client takes"
+    )
 
 
 class MissionStatus(StrEnum):

@@ -37,6 +37,9 @@ class PrepareInput(CallRef):
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     now: datetime
     round: int = Field(default=1, description="how often it is asked about, this time included")
+    brought: tuple[str, ...] = Field(
+        default=(), description="the handles of the values that its mission was started with"
+    )
 
 
 class PreparedCall(Record):
@@ -48,6 +51,10 @@ class PreparedCall(Record):
     missing_personal: tuple[str, ...] = Field(
         default=(),
         description="personal fields that the vault must hold first; the rest is empty then",
+    )
+    obstacles: tuple[str, ...] = Field(
+        default=(),
+        description="what must be configured before it can be sent; the rest is empty then",
     )
     call: ToolCall | None = None
     title: str = ""

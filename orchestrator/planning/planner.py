@@ -8,7 +8,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import DecisionInvalid, PlanInvalid
-from orchestrator.core.pii import PII_PREFIX, handle_for
+from orchestrator.core.pii import handle_for, is_handle
 from orchestrator.planning.models import (
     AgentProfile,
     AskUser,
@@ -136,8 +136,8 @@ def check_decision(
         DecisionInvalid: it is no decision; a call of a tool that was neither selected nor
             discovered nor is a core tool that the agent's prompts list, or with an input that the
             tool does not have, or with a personal input that is not given as its handle; a question
-            that names no field, or only fields that were answered; a question, search or ending
-            whose text is blank.
+            that names no field, only fields that were answered, or a personal one; a question,
+            search or ending whose text is blank.
     """
     match decision:
         case CallTool():
@@ -146,7 +146,7 @@ def check_decision(
         case DiscoverTools(query=query):
             _check_text("a search for tools needs words to search for", query)
         case AskUser():
-            _check_question(decision, context)
+            _check_question(decision, context, catalog)
         case Finish(summary=summary):
             _check_text("a finished leg needs a summary of what was reached", summary)
         case GiveUp(reason=reason):
@@ -191,18 +191,24 @@ def _is_core(name: str, context: StepContext, catalog: Catalog) -> bool:
 def _check_handles(decision: CallTool, tool: Tool) -> None:
     for field in tool.pii_fields:
         value = decision.arguments.get(field)
-        if value is not None and not (isinstance(value, str) and value.startswith(PII_PREFIX)):
+        if value is not None and not is_handle(value):
             raise DecisionInvalid(
                 f"{field} of {tool.name} is personal: give the handle {handle_for(field)}, no value"
             )
 
 
-def _check_question(decision: AskUser, context: StepContext) -> None:
+def _check_question(decision: AskUser, context: StepContext, catalog: Catalog) -> None:
     _check_text("a question to the user needs text", decision.question)
     if not decision.fields:
         raise DecisionInvalid("a question to the user must name the values it asks for")
     if set(decision.fields) <= set(context.inputs):
         raise DecisionInvalid(f"{', '.join(sorted(decision.fields))} was already answered")
+    personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
+    if asked := sorted(personal & set(decision.fields)):
+        raise DecisionInvalid(
+            f"{', '.join(asked)} is personal, and an answer would be kept in the open: call the "
+            f"tool with the handle {handle_for(asked[0])}; what the vault lacks is asked for then"
+        )
 
 
 def _check_text(complaint: str, text: str) -> None:

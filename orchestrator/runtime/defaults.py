@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from orchestrator.adapters.embedding.similarity import ANSWER_S, similarity_by
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.adapters.storage.vector_store import FILE_NAME as VECTORS_FILE
 from orchestrator.adapters.storage.vector_store import SqliteVectors
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import UsageError
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.per_agent import PerAgentPlanner
@@ -30,7 +30,7 @@ def default_tools(settings: Settings) -> ToolClient:
     """A tool client with credentials from the environment and the vault of the state directory."""
     return ToolClient(
         secrets=EnvironmentSecrets(),
-        pii=FilePiiVault(settings.state_dir / "pii"),
+        pii=open_vault(settings),
         server_variables=settings.server_variables,
         allowed_private_hosts=settings.allowed_private_hosts,
         proxy=settings.proxy,

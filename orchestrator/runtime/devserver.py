@@ -21,9 +21,9 @@ from orchestrator.adapters.storage.files import (
     private_folder,
     replace_file,
 )
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import OrchestratorError, ServiceUnavailable, UsageError
 from orchestrator.messages import names
 from orchestrator.sandbox import SandboxClient
@@ -298,7 +298,7 @@ class Stack:
         replace_file(self.exports, ("\n".join(lines) + "\n").encode())
 
     def _fill_vault(self) -> None:
-        vault = FilePiiVault(self.settings.state_dir / "pii")
+        vault = open_vault(self.settings)
         for name in SANDBOX_PROFILE.keys() - set(vault.fields()):
             vault.put(name, SANDBOX_PROFILE[name])
 

@@ -28,6 +28,7 @@ from orchestrator.runtime.defaults import default_planner, default_routers, defa
 from orchestrator.runtime.extensions import check_given
 from orchestrator.runtime.own_packages import ALL_WORKFLOWS, all_activities
 from orchestrator.runtime.registration import register_search_attributes, schedule_sweep
+from orchestrator.runtime.retention_rounds import keep_retention
 from orchestrator.settings import Settings, load_settings
 
 _STICKY = timedelta(seconds=3)
@@ -161,4 +162,5 @@ async def run_worker(
             await stack.enter_async_context(worker)
         if ready is not None:
             ready()
+        stack.callback(asyncio.create_task(keep_retention(client, settings)).cancel)
         await stop.wait()

@@ -24,10 +24,10 @@ from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.http.transport import CheckedTransport
 from orchestrator.adapters.storage.files import private_folder, replace_file
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.personal_data import open_vault
 from orchestrator.client.start import new_mission_id
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -172,7 +172,7 @@ class _OnlyThisMachine(AddressPolicy):
 
 
 def _tools(catalog: Catalog, settings: Settings) -> ToolClient:
-    vault = FilePiiVault(settings.state_dir / "pii")
+    vault = open_vault(settings)
     for field, value in make_up_person(catalog).items():
         vault.put(field, value)
     transport = CheckedTransport(_OnlyThisMachine())

@@ -1,9 +1,12 @@
 """Credentials, personal fields and used grants that are in memory only."""
 
+import secrets
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
+from orchestrator.adapters.storage.personal_values import KeptValue, VaultContents, commitment
 from orchestrator.core.errors import PiiMissing, SecretMissing
-from orchestrator.core.pii import check_entry
+from orchestrator.core.pii import Handle
 
 
 class MemorySecrets:
@@ -28,37 +31,58 @@ class MemoryPii:
     """A vault in memory: `MemoryPii({"traveler_id": "T-1009"})`."""
 
     def __init__(self, values: Mapping[str, str] | None = None) -> None:
-        self._values: dict[str, str] = {}
+        self._key = secrets.token_bytes(32)
+        self._held = VaultContents()
         for field, value in (values or {}).items():
             self.put(field, value)
 
     def get(self, field: str) -> str:
-        """The value of a field.
+        """The owner's current value of a field.
 
         Raises:
             PiiMissing: the vault does not hold it.
         """
-        try:
-            return self._values[field]
-        except KeyError:
-            raise PiiMissing((field,)) from None
+        kept = self._held.current(field)
+        if kept is None:
+            raise PiiMissing((field,))
+        return kept.value
+
+    def current(self, field: str) -> Handle | None:
+        """The handle of the owner's current value; None when there is none."""
+        kept = self._held.current(field)
+        return None if kept is None else kept.handle
+
+    def find(self, handle: Handle) -> KeptValue | None:
+        """The value that a pinned handle means; None when it is gone."""
+        return self._held.find(handle)
 
     def put(self, field: str, value: str) -> None:
-        """Store a value.
+        """Make this the owner's current value; calls that were prepared before keep theirs.
 
         Raises:
             UsageError: the name cannot be a field's, or the value is empty.
         """
-        check_entry(field, value)
-        self._values[field] = value
+        self._held.put(field, value, key=self._key, at=datetime.now(UTC))
+
+    def bring(self, scope: str, values: Mapping[str, str], *, claim: str) -> dict[str, Handle]:
+        """Keep the values that a request brings for its mission; their handles."""
+        self._held.bring(values, scope=scope, claim=claim, key=self._key, at=datetime.now(UTC))
+        return {
+            field: Handle(field, commitment(self._key, scope=scope, field=field, value=value))
+            for field, value in values.items()
+        }
+
+    def purge(self, *missions: str) -> tuple[str, ...]:
+        """Remove all that these missions brought; the names of the fields."""
+        return self._held.purge(missions)
 
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields it holds, sorted."""
-        return tuple(sorted(self._values))
+        """The names of the fields of which the owner has a value, sorted."""
+        return self._held.fields()
 
     def forget(self, field: str) -> None:
-        """Remove a value; nothing happens when there is none."""
-        self._values.pop(field, None)
+        """Remove all values that the owner has or had of a field; nothing when there is none."""
+        self._held.forget(field)
 
 
 class MadeUpSecrets:

@@ -20,7 +20,7 @@ from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import check_grant, with_cancel_arguments
 from activities.wall_guard import WallGuard
-from orchestrator.adapters.http.reveal import PersonalValues
+from orchestrator.adapters.http.pinning import PersonalValues
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
@@ -156,7 +156,8 @@ class FakeWorld:
         """What each planner step takes, as a model would."""
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
-        wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
+        wire = _NoWire(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
+        self._wire = wire
         self._prepare = PrepareActivities(catalogs, wire)
         self._rollback = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
@@ -191,6 +192,10 @@ class FakeWorld:
     def strand(self, *pages: tuple[str, ...]) -> None:
         """The ids of missions that a sweep finds to be stopped, page by page."""
         self._stranded = pages
+
+    def lack(self, tool: str, *obstacles: str) -> None:
+        """What must be configured before a tool can be called from now on; nothing: it can be."""
+        self._wire.lacking = {**self._wire.lacking, tool: obstacles}
 
     def hold(self, activity_name: str, subject: str = "") -> Hold:
         """Hold every attempt of an activity on a subject until it is released."""
@@ -349,6 +354,16 @@ class _OneCatalog(CatalogStore):
         if digest != self._catalog.digest:
             raise CatalogNotFound(digest)
         return self._catalog
+
+
+class _NoWire(ToolClient):
+    """A tool client for tools that no document describes."""
+
+    lacking: Mapping[str, tuple[str, ...]] = {}
+
+    async def obstacles(self, catalog: Catalog, tool: Tool) -> tuple[str, ...]:
+        """What a test says."""
+        return self.lacking.get(tool.name, ())
 
 
 def _no_wire() -> httpx.AsyncClient:

@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
-from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.personal_data import open_vault
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import CatalogPin
@@ -45,7 +45,7 @@ async def test_a_worker_pins_the_tools_of_its_overlays(
 async def test_a_client_keeps_what_an_overlay_calls_personal_out_of_history(
     workflow_env: WorkflowEnvironment, settings: Settings
 ) -> None:
-    """The overlay names contact_phone: its value goes to the vault, its handle into the mission."""
+    """The overlay names contact_phone: the vault keeps its value for this mission alone."""
     (worker,) = build(workflow_env.client, settings)
     client = MissionClient(workflow_env.client, settings)
 
@@ -58,4 +58,6 @@ async def test_a_client_keeps_what_an_overlay_calls_personal_out_of_history(
         history = await started.fetch_history()
 
     assert PHONE not in history.to_json()
-    assert FilePiiVault(settings.state_dir / "pii").get("contact_phone") == PHONE
+    (kept,) = open_vault(settings).contents().missions()[mission.mission_id]
+    assert (kept.field, kept.value) == ("contact_phone", PHONE)
+    assert open_vault(settings).fields() == ()

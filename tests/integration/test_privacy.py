@@ -6,15 +6,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.errors import AmendmentInvalid
+from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.runtime.demo import DINNER, TRIP
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule
-from orchestrator.testing import approve, run_to_end
+from orchestrator.testing import approve, eventually, run_to_end
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
@@ -60,7 +64,8 @@ async def test_personal_values_and_secrets_are_at_the_providers_and_nowhere_else
     secrets: dict[str, str],
 ) -> None:
     """No card, result, history, store or log of missions that succeed and fail holds one."""
-    planted = [*person.values(), *secrets.values()]
+    brought: JsonObject = {"traveler_id": "BROUGHT-77021-QX"}
+    planted = [*person.values(), *secrets.values(), *map(str, brought.values())]
     shown: list[str] = []
 
     async def read_and_approve(mission: MissionHandle, card: ConfirmationCard) -> None:
@@ -74,7 +79,9 @@ async def test_personal_values_and_secrets_are_at_the_providers_and_nowhere_else
     await sandbox.set_faults(
         [FaultRule(operation_id="expense_file_report", kind="status_before", status=409)]
     )
-    lost = await run_to_end(await client.start(MissionRequest(goal=TRIP)), read_and_approve)
+    lost = await run_to_end(
+        await client.start(MissionRequest(goal=TRIP, inputs=brought)), read_and_approve
+    )
     kept = {
         workflow_id: events
         for result in (*good, lost)
@@ -88,9 +95,8 @@ async def test_personal_values_and_secrets_are_at_the_providers_and_nowhere_else
         MissionStatus.ROLLED_BACK,
     ]
     # The providers got them, and what we search is what holds everything else about the missions.
-    assert leaks([person[name] for name in NEEDED], providers(stack)) == [
-        person[name] for name in NEEDED
-    ]
+    needed = [*(person[name] for name in NEEDED), *map(str, brought.values())]
+    assert leaks(needed, providers(stack)) == needed
     assert f"{lost.mission_id}.rollback" in kept
     assert len(kept) == len(good) + 1 + sum(len(r.legs) for r in (*good, lost)) + 1
     assert any(b"pii:traveler_name" in events for events in kept.values())
@@ -115,3 +121,19 @@ async def test_a_value_that_a_person_types_is_read_back_masked(
     assert "loyalty_number" in listed.stdout.split()
     assert "LOYAL-55821-QX" not in stored.stdout + stored.stderr + listed.stdout + listed.stderr
     assert not any(leaks(["LOYAL-55821-QX"], content) for content in left_behind(stack).values())
+
+
+async def test_a_refused_amendment_leaves_no_trace(client: MissionClient) -> None:
+    """A personal value under a mistyped name is in no history; the card stays open."""
+    mission = await client.start(MissionRequest(goal=DINNER))
+    (card,) = await eventually(mission.confirmations)
+    leaked = "mistyped.55021@planted.example"
+    with pytest.raises(AmendmentInvalid, match="takes no contact_mail"):
+        await mission.amend(card, {"contact_mail": leaked}, approver="ann")
+    (still_open,) = await mission.confirmations()
+    kept = await histories(client, mission.mission_id)
+    await mission.cancel()
+
+    assert still_open == card
+    assert len(kept) > 1
+    assert [leaks([leaked], events) for events in kept.values()] == [[]] * len(kept)

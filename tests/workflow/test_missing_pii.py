@@ -20,6 +20,7 @@ from orchestrator.confirmation.models import (
     DecisionEnvelope,
     DecisionReceipt,
 )
+from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, LegWaiting
@@ -152,7 +153,7 @@ async def test_a_missing_field_is_asked_for(start: Start, world: FakeWorld) -> N
 async def test_once_it_is_stored_the_call_is_made(
     start: Start, world: FakeWorld, vault: MemoryPii
 ) -> None:
-    """The same call goes out, its handles unchanged; the value is in no history."""
+    """The same call goes out, each handle now meaning one value; that is in no history."""
     flight = await start()
     question = await flight.question()
     for name in question.personal:
@@ -161,7 +162,9 @@ async def test_once_it_is_stored_the_call_is_made(
     result = await flight.end()
 
     assert result.status is MissionStatus.SUCCEEDED
-    assert [call.arguments for call in world.sent("book_flight")] == [BOOK.arguments]
+    (sent,) = world.sent("book_flight")
+    assert sent.arguments != BOOK.arguments
+    assert as_written(sent.arguments) == BOOK.arguments
     assert [s.outcome for s in result.legs[0].steps] == ["answered", "succeeded", "done"]
     assert STORED.encode() not in await flight.histories()
     assert b"pii:traveler_id" in await flight.histories()
@@ -260,3 +263,31 @@ async def test_no_card_is_shown_for_a_call_that_could_not_be_made(
     await flight.handle.terminate()
 
     assert "the PII vault holds no phone" in str(refused.value.cause)
+
+
+async def test_a_missing_credential_is_asked_for_like_a_missing_field(
+    start: Start, world: FakeWorld, vault: MemoryPii
+) -> None:
+    """Both in one question; before a card is shown, and as long as one of them is missing."""
+    world.decide("flight", CallTool(tool="buy_ticket", arguments={"phone": "pii:phone"}))
+    world.lack("buy_ticket", "no secret 'payments'; set PAYMENTS")
+    flight = await start()
+    first = await flight.question()
+    vault.put("phone", "+49301234567")
+    await flight.answer(first.question_id)
+    second = await flight.waits_for(
+        lambda w: w.question if w.question and not w.question.personal else None
+    )
+    cards = (await flight.leg.query(names.WAITING_QUERY, result_type=LegWaiting)).card
+    world.lack("buy_ticket")
+    await flight.answer(second.question_id)
+    card: ConfirmationCard = await flight.waits_for(lambda waiting: waiting.card)
+    await flight.handle.terminate()
+
+    assert first.personal == ("phone",)
+    assert "orchestrator pii set phone" in first.question
+    assert "set PAYMENTS" in first.question
+    assert "set PAYMENTS" in second.question
+    assert (cards, second.fields) == (None, {})
+    assert card.tool == "buy_ticket"
+    assert world.sent("buy_ticket") == []

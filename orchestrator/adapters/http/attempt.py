@@ -44,6 +44,8 @@ class Attempt:
     idempotency_key: str | None
     timeout_s: float
     facts: CallFacts
+    mission_id: str = ""
+    """Whose call it is; empty: no mission's."""
     wire: Wire = field(default_factory=Wire)
     tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.transport_errors import causes_of
-from orchestrator.core.pii import handle_for
+from orchestrator.core.pii import Handle
 
 _SHORT = 3
 _LONG = 8
@@ -26,9 +26,9 @@ class Hidden(NamedTuple):
     """The field it belongs to: under this name even one character is hidden."""
 
 
-def hide_personal(field: str, value: str) -> Hidden:
-    """A personal value, hidden behind its handle."""
-    return Hidden(value, handle_for(field), field)
+def hide_personal(handle: Handle, value: str) -> Hidden:
+    """A personal value, hidden behind the handle by which the call named it."""
+    return Hidden(value, str(handle), handle.field)
 
 
 def hide_secret(name: str, value: str) -> Hidden:

@@ -1,35 +1,18 @@
 """Puts personal values in the place of their handles, just before a request is built."""
 
 import json
-from collections.abc import Collection, Mapping
-from typing import Protocol
+from collections.abc import Mapping
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.pii import field_of, replace_handles
+from orchestrator.core.pii import Handle, field_of, handle_of, replace_handles
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 
 
-class PersonalValues(Protocol):
-    """Where the values of personal fields are."""
-
-    def get(self, field: str) -> str:
-        """The value of a field.
-
-        Raises:
-            PiiMissing: it is not there.
-        """
-        ...
-
-    def fields(self) -> Collection[str]:
-        """The names of the fields that are there."""
-        ...
-
-
-def reveal_arguments(tool: Tool, arguments: JsonObject, values: Mapping[str, str]) -> JsonObject:
+def reveal_arguments(tool: Tool, arguments: JsonObject, values: Mapping[Handle, str]) -> JsonObject:
     """The arguments with values for handles.
 
     A handle that stands alone becomes a value of the type that its schema asks for: the vault holds
@@ -44,18 +27,18 @@ def reveal_arguments(tool: Tool, arguments: JsonObject, values: Mapping[str, str
     }
 
 
-def personal_literals(tool: Tool, arguments: JsonObject) -> list[tuple[str, str]]:
+def personal_literals(tool: Tool, arguments: JsonObject) -> list[tuple[Handle, str]]:
     """Personal inputs that came as values and not as handles; they are hidden like the others."""
     given = [(name, arguments.get(name)) for name in tool.pii_fields]
     return [
-        (name, str(value))
+        (Handle(name), str(value))
         for name, value in given
         if isinstance(value, str | int | float) and field_of(value) is None
     ]
 
 
 def _reveal(
-    value: JsonValue, schema: JsonObject, root: JsonObject, values: Mapping[str, str]
+    value: JsonValue, schema: JsonObject, root: JsonObject, values: Mapping[Handle, str]
 ) -> JsonValue:
     schema = resolve(schema, root)
     if isinstance(value, dict):
@@ -67,10 +50,11 @@ def _reveal(
         return [_reveal(held, element, root, values) for held in value]
     if not isinstance(value, str):
         return value
-    field = field_of(value)
-    if field is not None and field in values:
-        return _typed(values[field], schema)
-    return replace_handles(value, values, values.__getitem__)
+    handle = handle_of(value)
+    if handle is not None and handle in values:
+        return _typed(values[handle], schema)
+    fields = {known.field for known in values}
+    return replace_handles(value, fields, lambda found: values.get(found, str(found)))
 
 
 def _typed(text: str, schema: JsonObject) -> JsonValue:

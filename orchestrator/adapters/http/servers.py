@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import DocumentInvalid, EgressRefused, UsageError
+from orchestrator.core.errors import EgressRefused, UsageError
 from orchestrator.json_schema.document import DocumentNode
 
 Origin = tuple[str, str, int]
@@ -26,8 +26,8 @@ def base_url(tool: Tool, configured: Mapping[str, str]) -> str:
         configured: values that override those defaults.
 
     Raises:
-        DocumentInvalid: a variable has neither a default nor a configured value.
-        UsageError: a value would change more of the URL than its own place.
+        UsageError: a variable has neither a default nor a configured value, or one that would
+            change more of the URL than its own place.
         EgressRefused: the result names no host, so nothing says where to send anything.
     """
     filled = _fill(tool.server, {**tool.server_variables, **configured}, tool.document)
@@ -72,7 +72,10 @@ def _fill(template: str, values: Mapping[str, str], document: str) -> str:
     def value_of(found: re.Match[str]) -> str:
         name = found[1]
         if name not in values:
-            raise DocumentInvalid(document, "/servers", f"no value for the variable {name!r}")
+            raise UsageError(
+                f"no value for the server variable {name!r} of {document}; "
+                "set it in ORCHESTRATOR_SERVER_VARIABLES"
+            )
         in_authority = authority_end < 0 or found.start() < authority_end
         _check_value(name, values[name], may_hold_slash=not in_authority)
         return values[name]

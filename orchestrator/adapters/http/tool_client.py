@@ -1,11 +1,11 @@
 """ToolClient: one attempt of one tool call over HTTP, from checked arguments to its outcome."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Self
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 
@@ -16,24 +16,38 @@ from orchestrator.adapters.http.credentials import Credential, basic_token, reso
 from orchestrator.adapters.http.endpoint import Endpoints
 from orchestrator.adapters.http.masking import Hidden, Mask, hide_personal, hide_secret
 from orchestrator.adapters.http.oauth import ClientKey, Tokens
+from orchestrator.adapters.http.pinning import (
+    PersonalValues,
+    PinnedArguments,
+    pin_arguments,
+    read_values,
+)
 from orchestrator.adapters.http.placement import Placement, place_arguments
 from orchestrator.adapters.http.refusal import is_in_progress, reason_of, retry_after_s
 from orchestrator.adapters.http.request import build_request
-from orchestrator.adapters.http.reveal import PersonalValues, personal_literals, reveal_arguments
-from orchestrator.adapters.http.transport import CheckedTransport
+from orchestrator.adapters.http.reveal import personal_literals, reveal_arguments
+from orchestrator.adapters.http.transport import CheckedTransport, check_destination
 from orchestrator.adapters.http.transport_errors import HTTPX_ERRORS, fault_of, transport_failure
 from orchestrator.adapters.secrets import SecretStore
 from orchestrator.adapters.telemetry import Telemetry, default_telemetry, tool_call_span
 from orchestrator.adapters.wire_logs import wire_logs_dropped
-from orchestrator.catalog.arguments import check_arguments, check_names, needed_fields
+from orchestrator.catalog.arguments import check_arguments, check_names, needed_handles
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import price_of
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core.errors import ArgumentsInvalid, EgressRefused, PiiMissing
+from orchestrator.core.errors import (
+    ArgumentsInvalid,
+    EgressRefused,
+    SecretMissing,
+    UsageError,
+)
+from orchestrator.core.pii import Handle
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome, classify
 
 _CALL_ID_HEADER = "X-Request-Id"
+_RESOLVES_WITHIN_S = 2.0
+"""How long is waited for a host's name before a call is prepared."""
 
 
 class ToolClient:
@@ -75,8 +89,12 @@ class ToolClient:
         self._secrets = secrets
         self._pii = pii
         self._max_answer_bytes = max_answer_bytes
+        self._policy: AddressPolicy | None = None
+        # A proxy resolves the names itself.
+        self._resolves_within_s = 0.0 if proxy else _RESOLVES_WITHIN_S
         if http is None:
-            transport = CheckedTransport(AddressPolicy(allowed_private_hosts), proxy=proxy)
+            self._policy = AddressPolicy(allowed_private_hosts)
+            transport = CheckedTransport(self._policy, proxy=proxy)
             http = httpx.AsyncClient(transport=transport, trust_env=False)
         self._http = http
         self._telemetry = telemetry or default_telemetry()
@@ -104,16 +122,19 @@ class ToolClient:
         call_id: str,
         idempotency_key: str | None,
         timeout_s: float,
+        mission_id: str = "",
     ) -> ToolOutcome:
         """Send one request and read its answer.
 
         Args:
             catalog: the tool's.
             tool: what to call.
-            arguments: its inputs; personal fields are handles such as `pii:traveler_id`.
+            arguments: its inputs; personal fields are handles, such as `pii:traveler_id` for the
+                vault owner's current value, or with the version that `pin` gave them.
             call_id: sent as X-Request-Id.
             idempotency_key: sent in the header that the tool declares for it, if it declares one.
             timeout_s: hard limit of everything, in seconds: no part of the call outlives it.
+            mission_id: whose call it is: of values that missions brought it may carry its own.
 
         Returns:
             What it came to. Personal values and credentials that were sent and that the answer
@@ -121,7 +142,8 @@ class ToolClient:
 
         Raises:
             ArgumentsInvalid: nothing was sent; names each fault.
-            PiiMissing: nothing was sent; the vault lacks these fields.
+            PiiMissing: nothing was sent; the vault lacks these fields, or (PiiGone) the very values
+                that are meant.
             SecretMissing: nothing was sent; a credential is not configured.
             TokenRefused: nothing was done; the token endpoint does not know our client.
             EgressRefused: nothing was sent; no declared server, or one at an address that is not
@@ -130,7 +152,7 @@ class ToolClient:
             UsageError: nothing was sent; a server variable or the vault is at fault.
             TransportFailed: no answer; says whether the provider may have acted all the same.
         """
-        needed = needed_fields(catalog, tool, arguments)
+        needed = needed_handles(catalog, tool, arguments)
         # All is the contract's to check, but for names it does not know; and with handles, before
         # any value is read. Who is refused is told of every fault at once.
         if needed or check_names(catalog, tool, arguments):
@@ -141,11 +163,11 @@ class ToolClient:
         key = idempotency_key if tool.idempotency_header else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
-            call = Attempt(endpoint, call_id, key, timeout_s, facts)
+            call = Attempt(endpoint, call_id, key, timeout_s, facts, mission_id)
             return await self._within_time(catalog, call, arguments, needed)
 
     async def _within_time(
-        self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[str]
+        self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[Handle]
     ) -> ToolOutcome:
         """The call under its deadline.
 
@@ -162,22 +184,17 @@ class ToolClient:
                     answer, mask = await self._answered(call, placement, personal)
                 return _outcome(call, answer, mask)
         except AddressRefused as refused:
-            raise EgressRefused(
-                tool.name,
-                refused.host,
-                f"leads to {refused.address}, which is {refused.kind}; to allow it, add the host "
-                "to ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
-            ) from None
+            raise _egress_refused(tool, refused) from None
         except TimeoutError:
             fault = call.wire.late_fault
             raise transport_failure(tool.name, fault, f"{call.timeout_s:g} s") from None
 
     async def _place(
-        self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[str]
+        self, catalog: Catalog, call: Attempt, arguments: JsonObject, needed: Sequence[Handle]
     ) -> tuple[Placement, list[Hidden]]:
         """The arguments in their places, with their real values, found right; and what to hide."""
         tool = call.endpoint.tool
-        values = await asyncio.to_thread(_read_all, self._pii, needed) if needed else {}
+        values = await self._values(call, needed) if needed else {}
         personal = [*values.items(), *personal_literals(tool, arguments)]
         placement = place_arguments(
             tool,
@@ -185,7 +202,7 @@ class ToolClient:
             body_required=call.endpoint.body_required,
         )
         violations = call.endpoint.contract.request_violations(placement, call.key_header())
-        hidden = [hide_personal(name, value) for name, value in personal]
+        hidden = [hide_personal(handle, value) for handle, value in personal]
         if violations:
             mask = Mask(hidden)
             # By the names of the tool's inputs where it can be said so, else by the document's.
@@ -229,14 +246,75 @@ class ToolClient:
             self._tokens.forget(*used)
         return bool(stale)
 
-    async def missing_personal(self, fields: Sequence[str]) -> tuple[str, ...]:
-        """Those of these fields that the vault lacks.
+    async def _values(self, call: Attempt, needed: Sequence[Handle]) -> dict[Handle, str]:
+        tool = call.endpoint.tool.name
+        return await asyncio.to_thread(
+            read_values, tool, needed, self._pii, mission_id=call.mission_id
+        )
+
+    async def pin(
+        self,
+        catalog: Catalog,
+        tool: Tool,
+        arguments: JsonObject,
+        *,
+        mission_id: str,
+        brought: Collection[Handle] = (),
+    ) -> PinnedArguments:
+        """The arguments with every handle meaning one value from now on, or why they cannot.
+
+        Args:
+            catalog: the tool's.
+            tool: what is to be called.
+            arguments: its inputs.
+            mission_id: whose call it is.
+            brought: the handles of the values that the mission was started with.
 
         Raises:
             UsageError: the vault cannot be opened.
         """
-        held = await asyncio.to_thread(self._pii.fields)
-        return tuple(field for field in fields if field not in held)
+        needed = needed_handles(catalog, tool, arguments)
+        if not needed:
+            return PinnedArguments(arguments)
+        return await asyncio.to_thread(
+            pin_arguments, arguments, needed, self._pii, mission_id=mission_id, brought=brought
+        )
+
+    async def obstacles(self, catalog: Catalog, tool: Tool) -> tuple[str, ...]:
+        """What must be configured before a call of a tool can be sent, a sentence each.
+
+        Its server, the credentials of one of its security alternatives (of OAuth the client's key,
+        no token is asked for), and the addresses that its host and its token endpoint lead to.
+
+        Raises:
+            DocumentInvalid, EgressRefused: no configuration helps; the document is at fault.
+        """
+        found = []
+        try:
+            endpoint = self._endpoints.of(catalog, tool)
+        except UsageError as error:
+            return (str(error),)
+        hosts = [urlsplit(endpoint.base_url).hostname or ""]
+        try:
+            credentials = await asyncio.to_thread(
+                resolve_credentials, endpoint.credentials, self._secrets
+            )
+        except SecretMissing as missing:
+            credentials = ()
+            found.append(str(missing))
+        for credential, value in credentials:
+            if isinstance(value, ClientKey) and credential.grant is not None:
+                hosts.append(urlsplit(credential.grant.token_url).hostname or "")
+        for host in dict.fromkeys(hosts):
+            try:
+                await self._check_destination(host)
+            except AddressRefused as refused:
+                found.append(str(_egress_refused(tool, refused)))
+        return tuple(found)
+
+    async def _check_destination(self, host: str) -> None:
+        if self._policy is not None:
+            await check_destination(self._policy, host, within_s=self._resolves_within_s)
 
     async def _exchange(self, call: Attempt, request: httpx.Request, mask: Mask) -> Answer:
         call.wire.begun = True
@@ -270,22 +348,13 @@ class ToolClient:
             raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
 
 
-def _read_all(pii: PersonalValues, fields: Sequence[str]) -> dict[str, str]:
-    """The values of these fields.
-
-    Raises:
-        PiiMissing: names all that are missing, so that they can be stored at once.
-    """
-    values: dict[str, str] = {}
-    missing: list[str] = []
-    for name in fields:
-        try:
-            values[name] = pii.get(name)
-        except PiiMissing:
-            missing.append(name)
-    if missing:
-        raise PiiMissing(missing)
-    return values
+def _egress_refused(tool: Tool, refused: AddressRefused) -> EgressRefused:
+    return EgressRefused(
+        tool.name,
+        refused.host,
+        f"leads to {refused.address}, which is {refused.kind}; to allow it, add the host "
+        "to ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
+    )
 
 
 def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:

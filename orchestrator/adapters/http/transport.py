@@ -109,6 +109,25 @@ class _CheckedBackend(httpcore.AsyncNetworkBackend):
         await self._connects.sleep(seconds)
 
 
+async def check_destination(policy: AddressPolicy, host: str, *, within_s: float) -> None:
+    """Refuse a host that could not be called, before there is anything to send.
+
+    What does not resolve, or not in time, is no refusal: it may when the call is made, where every
+    connection is looked at again.
+
+    Raises:
+        AddressRefused: it leads to no address that may be called.
+    """
+    addresses = addresses_written(host)
+    if not addresses and within_s > 0:
+        try:
+            async with asyncio.timeout(within_s):
+                addresses = await _resolved(host, 443)
+        except (NameNotResolved, TimeoutError):
+            return
+    policy.permitted(host, addresses)
+
+
 async def _resolved(host: str, port: int) -> list[str]:
     """The addresses of a host, each once, in the order in which the system prefers them."""
     loop = asyncio.get_running_loop()

@@ -66,7 +66,9 @@ class _Call:
         """Add what the user, the contract or the clause itself fixes; all inputs if `optional`."""
         for parameter in self.draft.open_inputs():
             if parameter.name in self.tool.pii_fields:
-                value: JsonValue = handle_for(parameter.name) if parameter.required else None
+                given = parameter.name in self.situation.context.inputs
+                wanted = parameter.required or given
+                value: JsonValue = handle_for(parameter.name) if wanted else None
             else:
                 value = _given(parameter, self.situation)
                 if parameter.required or optional or may_fill_optional(parameter):

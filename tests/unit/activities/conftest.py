@@ -10,6 +10,7 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from activities.rollback_activities import RollbackActivities
+from orchestrator.adapters.http.pinning import PinnedArguments
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
@@ -127,6 +128,7 @@ class ScriptedClient:
         call_id: str,
         idempotency_key: str | None,
         timeout_s: float,
+        mission_id: str = "",
     ) -> ToolOutcome:
         """The next answer for this tool."""
         self.calls.append((tool.name, arguments, idempotency_key))
@@ -136,9 +138,19 @@ class ScriptedClient:
             raise answer
         return answer
 
+    async def pin(
+        self, catalog: Catalog, tool: Tool, arguments: JsonObject, **_: object
+    ) -> PinnedArguments:
+        """The same arguments: this provider takes nothing personal."""
+        return PinnedArguments(arguments)
+
+    async def obstacles(self, catalog: Catalog, tool: Tool) -> tuple[str, ...]:
+        """None."""
+        return ()
+
     @property
     def as_client(self) -> ToolClient:
-        """The same, where a ToolClient is asked for: it has the one method that is used."""
+        """The same, where a ToolClient is asked for: it has the methods that are used."""
         return cast(ToolClient, self)
 
     @property

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,60 +9,13 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
-from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
-from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import TransportFailed
-from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets, fake_tool
-
-PERSONAL = fake_tool("book_flight", cancel_tool="cancel_flight", personal=["phone", "traveler_id"])
-
-
-class OneCatalog(CatalogStore):
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-
-    def get(self, digest: str) -> Catalog:
-        return self._catalog
-
-
-async def _prepared(vault: MemoryPii, **arguments: Any) -> PreparedCall:
-    catalog = Catalog({}, {PERSONAL.name: PERSONAL})
-    async with ToolClient(secrets=MemorySecrets(), pii=vault) as tools:
-        return await ActivityEnvironment().run(
-            PrepareActivities(OneCatalog(catalog), tools).prepare_call,
-            PrepareInput(
-                call_id="m.l.1",
-                mission_id="m",
-                leg_id="l",
-                tool=PERSONAL.name,
-                arguments=arguments,
-                catalog_digest=catalog.digest,
-                now=datetime(2026, 11, 21, tzinfo=UTC),
-            ),
-        )
-
-
-async def test_fields_that_the_vault_lacks_are_named_instead_of_a_call() -> None:
-    """Wherever their handles stand; those that it holds are not."""
-    prepared = await _prepared(
-        MemoryPii({"phone": "+4930"}), phone="pii:phone", note="for pii:traveler_id."
-    )
-
-    assert prepared.missing_personal == ("traveler_id",)
-    assert (prepared.call, prepared.problems) == (None, ())
-
-
-async def test_fields_that_no_argument_uses_are_not_missed() -> None:
-    """A call without handles needs no vault."""
-    prepared = await _prepared(MemoryPii(), seat="12A")
-
-    assert prepared.missing_personal == ()
-    assert prepared.call is not None
+from orchestrator.testing import MemoryGrants
 
 
 @pytest.mark.parametrize(

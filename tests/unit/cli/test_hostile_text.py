@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 import yaml
 
+from orchestrator.adapters.storage.personal_values import VaultContents
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.chaos.verdicts.report import ChaosReport, PairsReport
 from orchestrator.cli import chaos_missions, chaos_pairs, demo_commands, tools_commands
@@ -49,6 +50,8 @@ CASES: dict[str, tuple[str, ...]] = {
     "mission watch": (_WORST,),
     "pii forget": (_WORST,),
     "pii list": (),
+    "pii new-key": (_WORST,),
+    "pii purge": (_WORST,),
     "pii set": ("traveler_name", "--value", "x"),
     "rollback list": (),
     "rollback resolve": (_WORST, "retry"),
@@ -125,7 +128,7 @@ def world(monkeypatch: pytest.MonkeyPatch, hostile: Make, tmp_path: Path, shop: 
     monkeypatch.setattr(chaos_missions, "on_a_stack", gives(ChaosReport))
     monkeypatch.setattr(chaos_pairs, "try_pairs", gives(PairsReport))
     monkeypatch.setattr(tools_commands, "_call", gives(ToolOutcome))
-    monkeypatch.setattr(FilePiiVault, "fields", lambda _: hostile(tuple[str, ...]))
+    monkeypatch.setattr(FilePiiVault, "contents", lambda _: hostile(VaultContents))
     monkeypatch.setattr(evaluation, "evaluate", lambda *_, **__: hostile(evaluation.Evaluation))
     monkeypatch.setattr(calibration, "calibrate", lambda *_, **__: hostile(calibration.Calibration))
     for name in ("tools.jsonl", "queries.jsonl", "traces.jsonl"):

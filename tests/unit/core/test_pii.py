@@ -4,13 +4,20 @@ import pytest
 
 from orchestrator.core.errors import UsageError
 from orchestrator.core.pii import (
+    Handle,
+    as_written,
+    bare_personal,
     check_entry,
     field_of,
     handle_for,
+    handle_of,
     handles_in,
+    handles_within,
     is_handle,
     replace_handles,
+    shown_without_version,
 )
+from orchestrator.core.record import JsonObject
 
 
 def test_a_handle_names_its_field() -> None:
@@ -34,9 +41,44 @@ def test_handles_are_found_at_any_depth() -> None:
 
 def test_the_longest_field_wins_inside_text() -> None:
     """`pii:name_kana` is not `pii:name` and a rest."""
-    values = {"name": "Ada", "name_kana": "エイダ"}
+    values = {Handle("name"): "Ada", Handle("name_kana"): "エイダ"}
+    fields = ("name", "name_kana")
 
-    assert replace_handles("pii:name_kana, pii:name!", values, values.__getitem__) == "エイダ, Ada!"
+    replaced = replace_handles("pii:name_kana, pii:name!", fields, values.__getitem__)
+
+    assert replaced == "エイダ, Ada!"
+
+
+PINNED = f"pii:name@{'0f' * 16}"
+
+
+def test_a_pinned_handle_is_one_whole() -> None:
+    """Also where what follows it could be more of a version."""
+    handle = Handle("name", "0f" * 16)
+
+    assert handle_of(PINNED) == handle
+    assert str(handle) == PINNED
+    assert handles_within([{"id": f"x-{PINNED}abc"}], {"name"}) == (handle,)
+    assert replace_handles(f"x-{PINNED}abc", {"name"}, lambda h: f"<{h.field}>") == "x-<name>abc"
+
+
+@pytest.mark.parametrize("text", ["pii:name@", "pii:name@0f", "pii:name@" + "0G" * 16])
+def test_half_a_version_is_no_handle(text: str) -> None:
+    """It would mean the current value, which is another one."""
+    assert handle_of(text) is None
+
+
+def test_people_and_planners_read_no_version() -> None:
+    """Alone or inside of text; what else stands there is kept."""
+    assert shown_without_version(f"id x-{PINNED}-3") == "id x-pii:name-3"
+    assert as_written({"a": [PINNED, "b"], "n": 7}) == {"a": ["pii:name", "b"], "n": 7}
+
+
+def test_bare_values_of_personal_fields_are_found_at_any_depth() -> None:
+    """A handle is none, and neither is nothing."""
+    value: JsonObject = {"a": [{"name": "Ada"}, {"name": PINNED}], "name": None, "mail": "pii: x"}
+
+    assert bare_personal(value, {"name", "mail"}) == ("name", "mail")
 
 
 def test_other_fields_stay_as_they_are() -> None:

@@ -24,6 +24,10 @@ def test_values_that_fit_have_no_problems() -> None:
         ({"day": "2026-12-03", "guests": 0}, ("guests must be at least 1",)),
         ({"day": "2026-12-03", "guests": "two"}, ("guests must be an integer",)),
         ({"day": "2026-12-03"}, ("answer with day, guests", "missing: guests")),
+        (
+            {"day": "2026-12-03", "guests": 2, "emial": "a@x"},
+            ("answer with day, guests", "not asked for: emial"),
+        ),
     ],
 )
 def test_a_problem_names_the_field_and_no_value(

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from orchestrator.adapters.http.masking import Mask, hide_personal, hide_secret
+from orchestrator.core.pii import Handle
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from orchestrator.adapters.http.masking import Mask, hide_personal, hide_secret
 )
 def test_text(value: str, text: str, masked: str) -> None:
     """In any case and encoding; short values only as words; the shortest not in text."""
-    assert Mask([hide_personal("who", value)]).text(text) == masked
+    assert Mask([hide_personal(Handle("who"), value)]).text(text) == masked
 
 
 @pytest.mark.parametrize(
@@ -44,12 +45,14 @@ def test_text(value: str, text: str, masked: str) -> None:
 )
 def test_json(value: str, body: JsonValue, masked: JsonValue) -> None:
     """Keys, strings and long numbers; short numbers only under the field's own name."""
-    assert Mask([hide_personal("who", value)]).json(body) == masked
+    assert Mask([hide_personal(Handle("who"), value)]).json(body) == masked
 
 
 def test_the_longer_value_is_hidden_first() -> None:
     """A value that contains another one is not left half visible."""
-    mask = Mask([hide_personal("first", "Ada"), hide_personal("full", "Ada Lovelace")])
+    mask = Mask(
+        [hide_personal(Handle("first"), "Ada"), hide_personal(Handle("full"), "Ada Lovelace")]
+    )
 
     assert mask.text("Ada Lovelace and Ada") == "pii:full and pii:first"
 
@@ -83,6 +86,6 @@ def test_a_cause_that_holds_a_value_is_noticed() -> None:
 @given(st.text(min_size=8), st.text(), st.text())
 def test_a_long_value_never_survives(value: str, before: str, after: str) -> None:
     """Whatever stands around it."""
-    masked = Mask([hide_personal("f", value)]).text(before + value + after)
+    masked = Mask([hide_personal(Handle("f"), value)]).text(before + value + after)
 
     assert value not in masked.replace("pii:f", "\0") or value in "\0"

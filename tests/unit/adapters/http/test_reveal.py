@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.adapters.http.reveal import reveal_arguments
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.pii import Handle
 from orchestrator.core.record import JsonObject
 from orchestrator.testing.fakes import fake_tool
 
@@ -40,7 +41,7 @@ def test_a_handle_becomes_a_value_of_the_type_that_is_asked_for(
     schema: JsonObject, value: int | str
 ) -> None:
     """Through references and compositions too; text, where text is taken."""
-    revealed = reveal_arguments(taking(schema), {"pin": "pii:pin"}, {"pin": "1984"})
+    revealed = reveal_arguments(taking(schema), {"pin": "pii:pin"}, {Handle("pin"): "1984"})
 
     assert revealed == {"pin": value}
 
@@ -50,6 +51,6 @@ def test_handles_inside_of_objects_and_lists_are_revealed() -> None:
     tool = taking({"type": "array", "items": {"$ref": "#/$defs/Person"}})
     people: JsonObject = {"pin": [{"pin": "pii:pin", "name": "Ada"}, {"note": "is pii:pin"}]}
 
-    revealed = reveal_arguments(tool, people, {"pin": "1984"})
+    revealed = reveal_arguments(tool, people, {Handle("pin"): "1984"})
 
     assert revealed == {"pin": [{"pin": 1984, "name": "Ada"}, {"note": "is 1984"}]}

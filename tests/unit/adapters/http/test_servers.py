@@ -7,7 +7,7 @@ import pytest
 from orchestrator.adapters.http.servers import base_url, declared_origins, origin_of
 from orchestrator.catalog.operations import operations
 from orchestrator.catalog.tool import Tool
-from orchestrator.core.errors import DocumentInvalid, EgressRefused, UsageError
+from orchestrator.core.errors import EgressRefused, UsageError
 from orchestrator.json_schema.document import DocumentNode
 
 
@@ -48,7 +48,7 @@ def test_a_value_cannot_move_the_host(value: str) -> None:
 
 def test_a_variable_without_a_value_is_named() -> None:
     """Neither the document nor the configuration has it."""
-    with pytest.raises(DocumentInvalid, match="'region'"):
+    with pytest.raises(UsageError, match="'region'"):
         base_url(_tool("https://{region}.example.com"), {})
 
 

@@ -1,0 +1,110 @@
+"""Personal data on the client's side: what a start brings, and removing what missions left."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rapidfuzz.distance import DamerauLevenshtein
+
+from orchestrator.adapters.storage.pii_vault import FilePiiVault, VaultKey
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import UsageError
+from orchestrator.core.personal_look import personal_look
+from orchestrator.core.pii import Handle, handle_of
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import properties_of, walk
+from orchestrator.settings import Settings
+
+
+def open_vault(settings: Settings) -> FilePiiVault:
+    """The vault that these settings mean; nothing is read yet."""
+    key = None
+    if settings.pii_key is not None:
+        key = VaultKey("ORCHESTRATOR_PII_KEY", settings.pii_key.get_secret_value())
+    elif settings.pii_key_file is not None:
+        key = VaultKey("ORCHESTRATOR_PII_KEY_FILE", path=settings.pii_key_file)
+    return FilePiiVault(settings.state_dir / "pii", key)
+
+
+@dataclass(frozen=True)
+class BroughtInputs:
+    """The inputs of a start as they may enter history, and the values that stay behind."""
+
+    inputs: JsonObject
+    values: dict[str, str]
+    """Of personal fields, to be kept for the mission."""
+    undeclared: tuple[str, ...]
+    """Inputs that no tool of the catalog takes."""
+
+
+def separate_personal(
+    inputs: JsonObject, catalog: Catalog, vault: FilePiiVault, *, mission_id: str
+) -> BroughtInputs:
+    """The inputs with a handle for each personal value; nothing is kept yet.
+
+    Raises:
+        UsageError: an input that no tool takes looks personal or like the name of a personal field,
+            or a handle means another mission's value.
+    """
+    personal = {name for tool in catalog.tools.values() for name in tool.pii_fields}
+    undeclared = tuple(sorted(set(inputs) - personal - declared_inputs(catalog)))
+    for name in undeclared:
+        _check_undeclared(name, inputs, personal)
+    handles = {name: handle for name, v in inputs.items() if (handle := handle_of(v)) is not None}
+    for name, handle in handles.items():
+        _check_handle(name, handle, vault, mission_id)
+    values = {
+        name: _as_text(name, inputs[name]) for name in personal & set(inputs) - handles.keys()
+    }
+    pinned = vault.handles_of(mission_id, values) if values else {}
+    kept = {**inputs, **{name: str(handle) for name, handle in pinned.items()}}
+    return BroughtInputs(kept, values, undeclared)
+
+
+def declared_inputs(catalog: Catalog) -> frozenset[str]:
+    """The names of all that the tools of a catalog take, at any depth."""
+    return frozenset(
+        name
+        for tool in catalog.tools.values()
+        for schema in walk(tool.input_schema)
+        for name in properties_of(schema)
+    )
+
+
+def _check_undeclared(name: str, inputs: JsonObject, personal: Iterable[str]) -> None:
+    """Refuse what would be kept in the open and is likely a person's.
+
+    Raises:
+        UsageError: its value looks personal, or its name is nearly a personal field's.
+    """
+    near = next((field for field in sorted(personal) if _is_near(name, field)), None)
+    look = personal_look(inputs[name])
+    if near is None and look is None:
+        return
+    why = f"its value looks like {look}" if look else f"it reads like the personal field {near}"
+    hint = f"did you mean {near}? Name" if near else "name"
+    raise UsageError(
+        f"no tool takes an input {name!r}, and {why}, so it would be kept in histories in the "
+        f"open; {hint} the input that a tool takes, and let its document list it in "
+        "x-orchet-pii-required"
+    )
+
+
+def _is_near(name: str, field: str) -> bool:
+    most = 1 if len(field) < 6 else 2
+    plain, wanted = (text.lower().replace("-", "_") for text in (name, field))
+    return DamerauLevenshtein.distance(plain, wanted, score_cutoff=most) <= most
+
+
+def _check_handle(name: str, handle: Handle, vault: FilePiiVault, mission_id: str) -> None:
+    held = vault.find(handle) if handle.version else None
+    if held is not None and held.scope not in ("", mission_id):
+        raise UsageError(
+            f"{name} names a value that the mission {held.scope} was started with; "
+            f"give the value, or {Handle(handle.field)} for the vault's own"
+        )
+
+
+def _as_text(name: str, value: object) -> str:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return str(value)
+    raise UsageError(f"{name} is a personal field: give its value as text, or its handle")

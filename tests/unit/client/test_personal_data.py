@@ -1,0 +1,159 @@
+"""What a start brings: told apart before anything is kept, and kept so that nobody is harmed."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.client.personal_data import BroughtInputs, separate_personal
+from orchestrator.client.start import Starter
+from orchestrator.core.errors import MissionIdTaken, MissionRefused, NoWorker, UsageError
+from orchestrator.core.pii import handle_of
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.mission import MissionRequest, request_digest
+from orchestrator.settings import Settings
+from orchestrator.testing import fake_tool
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "traveler_id": {"type": "string"},
+        "guests": {"type": "array", "items": {"type": "object", "properties": {"mail": {}}}},
+    },
+}
+BOOK = fake_tool("book", personal=["traveler_id"], input_schema=SCHEMA)
+CATALOG = Catalog({}, {BOOK.name: BOOK})
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> FilePiiVault:
+    return FilePiiVault(tmp_path / "pii")
+
+
+def separated(vault: FilePiiVault, mission_id: str = "m", /, **inputs: object) -> BroughtInputs:
+    return separate_personal(cast(JsonObject, inputs), CATALOG, vault, mission_id=mission_id)
+
+
+def test_a_personal_value_stays_behind_its_handle(vault: FilePiiVault) -> None:
+    """Nothing is kept yet; the same value for the same mission has the same handle."""
+    one, again = (separated(vault, traveler_id="ALICE", guests=[]) for _ in range(2))
+    other = separated(vault, traveler_id="BOB")
+    elsewhere = separated(vault, "n", traveler_id="ALICE")
+
+    assert one == again
+    assert one.values == {"traveler_id": "ALICE"}
+    assert len({str(b.inputs["traveler_id"]) for b in (one, other, elsewhere)}) == 3
+    assert "ALICE" not in str(one.inputs)
+    assert vault.contents().values == []
+
+
+@pytest.mark.parametrize("name", ["mail", "guests", "traveler_id"])
+def test_names_that_a_tool_takes_are_declared(vault: FilePiiVault, name: str) -> None:
+    """At any depth of its inputs; what they hold is for the tool to say."""
+    assert separated(vault, **{name: "ada@example.com"}).undeclared == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("email", "ada@example.com", "looks like an e-mail address"),
+        ("note", {"pay with": "4111111111111111"}, "looks like a card number"),
+        ("traveller_id", "T-1", "did you mean traveler_id"),
+        ("Traveler-Id", "T-1", "did you mean traveler_id"),
+    ],
+)
+def test_what_would_be_kept_in_the_open_is_refused(
+    vault: FilePiiVault, name: str, value: object, told: str
+) -> None:
+    """Without quoting it."""
+    with pytest.raises(UsageError, match=told) as refused:
+        separated(vault, **{name: value})
+
+    assert not any(text in str(refused.value) for text in ("ada@", "4111"))
+
+
+def test_harmless_names_are_told(vault: FilePiiVault) -> None:
+    """They may be meant for the planner."""
+    assert separated(vault, mood="sunny", pace="slow").undeclared == ("mood", "pace")
+
+
+def test_the_handle_of_another_mission_is_refused(vault: FilePiiVault) -> None:
+    """The owner's own may be named, with a version or without."""
+    vault.bring("other", {"traveler_id": "BOB"}, claim="r")
+    vault.put("traveler_id", "OWNER")
+    foreign = vault.handles_of("other", {"traveler_id": "BOB"})["traveler_id"]
+    own = vault.current("traveler_id")
+    with pytest.raises(UsageError, match="the mission other was started with"):
+        separated(vault, traveler_id=str(foreign))
+
+    for handle in (str(own), "pii:traveler_id"):
+        assert separated(vault, traveler_id=handle).inputs == {"traveler_id": handle}
+
+
+class _Refusing(Starter):
+    """A starter whose server answers with an error; nothing is asked of it."""
+
+    def __init__(self, settings: Settings, error: Exception | None) -> None:
+        self._settings = settings
+        self.error = error
+
+    async def begin(self, request: MissionRequest, brought: BroughtInputs) -> None:
+        """What `start` does around the call to the server."""
+        async with self._kept(request, brought):
+            if self.error is not None:
+                raise self.error
+
+
+def values_of(vault: FilePiiVault) -> list[str]:
+    return [kept.value for kept in vault.contents().values]
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [
+        (None, ["ALICE", "BOB"]),
+        (MissionIdTaken("m"), ["ALICE"]),
+        (MissionRefused("m", "no"), ["ALICE"]),
+        (NoWorker("q"), ["ALICE", "BOB"]),
+        (ConnectionResetError(), ["ALICE", "BOB"]),
+    ],
+)
+async def test_a_refused_start_leaves_what_others_brought_and_nothing_else(
+    tmp_path: Path, vault: FilePiiVault, error: Exception | None, kept: list[str]
+) -> None:
+    """Where nobody knows whether it was taken on, its values stay: it may need them."""
+    settings = Settings.model_construct(state_dir=tmp_path)
+    for name, answer in (("ALICE", None), ("BOB", error)):
+        brought = separated(vault, traveler_id=name)
+        request = MissionRequest(goal="go", mission_id="m", inputs=brought.inputs)
+        starter = _Refusing(settings, answer)
+        if answer is None:
+            await starter.begin(request, brought)
+        else:
+            with pytest.raises(type(answer)):
+                await starter.begin(request, brought)
+
+    assert values_of(vault) == kept
+
+
+async def test_a_start_that_died_before_it_was_sent_is_repeated(
+    tmp_path: Path, vault: FilePiiVault
+) -> None:
+    """The values are there once, and the request is the same."""
+    settings = Settings.model_construct(state_dir=tmp_path)
+    requests = []
+    for error in (ConnectionResetError(), None):
+        brought = separated(vault, traveler_id="ALICE")
+        requests.append(MissionRequest(goal="go", mission_id="m", inputs=brought.inputs))
+        try:
+            await _Refusing(settings, error).begin(requests[-1], brought)
+        except ConnectionResetError:
+            continue
+
+    assert len({request_digest(request) for request in requests}) == 1
+    assert values_of(vault) == ["ALICE"]
+    handle = handle_of(requests[0].inputs["traveler_id"])
+    assert handle is not None
+    assert vault.find(handle) is not None
