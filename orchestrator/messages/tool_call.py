@@ -37,6 +37,9 @@ class PrepareInput(CallRef):
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
     now: datetime
     round: int = Field(default=1, description="how often it is asked about, this time included")
+    decided_by_people: bool = Field(
+        default=False, description="it was put before a person, and stays with them"
+    )
 
 
 class PreparedCall(Record):

@@ -78,6 +78,9 @@ class CancelCall(Record):
     written_at: datetime
     outcome: OutcomeKind = Field(default="unknown", description="unknown until it is answered")
     settled_at: datetime | None = None
+    confirmed_by: str | None = Field(
+        default=None, description="who approved it; None: it named one obligation of its mission"
+    )
 
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "CancelCall":
         """This call after it came to `outcome`."""

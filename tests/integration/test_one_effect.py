@@ -142,8 +142,8 @@ async def event(tmp_path: Path) -> AsyncIterator[Event]:
     ):
         yield Event(
             sandbox,
-            PrepareActivities(store, tools),
-            ToolActivities(store, tools, MemoryGrants()),
+            PrepareActivities(store, tools, cast(Client, None)),
+            ToolActivities(store, tools, MemoryGrants(), cast(Client, None)),
             RollbackActivities(store, tools, cast(Client, None)),
             catalog,
         )

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
@@ -35,7 +36,7 @@ async def _prepared(vault: MemoryPii, **arguments: Any) -> PreparedCall:
     catalog = Catalog({}, {PERSONAL.name: PERSONAL})
     async with ToolClient(secrets=MemorySecrets(), pii=vault) as tools:
         return await ActivityEnvironment().run(
-            PrepareActivities(OneCatalog(catalog), tools).prepare_call,
+            PrepareActivities(OneCatalog(catalog), tools, cast(Client, None)).prepare_call,
             PrepareInput(
                 call_id="m.l.1",
                 mission_id="m",
@@ -96,7 +97,8 @@ async def test_a_single_attempt_that_never_left_is_settled(
 
     async def invoke() -> ToolOutcome:
         return await environment.run(
-            ToolActivities(store, client.as_client, MemoryGrants()).invoke_tool, call
+            ToolActivities(store, client.as_client, MemoryGrants(), cast(Client, None)).invoke_tool,
+            call,
         )
 
     if kind is None:
