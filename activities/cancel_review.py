@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from pydantic import JsonValue
@@ -19,7 +19,7 @@ from orchestrator.core.errors import GrantMissing
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.tool_call import PrepareInput, ToolCall
 from orchestrator.planning.trimming import trim_body
-from orchestrator.saga.cancel_arguments import names_in_answers, probe_for
+from orchestrator.saga.cancel_arguments import answered_inputs, names_in_answers, probe_for
 from orchestrator.saga.draft import draft_cancel
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.outcome import ToolOutcome
@@ -46,7 +46,7 @@ class CancelReview:
             return None
         cancel = draft_cancel(wanted, catalog, wanted.arguments, now=wanted.now)
         ledger = await mission_ledger(self._client, wanted.mission_id)
-        doubt = doubt_about(ledger, cancel)
+        doubt = doubt_about(ledger, cancel, answered_inputs(catalog, tool))
         own = len(obligations_named(ledger, cancel)) == 1
         if doubt is None and wanted.decided_by_people:
             doubt = "This mission made it; a person who was asked has changed what is cancelled"
@@ -56,7 +56,7 @@ class CancelReview:
         found = await self._found(wanted, catalog, tool, answers)
         return AskedCancel(doubt, found=found, leaves_a_consequence=not own)
 
-    async def check(self, tool: Tool, call: ToolCall) -> None:
+    async def check(self, catalog: Catalog, tool: Tool, call: ToolCall) -> None:
         """Refuse a cancel without an approval that is not, now, of its own mission's.
 
         It is compared as its leg wrote it down before it was sent, so that a later attempt finds
@@ -68,7 +68,7 @@ class CancelReview:
         if tool.effect is not Effect.CANCEL or call.card_type == CANCELLATION:
             return
         ledger = await mission_ledger(self._client, call.mission_id)
-        doubt = _doubt_about_noted(ledger, call)
+        doubt = _doubt_about_noted(ledger, call, answered_inputs(catalog, tool))
         if doubt is not None:
             raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation: {doubt}")
 
@@ -121,9 +121,9 @@ def _about(asked: JsonObject, outcome: ToolOutcome) -> JsonObject | None:
     return None if about_another else body
 
 
-def _doubt_about_noted(ledger: Ledger, call: ToolCall) -> str | None:
+def _doubt_about_noted(ledger: Ledger, call: ToolCall, answered: Collection[str]) -> str | None:
     """Why a call, as its mission has noted it, is not plainly of its own; None when it is."""
     noted = next((c for c in ledger.cancels if c.call_id == call.call_id), None)
     if noted is None or (noted.tool, noted.arguments) != (call.tool, call.arguments):
         return "its mission's ledger does not hold this call"
-    return doubt_about(ledger, noted)
+    return doubt_about(ledger, noted, answered)

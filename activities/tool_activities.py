@@ -74,7 +74,7 @@ class ToolActivities:
             if refusal := self._guard.refusal(call.agent, tool, at="sending"):
                 return _refused(refusal, earlier_attempts=activity.info().attempt > 1)
             check_grant(tool, call)
-            await self._cancels.check(tool, call)
+            await self._cancels.check(catalog, tool, call)
             left = _time_left(call)
             if approved_as(tool, call) is not None:
                 await self._use_grant(call)

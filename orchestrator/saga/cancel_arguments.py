@@ -59,6 +59,18 @@ def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObjec
     return {} if check_arguments(catalog, cancel, {**constants, **names}) else names
 
 
+def answered_inputs(catalog: Catalog, cancel: Tool) -> frozenset[str]:
+    """The inputs of a cancel that its contract fills, at least in part, from the answer."""
+    forward = catalog.tools.get(cancel.cancel_for or "")
+    if forward is None or forward.compensation is None:
+        return frozenset()
+    return frozenset(
+        name
+        for name, value in forward.compensation.cancel.arguments.items()
+        if any(read.message == "response" for read in parse_filling(value).expressions)
+    )
+
+
 def names_in_answers(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObject:
     """What a cancel names, by the properties that answers about it have: as sent, and as answered.
 

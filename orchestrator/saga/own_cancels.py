@@ -5,6 +5,8 @@ one that would undo exactly one live obligation of the mission, and says nothing
 a consequence of its own.
 """
 
+from collections.abc import Collection
+
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.ledger import CancelCall, Ledger, Obligation
 
@@ -14,16 +16,17 @@ def obligations_named(ledger: Ledger, cancel: CancelCall) -> tuple[Obligation, .
     return tuple(o for o in ledger.live() if cancel.means(o))
 
 
-def doubt_about(ledger: Ledger, cancel: CancelCall) -> str | None:
+def doubt_about(ledger: Ledger, cancel: CancelCall, answered: Collection[str]) -> str | None:
     """Why a cancel is not plainly of the mission's own; None when it is.
 
     Args:
         ledger: the mission's, of all its legs.
         cancel: as it is going to be sent.
+        answered: the inputs of the cancel that its contract fills from the provider's answer.
     """
     named = obligations_named(ledger, cancel)
     if len(named) == 1:
-        return _beside(cancel, named[0])
+        return _shared(cancel, named[0], answered) or _beside(cancel, named[0])
     if named:
         meant = ", ".join(_called(o) for o in named)
         return f"It may mean any of several things that this mission made: {meant}"
@@ -37,6 +40,17 @@ def doubt_about(ledger: Ledger, cancel: CancelCall) -> str | None:
     if unclear:
         return f"Whether it is {', '.join(_called(o) for o in unclear)} cannot be told yet"
     return "This mission did not make it"
+
+
+def _shared(cancel: CancelCall, meant: Obligation, answered: Collection[str]) -> str | None:
+    """By what a cancel names an obligation, when what others made may be named so as well.
+
+    Its own are an id that the provider gave it, and the reference that the orchestrator gave it.
+    """
+    if any(n in answered or value == meant.obligation_id for n, value in cancel.names.items()):
+        return None
+    by = ", ".join(sorted(cancel.names))
+    return f"It names {_called(meant)} only by what others may share: {by}"
 
 
 def _beside(cancel: CancelCall, meant: Obligation) -> str | None:

@@ -299,8 +299,9 @@ class FakeWorld:
     @activity.defn(name=names.INVOKE_TOOL)
     async def _invoke_tool(self, call: ToolCall) -> ToolOutcome:
         with translated_errors():
-            check_grant(self.catalog.tool(call.tool), call)
-            await self._cancels.check(self.catalog.tool(call.tool), call)
+            tool = self.catalog.tool(call.tool)
+            check_grant(tool, call)
+            await self._cancels.check(self.catalog, tool, call)
         await self._enter(names.INVOKE_TOOL, call.tool, call)
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):
