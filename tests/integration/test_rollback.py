@@ -206,7 +206,7 @@ async def test_a_cancel_that_fails_for_a_while_is_tried_again(
             FaultRule(operation_id=cancel, kind="drop_after", times=1),
         ]
     )
-    report = await client.rollback(result.mission_id, reason="wrong week")
+    report = await client.rollback(result.mission_id, reason="wrong week", approver="ann")
     cancels = [e for e in await sandbox.ledger(result.mission_id) if e["operation"] == cancel]
 
     assert report.parked == ()
