@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ HOTEL = fake_obligation(
     "m.1-hotels.2",
     title="Book a hotel room",
     cancel_tool="hotel_cancel",
-    price=Money(amount="292.32", currency="EUR"),
+    price=Money(amount=Decimal("292.32"), currency="EUR"),
 )
 NOTE = fake_obligation("m.2-note.1", title="Post a note", cancel_tool=None)
 
