@@ -6,6 +6,7 @@ from orchestrator.adapters.temporal.rollbacks import described, query_or_none
 from orchestrator.core.errors import LegsRunning
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult, LegStatus
+from orchestrator.saga.ledger import Ledger
 
 _NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})
 
@@ -35,6 +36,27 @@ async def _read_leg(client: Client, mission_id: str, leg_id: str) -> LegResult |
         raise LegsRunning(leg_id)
     leg = await query_or_none(handle, names.RESULT_QUERY, LegResult)
     return None if leg is None else _as_ended(leg, description.status)
+
+
+async def mission_ledger(client: Client, mission_id: str) -> Ledger:
+    """What the legs of a mission have written in their ledgers by now; nothing is stopped.
+
+    Only children of the mission count: whoever starts a leg by hand gains nothing by its ledger.
+    """
+    mission = client.get_workflow_handle(mission_id)
+    if await described(mission) is None:
+        return Ledger()
+    started = await query_or_none(mission, names.LEGS_QUERY, list[str]) or []
+    return Ledger.merged([await _ledger_of(client, mission_id, leg_id) for leg_id in started])
+
+
+async def _ledger_of(client: Client, mission_id: str, leg_id: str) -> Ledger:
+    handle = client.get_workflow_handle(names.leg_workflow_id(mission_id, leg_id))
+    description = await described(handle)
+    if description is None or description.parent_id != mission_id:
+        return Ledger()
+    leg = await query_or_none(handle, names.RESULT_QUERY, LegResult)
+    return Ledger() if leg is None else leg.ledger
 
 
 def _as_ended(leg: LegResult, status: WorkflowExecutionStatus | None) -> LegResult:

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from temporalio import activity
+from temporalio.client import Client
 
 from activities.boundary import translated_errors
 from activities.call_readiness import readied
+from activities.cancel_review import CancelReview
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -14,6 +16,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import build_card, quoted_items, quoted_price
+from orchestrator.confirmation.cancellation import AskedCancel
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
@@ -25,10 +28,15 @@ class PrepareActivities:
     """Catalogs with the contracts of calls, and the vault that their personal fields are in."""
 
     def __init__(
-        self, catalogs: CatalogStore, tools: ToolClient, guard: WallGuard | None = None
+        self,
+        catalogs: CatalogStore,
+        tools: ToolClient,
+        client: Client,
+        guard: WallGuard | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._tools = tools
+        self._cancels = CancelReview(tools, client)
         self._guard = guard or WallGuard()
 
     @activity.defn(name=names.PREPARE_CALL)
@@ -52,15 +60,29 @@ class PrepareActivities:
             arguments, lacking = await readied(self._tools, catalog, tool, arguments, wanted)
         if lacking is not None:
             return lacking
-        return _prepared(wanted.model_copy(update={"arguments": arguments}), catalog, tool)
+        wanted = wanted.model_copy(update={"arguments": arguments})
+        with translated_errors():
+            asked = await self._cancels.asked(wanted, catalog, tool)
+        if asked is not None:
+            tool = asked.asking(tool)
+        return _prepared(wanted, catalog, tool, asked)
 
 
-def _prepared(wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
+def _prepared(
+    wanted: PrepareInput, catalog: Catalog, tool: Tool, asked: AskedCancel | None
+) -> PreparedCall:
     """A call whose arguments are complete and valid."""
     arguments, effect, now = wanted.arguments, tool.effect, wanted.now
     quoted = tuple(quoted_items(arguments, [o.body for o in wanted.observations]))
+    if asked is not None:
+        quoted = asked.found
     item = quoted[0] if quoted else None
     obliges = effect in (Effect.OBLIGATION, Effect.WRITE)
+    if asked is not None:
+        obliges = asked.leaves_a_consequence
+    card = _card(wanted, tool, quoted) if tool.needs_confirmation else None
+    if asked is not None and card is not None:
+        card = asked.on(card)
     return PreparedCall(
         call=ToolCall(
             **wanted.ref,
@@ -74,7 +96,7 @@ def _prepared(wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCal
         spends=tool.spends,
         repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
         price=quoted_price(arguments, item) if tool.spends else None,
-        card=_card(wanted, tool, quoted) if tool.needs_confirmation else None,
+        card=card,
         standing_approver=_standing_approver(wanted, tool, item),
         obligation=draft_obligation(wanted, tool, arguments, now=now) if obliges else None,
         cancel=draft_cancel(wanted, catalog, arguments, now=now)

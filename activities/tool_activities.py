@@ -4,10 +4,12 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from temporalio import activity
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
 from activities.boundary import heartbeats, translated_errors
 from activities.call_readiness import check_pinned
+from activities.cancel_review import CancelReview, approved_as
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -54,11 +56,13 @@ class ToolActivities:
         catalogs: CatalogStore,
         tools: ToolClient,
         grants: GrantBook,
+        client: Client,
         guard: WallGuard | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._tools = tools
         self._grants = grants
+        self._cancels = CancelReview(tools, client)
         self._guard = guard or WallGuard()
 
     @activity.defn(name=names.INVOKE_TOOL)
@@ -81,8 +85,9 @@ class ToolActivities:
             if refusal := self._guard.refusal(call.agent, tool, at="sending"):
                 return _refused(refusal, earlier_attempts=activity.info().attempt > 1)
             check_grant(tool, call)
+            await self._cancels.check(catalog, tool, call)
             left = _time_left(call)
-            if tool.needs_confirmation:
+            if approved_as(tool, call) is not None:
                 await self._use_grant(call)
         async with heartbeats():
             try:
@@ -145,14 +150,15 @@ def check_grant(tool: Tool, call: ToolCall) -> None:
     Raises:
         GrantMissing: no grant, or one whose digest is not that of what is about to be sent.
     """
-    if not tool.needs_confirmation:
+    card_type = approved_as(tool, call)
+    if card_type is None:
         return
     if call.grant is None:
         raise GrantMissing(call.call_id, f"{tool.name} needs a confirmation and has none")
     digest = call_digest(
         call,
         arguments=call.arguments,
-        card_type=tool.card_type or "",
+        card_type=card_type,
         confirmation_id=call.grant.confirmation_id,
     )
     if call.grant.digest != digest:

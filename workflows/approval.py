@@ -87,7 +87,7 @@ class Approvals:
         """The same call, as it was last amended, with a card of its own."""
         call = self._asked_about()
         prepared = await calls.prepare_call(
-            self._progress.leg, call.tool, call.arguments, asked=asked
+            self._progress.leg, call.tool, call.arguments, asked=asked, decided_by_people=True
         )
         if prepared.card is None:
             raise NotConfirmed(
@@ -132,7 +132,11 @@ class Approvals:
         assert before.card is not None
         changed = {**call.arguments, **amend.changes}
         prepared = await calls.prepare_call(
-            self._progress.leg, call.tool, changed, asked=before.card.round
+            self._progress.leg,
+            call.tool,
+            changed,
+            asked=before.card.round,
+            decided_by_people=True,
         )
         if prepared.card is None:
             problem = f"the amended call is not valid: {_faults(prepared)}"

@@ -120,7 +120,12 @@ async def discover_tools(leg: LegInput, query: str) -> tuple[str, ...]:
 
 
 async def prepare_call(
-    leg: LegInput, tool: str, arguments: JsonObject, *, asked: int = 1
+    leg: LegInput,
+    tool: str,
+    arguments: JsonObject,
+    *,
+    asked: int = 1,
+    decided_by_people: bool = False,
 ) -> PreparedCall:
     """The call of a leg's step checked, completed and with its card; nothing is sent.
 
@@ -129,6 +134,7 @@ async def prepare_call(
         tool: the tool's name.
         arguments: as a planner or a person wants them.
         asked: how often people are asked about it, this time included.
+        decided_by_people: whether it was put before a person, and stays with them.
     """
     wanted = PrepareInput(
         **leg.call_of(tool).ref,
@@ -139,6 +145,7 @@ async def prepare_call(
         now=workflow.now(),
         round=asked,
         brought=leg.brought,
+        decided_by_people=decided_by_people,
     )
     summary = ui.summary(ui.PREPARE_CALL, tool=tool)
     return await _run(names.PREPARE_CALL, wanted, gives=PreparedCall, summary=summary, **_LOCAL)

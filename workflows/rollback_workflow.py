@@ -32,7 +32,9 @@ class RollbackWorkflow:
     @workflow.init
     def __init__(self, rollback: RollbackInput) -> None:
         self._input = rollback
-        self._report = RollbackReport(mission_id=rollback.mission_id, took_over=rollback.take_over)
+        self._report = RollbackReport(
+            mission_id=rollback.mission_id, took_over=rollback.take_over, order=rollback.order
+        )
         self._retries: list[str] = []
         self._parked_some = False
 
@@ -65,7 +67,7 @@ class RollbackWorkflow:
             self._input.mission_id, take_over=self._input.take_over
         )
         found = Ledger.merged(leg.ledger for leg in collected.legs)
-        ledger = found.written(*collected.taken_over.obligations)
+        ledger = found.written(*collected.taken_over.obligations).ordered_back(self._input.order)
         self._report = self._report.model_copy(update={"ledger": ledger})
         self._parked_some = bool(self._report.parked)
 
@@ -171,4 +173,4 @@ class RollbackWorkflow:
 
     def _show(self, status: RollbackStatus) -> None:
         ui.show_status(status)
-        ui.show_details(ui.rollback_details(status, self._input.reason, self._report))
+        ui.show_details(ui.rollback_details(status, str(self._input.order), self._report))

@@ -53,7 +53,8 @@ def _written_ahead(ledger: Ledger, allowed: PreparedCall, *, deadline: datetime)
     assert allowed.call is not None
     now, grant = workflow.now(), allowed.call.grant
     if allowed.cancel is not None:
-        ledger = ledger.cancelling(allowed.cancel.model_copy(update={"written_at": now}))
+        written = {"written_at": now, "confirmed_by": grant.approver if grant else None}
+        ledger = ledger.cancelling(allowed.cancel.model_copy(update=written))
     if allowed.obligation is not None:
         obligation = allowed.obligation.model_copy(
             update={
@@ -93,7 +94,9 @@ def _answered(
     """With the outcome of what was written ahead."""
     if allowed.obligation is not None:
         written = ledger.obligation(allowed.obligation.obligation_id)
-        ledger = ledger.written(written.answered(outcome, at=at))
+        # What a cancel answers is paid back, and no price.
+        came = outcome if allowed.cancel is None else outcome.model_copy(update={"price": None})
+        ledger = ledger.written(written.answered(came, at=at))
     if allowed.cancel is not None:
         sent = ledger.cancel(allowed.cancel.call_id)
         ledger = ledger.cancelling(sent.answered(outcome, at=at))

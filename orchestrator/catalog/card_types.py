@@ -1,7 +1,7 @@
 """The types of confirmation cards: the one table that content models, lint, schema and docs follow.
 
 A type of its own is what a document declares under x-orchet-card-types (see card_layout); these are
-the ones that every document may name.
+the ones that every document may name, and the one that the orchestrator draws by itself.
 """
 
 from collections.abc import Mapping
@@ -10,6 +10,9 @@ from typing import Final
 
 DEFAULT_CARD: Final = "structured-confirmation"
 """The card of a call whose contract does not choose one; it has no parts."""
+
+CANCELLATION: Final = "structured-cancellation"
+"""The card of a planner's cancel of what is not plainly its mission's own: no document's choice."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -42,6 +45,8 @@ class CardPart:
     heading: str
     words: frozenset[str] = frozenset()
     """A fact with one of them in its name goes here."""
+    is_ours: bool = False
+    """Only the orchestrator writes here: nothing of arguments or answers."""
     takes_ids: bool = False
     is_prose: bool = False
     """Texts are shown whole."""
@@ -129,6 +134,19 @@ CARD_TYPES: Final[Mapping[str, CardType]] = {
                 "With", _words("attachment attachments file files"), takes_ids=True
             ),
             "times": CardPart("When"),
+        },
+        spends=False,
+    ),
+    CANCELLATION: CardType(
+        "Something that is to be cancelled, and that is not plainly the mission's own.",
+        {
+            "warnings": CardPart("Mind", is_ours=True),
+            "subject": CardPart("What", _GOODS | _words("status subject text"), turn=1),
+            "place": CardPart("Where", _PLACES),
+            "times": CardPart("When"),
+            "people": CardPart("Who", _PEOPLE),
+            "items": CardPart("Items"),
+            "amounts": CardPart("Money"),
         },
         spends=False,
     ),

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from rich.text import Text
 
 from orchestrator.cli import render_missions
+from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
 from orchestrator.cli.options import read_money, read_pairs
@@ -20,8 +21,11 @@ from orchestrator.settings import load_policy
 if TYPE_CHECKING:  # `ask` imports it
     from orchestrator.client.mission_client import MissionClient
     from orchestrator.client.mission_handle import MissionHandle
+    from orchestrator.client.mission_rollback import RollbackPreview
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
+
+_YES = "--yes, which rolls back a mission that succeeded without asking"
 
 MissionId = Annotated[str, typer.Argument(metavar="ID", help="The mission's id.")]
 Budget = Annotated[
@@ -176,12 +180,38 @@ def cancel(mission_id: MissionId) -> None:
 def rollback(
     mission_id: MissionId,
     reason: Annotated[str, typer.Option(help="Why, for the record.")] = "asked for",
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing, for scripts.")] = False,
+    approver: Annotated[
+        str | None, typer.Option(help="Who decides, for the record; default: your account's name.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Roll back a mission that is over, finished or terminated; exit 1 if something is parked.
 
+    What will be cancelled is listed. Of a mission that succeeded it is meant to stand: you are
+    asked, and without a terminal nothing is done unless --yes is given.
+
     Example: orchestrator mission rollback book-a-flight-from-1a2b3c --reason "wrong week"
     """
+    preview = ask(lambda client: client.rollback_preview(mission_id))
+    if not yes:
+        _check_askable(preview, as_json=as_json)
+    if not as_json:
+        # With the question, on standard error.
+        render_missions.preview(progress, preview)
+    if preview.is_a_decision and not yes and not confirmed("Roll it back?", instead=_YES):
+        progress.print("nothing was rolled back")
+        raise typer.Exit(1)
+    who = approver or getuser()
     with progress.status(f"undoing {mission_id}"):
-        report = ask(lambda client: client.rollback(mission_id, reason=reason))
+        report = ask(lambda client: client.rollback(mission_id, reason=reason, approver=who))
     present(report, render_missions.rollback, as_json=as_json, ok=not report.parked)
+
+
+def _check_askable(preview: "RollbackPreview", *, as_json: bool) -> None:
+    """Refuse a decision where nobody can be asked for it."""
+    if not preview.is_a_decision:
+        return
+    if as_json:
+        raise UsageError(f"--json asks nothing; give {_YES}")
+    require_terminal(_YES)

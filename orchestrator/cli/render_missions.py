@@ -13,6 +13,7 @@ from orchestrator.cli.drawing import block, colored, indented, line, lines, tabl
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.client.mission_client import MissionSummary
+    from orchestrator.client.mission_rollback import RollbackPreview
     from orchestrator.messages.leg import Question
     from orchestrator.messages.mission import MissionResult
     from orchestrator.messages.rollback import RollbackReport, SweepReport
@@ -111,14 +112,42 @@ def _ledger(obligations: Sequence[Obligation]) -> Table:
             colored(o.state.value),
             str(o.price or ""),
             o.confirmed_by or "",
-            o.note,
+            _noted(o),
         )
     return table
+
+
+def _noted(obligation: Obligation) -> str:
+    """Its note, and by whose decision it was taken back."""
+    decided = obligation.rollback is not None and obligation.rollback.approver is not None
+    parts = [obligation.note, f"rolled back: {obligation.rollback}" if decided else ""]
+    return "; ".join(part for part in parts if part)
+
+
+def preview(console: Console, shown: RollbackPreview) -> None:
+    """What a rollback would cancel, in that order, and what it cannot."""
+    console.print(line(f"mission {shown.mission_id} ", colored(shown.status.value)))
+    if not shown.obligations:
+        console.print("nothing of it stands")
+        return
+    console.print("what a rollback takes back, in this order:")
+    table = table_of("what", "reference", "price", "cancelled by")
+    for o in shown.obligations:
+        reference = shown.references.get(o.obligation_id, {})
+        table.add_row(
+            o.title or o.tool,
+            ", ".join(str(value) for value in reference.values()) or o.obligation_id,
+            str(o.price or ""),
+            o.cancel_tool or line(("nothing undoes it: an operator decides", "red")),
+        )
+    console.print(table)
 
 
 def rollback(console: Console, report: RollbackReport) -> None:
     """A rollback's ledger, and what to do with what is parked."""
     console.rule(f"rollback of {report.mission_id}")
+    if str(report.order):
+        console.print(f"why: {report.order}")
     console.print(_ledger(report.ledger.obligations))
     for obligation in report.parked:
         console.print(

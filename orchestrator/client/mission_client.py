@@ -9,7 +9,12 @@ from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.mission_handle import MissionHandle
-from orchestrator.client.mission_rollback import read_report, roll_back
+from orchestrator.client.mission_rollback import (
+    RollbackPreview,
+    preview_rollback,
+    read_report,
+    roll_back,
+)
 from orchestrator.client.personal_data import open_vault
 from orchestrator.client.personal_retention import purge_mission
 from orchestrator.client.start import Starter
@@ -161,16 +166,32 @@ class MissionClient:
         """
         return await send_decision(self.connection, decision)
 
-    async def rollback(self, mission_id: str, *, reason: str) -> RollbackReport:
+    async def rollback_preview(self, mission_id: str) -> RollbackPreview:
+        """What a rollback of a mission that is over would take back; nothing is started.
+
+        Raises:
+            UsageError: the mission still runs: cancel it, and it rolls itself back.
+        """
+        return await preview_rollback(self.connection, mission_id)
+
+    async def rollback(
+        self, mission_id: str, *, reason: str, approver: str | None = None
+    ) -> RollbackReport:
         """Roll back a mission that is over, however it ended; waits until everything was tried.
 
         A rollback that runs is joined; one that was broken off is taken up where it stopped, even
         when the mission still runs, for then it waits for it.
 
+        Args:
+            mission_id: of the mission.
+            reason: for the record.
+            approver: who decided on it, for the record: needed for a mission that succeeded.
+
         Raises:
-            UsageError: the mission still runs: cancel it, and it rolls itself back.
+            UsageError: the mission still runs: cancel it, and it rolls itself back. Or it
+                succeeded, and nobody is named who decided.
         """
-        return await roll_back(self.connection, mission_id, reason=reason)
+        return await roll_back(self.connection, mission_id, reason=reason, approver=approver)
 
     async def rollback_report(self, mission_id: str) -> RollbackReport:
         """Where the rollback of a mission stands.

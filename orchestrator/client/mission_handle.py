@@ -129,9 +129,15 @@ class MissionHandle:
         with self._connection.explaining(self.mission_id):
             await self._connection.temporal.get_workflow_handle(self.mission_id).cancel()
 
-    async def rollback(self, *, reason: str = "asked for") -> RollbackReport:
-        """Roll back a mission that is over; waits until everything was tried."""
-        return await roll_back(self._connection, self.mission_id, reason=reason)
+    async def rollback(
+        self, *, reason: str = "asked for", approver: str | None = None
+    ) -> RollbackReport:
+        """Roll back a mission that is over; waits until everything was tried.
+
+        Raises:
+            UsageError: it still runs; or it succeeded, and no `approver` is named who decided.
+        """
+        return await roll_back(self._connection, self.mission_id, reason=reason, approver=approver)
 
     async def watch(self, *, every_s: float = 0.5) -> AsyncIterator[MissionResult]:
         """The result document each time it changed, until the mission is over."""

@@ -1,16 +1,93 @@
 """Rolling back one mission that is over, and reading how far its rollback has come."""
 
 import asyncio
+from datetime import UTC, datetime
+
+from pydantic import Field
+from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
 from orchestrator.client.connection import Connection, until_answered
+from orchestrator.client.snapshot import take_snapshot
+from orchestrator.confirmation.policy import approver_problem
 from orchestrator.core.errors import MissionNotFound, UsageError
+from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
+from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import RollbackReport
+from orchestrator.saga.ledger import Obligation
 
 
-async def roll_back(connection: Connection, mission_id: str, *, reason: str) -> RollbackReport:
+class RollbackPreview(Record):
+    """What a rollback of a mission would take back, newest first."""
+
+    mission_id: str
+    status: MissionStatus
+    obligations: tuple[Obligation, ...]
+    references: dict[str, JsonObject] = Field(
+        description="identifiers in the providers' answers, by obligation"
+    )
+    is_begun: bool = Field(description="its rollback was started before, whoever did it")
+
+    @property
+    def is_a_decision(self) -> bool:
+        """Whether somebody must decide: what a mission that succeeded left is meant to stand."""
+        succeeded = self.status is MissionStatus.SUCCEEDED
+        return succeeded and not self.is_begun and bool(self.obligations)
+
+
+async def preview_rollback(connection: Connection, mission_id: str) -> RollbackPreview:
+    """What a rollback would take back now; nothing is started.
+
+    Raises:
+        UsageError: the mission still runs.
+    """
+    before = await _rollback_before(connection, mission_id)
+    result = await take_snapshot(connection, mission_id)
+    return RollbackPreview(
+        mission_id=mission_id,
+        status=result.status,
+        obligations=result.ledger.compensation_order(),
+        references={r.call_id: r.reference for r in result.receipts},
+        is_begun=before is not None,
+    )
+
+
+async def roll_back(
+    connection: Connection, mission_id: str, *, reason: str, approver: str | None = None
+) -> RollbackReport:
     """Start, join or take up a mission's rollback, and wait until everything was tried.
+
+    Raises:
+        UsageError: the mission still runs; or it succeeded, and nobody is named who decided.
+    """
+    problem = None if approver is None else approver_problem(approver, ())
+    if problem is not None:
+        raise UsageError(f"this is nobody's name: {problem}")
+    before = await _rollback_before(connection, mission_id)
+    if before is None and approver is None and await _succeeded(connection, mission_id):
+        raise UsageError(
+            f"mission {mission_id} succeeded, so rolling it back is a decision; say whose: "
+            "approver='ann@example.com'"
+        )
+    with connection.explaining(mission_id):
+        begun = await start_rollback(
+            connection.temporal,
+            mission_id,
+            reason=reason,
+            task_queue=connection.task_queue,
+            approver=approver,
+            asked_at=datetime.now(UTC),
+        )
+    if begun == "completed":
+        return await read_report(connection, mission_id)
+    return await settled_report(connection, mission_id)
+
+
+async def _rollback_before(
+    connection: Connection, mission_id: str
+) -> WorkflowExecutionDescription | None:
+    """The newest rollback of a mission that may be rolled back.
 
     Raises:
         UsageError: the mission still runs.
@@ -23,13 +100,14 @@ async def roll_back(connection: Connection, mission_id: str, *, reason: str) -> 
             f"mission {mission_id} still runs; cancel it and it undoes itself: "
             f"orchestrator mission cancel {mission_id}"
         )
+    return before
+
+
+async def _succeeded(connection: Connection, mission_id: str) -> bool:
+    """Whether the mission ended as one that reached its goal: as the server knows it."""
     with connection.explaining(mission_id):
-        begun = await start_rollback(
-            connection.temporal, mission_id, reason=reason, task_queue=connection.task_queue
-        )
-    if begun == "completed":
-        return await read_report(connection, mission_id)
-    return await settled_report(connection, mission_id)
+        mission = await connection.temporal.get_workflow_handle(mission_id).describe()
+    return mission.status is WorkflowExecutionStatus.COMPLETED
 
 
 async def read_report(connection: Connection, mission_id: str) -> RollbackReport:

@@ -1,6 +1,6 @@
 """What a call would do, made readable: its card and its price."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -32,9 +32,16 @@ def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator
         for name, value in arguments.items()
         if name.endswith("_id") and isinstance(value, str) and not is_handle(value)
     }
+    yield from items_holding(wanted, bodies)
+
+
+def items_holding(
+    wanted: Collection[tuple[str, JsonValue]], bodies: Sequence[JsonValue]
+) -> Iterator[JsonObject]:
+    """The objects in answers that hold one of these names with its value, newest first."""
     for body in reversed(bodies):
         for item in _objects(body):
-            if any((name, item.get(name)) in wanted for name, _ in wanted):
+            if any(name in item and item[name] == value for name, value in wanted):
                 yield item
 
 

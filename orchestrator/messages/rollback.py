@@ -9,7 +9,7 @@ from pydantic import Field
 from orchestrator.core.record import Record
 from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages.leg import LegResult
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState, Resolution
+from orchestrator.saga.ledger import Ledger, Obligation, ObligationState, Resolution, RollbackOrder
 
 
 class CollectLegsInput(Record):
@@ -48,6 +48,16 @@ class RollbackInput(Record):
         default=None, description="run id of an earlier rollback of the mission that was broken off"
     )
 
+    approver: str | None = Field(
+        default=None, description="who decided on it; None: it follows from how the mission ended"
+    )
+    asked_at: datetime | None = None
+
+    @property
+    def order(self) -> RollbackOrder:
+        """Why, and by whose decision: as the ledger keeps it."""
+        return RollbackOrder(reason=self.reason, approver=self.approver, asked_at=self.asked_at)
+
     @property
     def summary(self) -> str:
         """What the Temporal UI shows of it, whoever starts it."""
@@ -60,6 +70,9 @@ class RollbackReport(Record):
     mission_id: str
     took_over: str | None = Field(
         default=None, description="run id of the broken-off rollback that this one goes on from"
+    )
+    order: RollbackOrder = Field(
+        default_factory=RollbackOrder, description="why, and by whose decision"
     )
     ledger: Ledger = Field(default_factory=Ledger)
     settled: bool = Field(

@@ -40,6 +40,9 @@ class PrepareInput(CallRef):
     brought: tuple[str, ...] = Field(
         default=(), description="the handles of the values that its mission was started with"
     )
+    decided_by_people: bool = Field(
+        default=False, description="it was put before a person, and stays with them"
+    )
 
 
 class PreparedCall(Record):

@@ -59,6 +59,66 @@ def names_in(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObjec
     return {} if check_arguments(catalog, cancel, {**constants, **names}) else names
 
 
+def answered_inputs(catalog: Catalog, cancel: Tool) -> frozenset[str]:
+    """The inputs of a cancel that its contract fills, at least in part, from the answer."""
+    forward = catalog.tools.get(cancel.cancel_for or "")
+    if forward is None or forward.compensation is None:
+        return frozenset()
+    return frozenset(
+        name
+        for name, value in forward.compensation.cancel.arguments.items()
+        if any(read.message == "response" for read in parse_filling(value).expressions)
+    )
+
+
+def names_in_answers(catalog: Catalog, cancel: Tool, arguments: JsonObject) -> JsonObject:
+    """What a cancel names, by the properties that answers about it have: as sent, and as answered.
+
+    The contract that fills `booking` from `$response.body#/id` says that answers call it `id`.
+    """
+    forward = catalog.tools.get(cancel.cancel_for or "")
+    if forward is None or forward.compensation is None:
+        return {}
+    named: JsonObject = {}
+    for name, template in forward.compensation.cancel.arguments.items():
+        if name not in arguments or arguments[name] in (None, "", [], {}):
+            continue
+        read = parse_filling(template).expressions
+        if read:
+            named[name] = arguments[name]
+        if len(read) == 1 and read[0].source == "body" and read[0].path:
+            named[read[0].path[-1]] = arguments[name]
+    return named
+
+
+def probe_for(
+    catalog: Catalog, cancel: Tool, arguments: JsonObject
+) -> tuple[Tool, JsonObject] | None:
+    """The declared probe that shows what a cancel means, with its inputs; None: it cannot be asked.
+
+    What the contract fills by the same expression in both calls is the same thing.
+    """
+    forward = catalog.tools.get(cancel.cancel_for or "")
+    if forward is None or forward.compensation is None or forward.compensation.probe is None:
+        return None
+    template, probe = forward.compensation.cancel, forward.compensation.probe
+    tool = catalog.tools.get(probe.tool)
+    if tool is None or tool.is_side_effect:
+        return None
+    known = {
+        str(value): arguments[name]
+        for name, value in template.arguments.items()
+        if name in arguments and parse_filling(value).expressions
+    }
+    filled = {
+        name: known[str(value)] if parse_filling(value).expressions else value
+        for name, value in probe.arguments.items()
+        if not parse_filling(value).expressions or str(value) in known
+    }
+    is_asked_of_it = any(str(value) in known for value in probe.arguments.values())
+    return (tool, filled) if is_asked_of_it and not check_arguments(catalog, tool, filled) else None
+
+
 def _says_how_much(value: JsonValue) -> bool:
     """Whether a value may be an amount or a list of parts; words and switches are neither."""
     if isinstance(value, str):

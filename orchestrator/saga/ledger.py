@@ -78,6 +78,9 @@ class CancelCall(Record):
     written_at: datetime
     outcome: OutcomeKind = Field(default="unknown", description="unknown until it is answered")
     settled_at: datetime | None = None
+    confirmed_by: str | None = Field(
+        default=None, description="who approved it; None: it named one obligation of its mission"
+    )
 
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "CancelCall":
         """This call after it came to `outcome`."""
@@ -96,6 +99,21 @@ class CancelCall(Record):
         return bool(self.names) and all(
             name in known and known[name] == value for name, value in self.names.items()
         )
+
+
+class RollbackOrder(Record):
+    """Why something is rolled back, and who decided on it."""
+
+    reason: str = ""
+    approver: str | None = Field(
+        default=None, description="None: it follows from how the mission ended"
+    )
+    asked_at: datetime | None = None
+
+    def __str__(self) -> str:
+        """Both in one line; the name is one that the caller said."""
+        parts = [self.reason, f"decided by {self.approver}" if self.approver else ""]
+        return ", ".join(part for part in parts if part)
 
 
 class Obligation(Record):
@@ -136,6 +154,9 @@ class Obligation(Record):
     price: Money | None = None
     spends: bool = Field(default=True, description="whether the price is money that leaves")
     confirmed_by: str | None = None
+    rollback: RollbackOrder | None = Field(
+        default=None, description="why it is or was to be taken back; None: it was not"
+    )
     note: str = ""
     """Why it stands where it stands, for the operator."""
 
@@ -268,6 +289,11 @@ class Ledger(Record):
     def live(self) -> tuple[Obligation, ...]:
         """Those the providers may still hold, in the order written."""
         return tuple(o for o in self.obligations if o.is_live)
+
+    def ordered_back(self, order: RollbackOrder) -> "Ledger":
+        """With the order under which its live obligations are taken back, where none stands yet."""
+        due = [o for o in self.live() if o.rollback is None]
+        return self.written(*(o.model_copy(update={"rollback": order}) for o in due))
 
     def compensated(self) -> tuple[Obligation, ...]:
         """Those that were taken back at their providers, in the order written."""

@@ -15,6 +15,7 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.boundary import heartbeats, translated_errors
+from activities.cancel_review import CancelReview
 from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
@@ -118,9 +119,9 @@ class Hold:
 class FakeWorld:
     """The activities of missions, played from a script: no router, no planner, no provider.
 
-    Real are the catalog, the cards with their digests, the check of grants, the walls of agents,
-    the reading of legs from the server, and the recovery of missions that were stopped. Every
-    attempt is recorded in order.
+    Real are the catalog, the cards with their digests, the checks of grants and of a leg's own
+    cancels, the walls of agents, the reading of legs from the server, and the recovery of missions
+    that were stopped. Every attempt is recorded in order.
 
     ```python
     world = FakeWorld(client, [fake_tool("book_flight", cancel_tool="cancel_flight")])
@@ -158,7 +159,8 @@ class FakeWorld:
         catalogs = _OneCatalog(made)
         wire = _NoWire(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
         self._wire = wire
-        self._prepare = PrepareActivities(catalogs, wire)
+        self._prepare = PrepareActivities(catalogs, wire, client)
+        self._cancels = CancelReview(wire, client)
         self._rollback = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
         self._stranded: tuple[tuple[str, ...], ...] = ((),)
@@ -302,7 +304,9 @@ class FakeWorld:
     @activity.defn(name=names.INVOKE_TOOL)
     async def _invoke_tool(self, call: ToolCall) -> ToolOutcome:
         with translated_errors():
-            check_grant(self.catalog.tool(call.tool), call)
+            tool = self.catalog.tool(call.tool)
+            check_grant(tool, call)
+            await self._cancels.check(self.catalog, tool, call)
         await self._enter(names.INVOKE_TOOL, call.tool, call)
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):

@@ -74,7 +74,7 @@ async def test_a_rollback_survives_workers_killed_at_any_moment(
     client = await stack.client()
     (trip,) = await asyncio.gather(*await start_all(client, TRIP))
     await sandbox.set_faults([FaultRule(kind="latency", delay_s=0.8)])
-    rollback = asyncio.create_task(client.rollback(trip.mission_id, reason="chaos"))
+    rollback = asyncio.create_task(client.rollback(trip.mission_id, reason="chaos", approver="ann"))
     for _ in range(2):
         await asyncio.sleep(moments.uniform(0.1, 1.5))
         await stack.kill("worker")

@@ -48,6 +48,6 @@ async def test_what_still_stands_is_told(start_script, assert_nothing_left, visi
 
     with pytest.raises(AssertionError, match="crm_book_visit stands"):
         await assert_nothing_left(mission)
-    await mission.rollback()
+    await mission.rollback(approver="ann@example.com")
 
     await assert_nothing_left(mission)

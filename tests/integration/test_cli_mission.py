@@ -205,16 +205,26 @@ async def test_a_mission_cancelled_while_a_card_is_open_leaves_nothing(
 async def test_a_finished_mission_is_rolled_back_once(
     cli: Cli, client: MissionClient, sandbox: Witness
 ) -> None:
-    """`mission rollback` cancels everything at the providers; the second time changes nothing."""
+    """`mission rollback` cancels everything at the providers; the second time changes nothing.
+
+    It succeeded, so that a script has to say that it is meant; the ledger keeps who and why.
+    """
     mission = await client.start(MissionRequest(goal=TRIP))
     await run_to_end(mission)
     rollback = ("mission", "rollback", mission.mission_id, "--reason", "wrong week", "--json")
-    first = await cli(*rollback)
+    unasked = [await cli(*rollback), await cli(*rollback[:-1])]
+    untouched = await client.get(mission.mission_id).snapshot()
+    first = await cli(*rollback, "--yes", "--approver", "ann@example.com")
     effects = await sandbox.ledger(mission.mission_id)
     requests = await sandbox.requests(mission.mission_id)
     second = await cli(*rollback)
 
     states = [o["state"] for o in first.json["ledger"]["obligations"]]
+    assert [ran.exit_code for ran in unasked] == [2, 2]
+    assert all("--yes" in ran.stderr and not ran.stdout for ran in unasked)
+    assert len(untouched.ledger.live()) == 3
+    orders = [o["rollback"] for o in first.json["ledger"]["obligations"]]
+    assert {(o["reason"], o["approver"]) for o in orders} == {("wrong week", "ann@example.com")}
     assert (first.exit_code, states) == (0, ["cancelled"] * 3)
     assert await sandbox.live(mission.mission_id) == []
     assert (second.exit_code, second.json) == (0, first.json)
@@ -245,7 +255,7 @@ async def test_what_a_provider_will_not_cancel_is_parked_until_an_operator_resol
     await sandbox.set_faults(
         [FaultRule(operation_id="dining_cancel_reservation", kind="refuse_cancel")]
     )
-    rolled_back = await cli("mission", "rollback", mission.mission_id, "--json")
+    rolled_back = await cli("mission", "rollback", mission.mission_id, "--yes", "--json")
     listed, shown = await asyncio.gather(
         cli("rollback", "list", "--json"), cli("rollback", "show", mission.mission_id)
     )

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -70,7 +71,10 @@ async def worker(
         allowed_private_hosts=["127.0.0.1"],
     ) as tools:
         grants = FileGrantBook(tmp_path / "grants")
-        yield lambda: (PrepareActivities(store, tools), ToolActivities(store, tools, grants))
+        yield lambda: (
+            PrepareActivities(store, tools, cast(Client, None)),
+            ToolActivities(store, tools, grants, cast(Client, None)),
+        )
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
+from activities import cancel_review
 from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.tool_activities import ToolActivities
@@ -142,8 +143,8 @@ async def event(tmp_path: Path) -> AsyncIterator[Event]:
     ):
         yield Event(
             sandbox,
-            PrepareActivities(store, tools),
-            ToolActivities(store, tools, MemoryGrants()),
+            PrepareActivities(store, tools, cast(Client, None)),
+            ToolActivities(store, tools, MemoryGrants(), cast(Client, None)),
             RollbackActivities(store, tools, cast(Client, None)),
             catalog,
         )
@@ -188,20 +189,26 @@ async def test_a_call_that_stays_unclear_is_cancelled_if_it_happened(
 
 @pytest.mark.parametrize("kind", LOST)
 async def test_a_legs_own_cancel_that_is_lost_is_carried_out_once(
-    event: Event, kind: FaultKind
+    event: Event, kind: FaultKind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rollback repeats that call under its key, so that there is no second cancel beside it."""
     call, obligation = await event.creation()
     made = await event.send(call)
     assert made is not None
     assert isinstance(made.body, dict)
+    held = [Ledger(obligations=(obligation.answered(made, at=NOW),))]
+
+    async def answer(*_: object) -> Ledger:
+        return held[-1]
+
+    monkeypatch.setattr(cancel_review, "mission_ledger", answer)
     cancel = await event.prepare(CANCEL, {"event_id": made.body["event_id"]}, step=3)
     assert cancel.call is not None
     assert cancel.cancel is not None
+    held.append(held[0].cancelling(cancel.cancel))
     event.lose(CANCEL, kind)
     lost = await event.send(cancel.call)
-    ledger = Ledger(obligations=(obligation.answered(made, at=NOW),))
-    (unclear,) = ledger.cancelling(cancel.cancel).obligations
+    (unclear,) = held[-1].obligations
     taken_back = await event.compensate(unclear)
 
     assert lost is None

@@ -11,6 +11,7 @@ import pytest
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.errors import UsageError
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -197,7 +198,10 @@ async def test_a_provider_that_is_down_for_a_while_is_waited_for(
 async def test_a_cancel_that_fails_for_a_while_is_tried_again(
     client: MissionClient, sandbox: Witness
 ) -> None:
-    """Rollback goes on behind errors of the cancel tool itself, and cancels once."""
+    """Rollback goes on behind errors of the cancel tool itself, and cancels once.
+
+    The mission succeeded, so that somebody must decide on it; the ledger keeps who and why.
+    """
     cancel = "flight_cancel_booking"
     result = await run_to_end(await client.start(MissionRequest(goal=TRIP)))
     await sandbox.set_faults(
@@ -206,10 +210,16 @@ async def test_a_cancel_that_fails_for_a_while_is_tried_again(
             FaultRule(operation_id=cancel, kind="drop_after", times=1),
         ]
     )
-    report = await client.rollback(result.mission_id, reason="wrong week")
+    with pytest.raises(UsageError, match="succeeded, so rolling it back is a decision"):
+        await client.rollback(result.mission_id, reason="wrong week")
+    untouched = await sandbox.live(result.mission_id)
+    report = await client.rollback(result.mission_id, reason="wrong week", approver="ann")
+    shown = await client.get(result.mission_id).snapshot()
     cancels = [e for e in await sandbox.ledger(result.mission_id) if e["operation"] == cancel]
 
+    assert len(untouched) == 3
     assert report.parked == ()
+    assert {str(o.rollback) for o in shown.ledger.obligations} == {"wrong week, decided by ann"}
     assert len(cancels) == 1
     assert await sandbox.live(result.mission_id) == []
 

@@ -79,7 +79,9 @@ class Recorder:
         """A cancel that is refused, parked, retried in vain and retried with success."""
         result = await run_to_end(await self._start(DINNER))
         async with self._trouble("dining_cancel_reservation", "refuse_cancel"):
-            report = await self._client.rollback(result.mission_id, reason="recorded")
+            report = await self._client.rollback(
+                result.mission_id, reason="recorded", approver="ann"
+            )
             (parked,) = report.parked
             await self._client.resolve(parked.obligation_id, "retry", operator="recorder")
             await self._until_parked(result.mission_id, parked.settled_at)

@@ -1,4 +1,4 @@
-"""A planner that cancels what its mission booked: nobody is asked, nothing is cancelled twice."""
+"""A planner that cancels: what its mission booked asks nobody, anything else asks a person."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from orchestrator.messages import names
+from orchestrator.messages.leg import LegInput, LegResult, LegState
 from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import CallTool, GiveUp, StepContext, StepDecision
-from orchestrator.saga.ledger import ObligationState
-from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import FakeWorld, fake_leg, fake_tool, states_of
+from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+from orchestrator.testing import FakeWorld, fake_leg, fake_obligation, fake_tool, states_of
 
 if TYPE_CHECKING:
-    from tests.workflow.conftest import Stage
+    from tests.workflow.conftest import Mission, Stage
 
 BUSY = ApplicationError("HTTP 503", type=names.PROVIDER_BUSY)
 TOOLS = (
@@ -144,3 +146,151 @@ async def test_a_crash_while_a_cancel_is_on_its_way_loses_nothing(
     assert tried.cancel_call is not None
     assert tried.cancel_call.call_id == f"{mission.mission_id}.trip.2"
     assert tried.cancel_call.arguments == {"reference": f"{mission.mission_id}.trip.1"}
+
+
+# -- what is not plainly the mission's own ---------------------------------------------------------
+
+APPROVER = "ada@example.com"
+THEIRS = CallTool(tool="cancel_flight", arguments={"reference": "theirs"})
+
+
+async def wait_for_card(stage: Stage, world: FakeWorld, *then: StepDecision) -> Mission:
+    """A mission of one leg that books a flight, and then asks to cancel another mission's."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", CallTool(tool="book_flight"), THEIRS, *then)
+    mission = await stage.start()
+    await mission.card("trip")
+    return mission
+
+
+async def test_a_cancel_of_anothers_waits_for_a_person_and_is_on_record(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Approved, it is a consequence that nothing undoes; the mission's own booking stands."""
+    mission = await wait_for_card(stage, world)
+    card = await mission.card("trip")
+    before = world.sent("cancel_flight")
+    await mission.approve(card)
+    result = await mission.end()
+
+    assert card.card_type == "structured-cancellation"
+    assert before == []
+    assert states_of(result.ledger) == {"book_flight": "committed", "cancel_flight": "committed"}
+    assert [r.tool for r in result.receipts] == ["book_flight", "cancel_flight"]
+    assert result.receipts[1].confirmed_by == result.ledger.cancels[0].confirmed_by == APPROVER
+
+
+async def test_a_rejected_cancel_is_told_to_the_planner(stage: Stage, world: FakeWorld) -> None:
+    """Nothing leaves, and the leg goes on."""
+    mission = await wait_for_card(stage, world)
+    await mission.reject(await mission.card("trip"), "hands off")
+    result = await mission.end()
+
+    assert world.sent("cancel_flight") == []
+    assert result.status is MissionStatus.SUCCEEDED
+    assert states_of(result.ledger) == {"book_flight": "committed"}
+    assert world.contexts("trip")[-1].observations[-1].outcome == "refused"
+
+
+async def test_an_unclear_cancel_of_anothers_is_parked(stage: Stage, world: FakeWorld) -> None:
+    """Whether it took effect, an operator finds out; what is the mission's own is cancelled."""
+    world.answer("cancel_flight", BUSY)
+    world.compensate("cancel_flight", CompensationOutcome(state="parked", note="nothing undoes it"))
+    mission = await wait_for_card(stage, world)
+    await mission.approve(await mission.card("trip"))
+    result = await mission.end()
+    cancel = result.ledger.obligations[1]
+
+    assert result.status is MissionStatus.PARKED
+    assert states_of(result.ledger) == {"book_flight": "cancelled", "cancel_flight": "parked"}
+    assert (cancel.confirmed_by, cancel.committed_at) == (APPROVER, None)
+
+
+async def test_a_mission_that_fails_shows_what_it_cancelled_of_others(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """A rollback takes back the booking, and leaves the cancel to an operator."""
+    world.compensate("cancel_flight", CompensationOutcome(state="parked", note="nothing undoes it"))
+    mission = await wait_for_card(stage, world, GiveUp(reason="enough"))
+    await mission.approve(await mission.card("trip"))
+    (parked,) = await mission.parked()
+
+    assert (parked.tool, parked.committed_at is None) == ("cancel_flight", False)
+    assert states_of((await mission.report()).ledger)["book_flight"] == "cancelled"
+
+
+async def test_amended_to_ones_own_it_cancels_that_and_leaves_nothing(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The new card says so; approved, the mission's own booking is cancelled."""
+    mission = await wait_for_card(stage, world)
+    card = await mission.card("trip")
+    amended = await mission.amend(card, reference=f"{mission.mission_id}.trip.1")
+    await mission.approve(amended)
+    result = await mission.end()
+
+    assert "This mission made it" in str(amended.sections()[0].lines[0])
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+
+
+async def test_what_another_mission_booked_is_anothers(stage: Stage, world: FakeWorld) -> None:
+    """Its ledger gives this one no authority, though both run at the same time."""
+    other = await wait_for_card(stage, world)
+    theirs = f"{other.mission_id}.trip.1"
+    world.decide("trip", CallTool(tool="cancel_flight", arguments={"reference": theirs}))
+    mission = await stage.start()
+    card = await mission.card("trip")
+
+    assert (card.card_type, card.arguments) == ("structured-cancellation", {"reference": theirs})
+
+
+async def test_the_ledger_of_a_leg_that_nobodys_mission_started_counts_for_nothing(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Started by hand under the id of a leg that is over, it makes nothing the mission's own."""
+    world.plan(fake_leg("trip"), fake_leg("pay"), fake_leg("regret", after=("trip",)))
+    world.decide("pay", CallTool(tool="book_flight"))
+    world.decide("regret", THEIRS)
+    paying = world.hold(names.INVOKE_TOOL, "book_flight")
+    regretting = world.hold(names.PLAN_STEP, "regret")
+    mission = await stage.start()
+    await paying.reached()
+    await regretting.reached()
+    await forge(stage, mission)
+    regretting.release()
+    card = await mission.card("regret")
+
+    assert card.card_type == "structured-cancellation"
+    assert world.sent("cancel_flight") == []
+
+
+async def forge(stage: Stage, mission: Mission) -> None:
+    """Start, under the id of the leg `trip`, one that claims to have booked what is not theirs."""
+    claimed = fake_obligation(
+        f"{mission.mission_id}.trip.1",
+        tool="book_flight",
+        cancel_tool="cancel_flight",
+        state=ObligationState.COMMITTED,
+        undo_arguments={"reference": "theirs"},
+    )
+    leg = LegInput(
+        mission_id=mission.mission_id,
+        mission_goal="mine",
+        leg=fake_leg("trip"),
+        catalog=CatalogPin(digest=stage.world.catalog.digest, size=2),
+        started_at=claimed.written_at,
+        state=LegState(ledger=Ledger(obligations=(claimed,))),
+    )
+    handle = await stage.env.client.start_workflow(
+        names.LEG_WORKFLOW,
+        leg,
+        id=names.leg_workflow_id(mission.mission_id, "trip"),
+        task_queue=stage.task_queue,
+        result_type=LegResult,
+    )
+
+    async def claims() -> LegResult | None:
+        found: LegResult = await handle.query(names.RESULT_QUERY, result_type=LegResult)
+        return found if found.ledger.obligations else None
+
+    await mission.eventually(claims)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -197,6 +197,33 @@ async def test_a_rollback_terminated_twice_still_knows_what_the_first_had_noted(
     assert flight.note == "too late to cancel"
     assert len(world.compensated()) == 1
     await stop(mission)
+
+
+async def test_what_is_taken_up_keeps_the_decision_that_it_began_with(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Whoever takes it up, a sweep for instance: who decided and why stands in the ledger."""
+    world.plan(fake_leg("flight"))
+    world.decide("flight", CallTool(tool="book_flight"))
+    mission = await stage.start()
+    await mission.end()
+    await start_rollback(
+        stage.env.client,
+        mission.mission_id,
+        reason="wrong week",
+        task_queue="nobody-polls-this",
+        approver="ann",
+        asked_at=datetime(2026, 11, 22, tzinfo=UTC),
+    )
+    await stop(mission)
+
+    await start_again(stage, mission)
+    report = await mission.rollback_handle.result()
+    (flight,) = report.ledger.obligations
+
+    assert flight.rollback == report.order
+    assert (report.order.reason, report.order.approver) == ("wrong week", "ann")
+    assert report.order.asked_at == datetime(2026, 11, 22, tzinfo=UTC)
 
 
 async def test_a_second_request_joins_the_rollback_that_runs(

@@ -4,6 +4,7 @@ A rollback that was broken off is started again under the same workflow id, and 
 take over from. One that completed is never repeated.
 """
 
+from datetime import datetime
 from typing import Any, Final, Literal, TypeVar
 
 from temporalio.api.enums.v1 import EventType
@@ -36,7 +37,15 @@ BROKEN_OFF: Final = frozenset(
 Begun = Literal["started", "restarted", "running", "completed"]
 
 
-async def start_rollback(client: Client, mission_id: str, *, reason: str, task_queue: str) -> Begun:
+async def start_rollback(
+    client: Client,
+    mission_id: str,
+    *,
+    reason: str,
+    task_queue: str,
+    approver: str | None = None,
+    asked_at: datetime | None = None,
+) -> Begun:
     """Have a mission rolled back, unless that is under way or was done.
 
     Args:
@@ -44,6 +53,8 @@ async def start_rollback(client: Client, mission_id: str, *, reason: str, task_q
         mission_id: of a mission that is over, or that waits for a rollback which was broken off.
         reason: for the people who will read it.
         task_queue: of workers that know rollbacks.
+        approver: who decided on it. One that is taken up keeps the decision that it began with.
+        asked_at: when.
 
     Returns:
         What there was before: nothing, one that was broken off, one that runs, one that completed.
@@ -53,7 +64,18 @@ async def start_rollback(client: Client, mission_id: str, *, reason: str, task_q
         running = before.status is WorkflowExecutionStatus.RUNNING
         return "running" if running else "completed"
     take_over = before.run_id if before is not None else None
-    rollback = RollbackInput(mission_id=mission_id, reason=reason, take_over=take_over)
+    rollback = RollbackInput(
+        mission_id=mission_id,
+        reason=reason,
+        take_over=take_over,
+        approver=approver,
+        asked_at=asked_at,
+    )
+    if before is not None:
+        handle = client.get_workflow_handle(before.id, run_id=before.run_id)
+        begun = await started_with(client, handle, RollbackInput)
+        if begun.approver is not None:
+            rollback = begun.model_copy(update={"take_over": take_over})
     try:
         await client.start_workflow(
             names.ROLLBACK_WORKFLOW,

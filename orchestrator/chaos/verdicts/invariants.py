@@ -139,7 +139,7 @@ def _phantoms(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[In
     """What a mission that succeeded has a receipt for, and its provider does not hold."""
     if told.status != MissionStatus.SUCCEEDED:
         return
-    held = {effect.cause for effect in effects if effect.is_live or effect.kind == "update"}
+    held = {effect.cause for effect in effects if effect.is_live or effect.kind != "create"}
     for obligation in told.ledger.obligations:
         if obligation.state is ObligationState.COMMITTED and obligation.obligation_id not in held:
             yield "phantom", f"{obligation.obligation_id} has a receipt, and nothing stands"

@@ -101,7 +101,9 @@ async def prepared(
             now=datetime(2026, 11, 21, tzinfo=UTC),
             brought=tuple(str(handle) for handle in brought.values()),
         )
-        return await ActivityEnvironment().run(PrepareActivities(store, tools).prepare_call, wanted)
+        return await ActivityEnvironment().run(
+            PrepareActivities(store, tools, cast(Client, None)).prepare_call, wanted
+        )
 
 
 async def invoked(store: CatalogStore, vault: MemoryPii, call: ToolCall) -> ToolOutcome:
@@ -113,7 +115,7 @@ async def invoked(store: CatalogStore, vault: MemoryPii, call: ToolCall) -> Tool
     ) as tools:
         changed = Catalog(catalog.documents, {free.name: free})
         store.put(changed)
-        activities = ToolActivities(store, tools, MemoryGrants())
+        activities = ToolActivities(store, tools, MemoryGrants(), cast(Client, None))
         sent = call.model_copy(update={"catalog_digest": changed.digest})
         return await ActivityEnvironment().run(activities.invoke_tool, sent)
 

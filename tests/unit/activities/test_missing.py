@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
@@ -48,7 +49,8 @@ async def test_a_single_attempt_that_never_left_is_settled(
 
     async def invoke() -> ToolOutcome:
         return await environment.run(
-            ToolActivities(store, client.as_client, MemoryGrants()).invoke_tool, call
+            ToolActivities(store, client.as_client, MemoryGrants(), cast(Client, None)).invoke_tool,
+            call,
         )
 
     if kind is None:

@@ -3,9 +3,10 @@
 import dataclasses
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -40,7 +41,7 @@ async def prepare(
         **{"tool": "order_book", **more},
     )
     prepared = await ActivityEnvironment().run(
-        PrepareActivities(store, client.as_client).prepare_call, wanted
+        PrepareActivities(store, client.as_client, cast(Client, None)).prepare_call, wanted
     )
     assert isinstance(prepared, PreparedCall)
     return prepared
@@ -66,7 +67,7 @@ async def invoke(
     """Send a call."""
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, attempt=attempt)
-    activities = ToolActivities(store, client.as_client, MemoryGrants())
+    activities = ToolActivities(store, client.as_client, MemoryGrants(), cast(Client, None))
     outcome = await environment.run(activities.invoke_tool, call)
     assert isinstance(outcome, ToolOutcome)
     return outcome
@@ -269,16 +270,3 @@ async def test_an_obligation_knows_what_the_request_alone_tells(
     assert prepared.obligation is not None
     assert prepared.obligation.undo_arguments == {"client_reference": "m.1-shop.2"}
     assert prepared.cancel is None
-
-
-async def test_a_call_that_cancels_is_prepared_for_the_ledger(
-    store: CatalogStore, shop: Shop, scripted: Any
-) -> None:
-    """It asks nobody, leaves nothing, and says what it means."""
-    prepared = await prepare(store, scripted({}), shop(), {"order_id": "o1"}, tool="cancel_order")
-
-    assert prepared.card is None
-    assert prepared.obligation is None
-    assert prepared.cancel is not None
-    assert prepared.cancel.names == {"order_id": "o1"}
-    assert prepared.cancel.idempotency_key == "m.1-shop.2"

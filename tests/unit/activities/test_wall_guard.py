@@ -212,7 +212,9 @@ async def test_no_call_outside_is_prepared(
     inside = wanted.model_copy(
         update={"tool": "find_order", "arguments": {"client_reference": "r"}}
     )
-    prepare = PrepareActivities(store, scripted({}).as_client, WallGuard(walls)).prepare_call
+    prepare = PrepareActivities(
+        store, scripted({}).as_client, cast(Client, None), WallGuard(walls)
+    ).prepare_call
 
     refused = await ActivityEnvironment().run(prepare, wanted)
     allowed = await ActivityEnvironment().run(prepare, inside)
@@ -245,7 +247,7 @@ async def test_no_call_outside_is_sent(
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, attempt=attempt)
 
-    tools = ToolActivities(store, client.as_client, grants, WallGuard(walls))
+    tools = ToolActivities(store, client.as_client, grants, cast(Client, None), WallGuard(walls))
     outcome = await environment.run(tools.invoke_tool, call)
 
     assert outcome.kind == kind
@@ -263,7 +265,7 @@ async def test_a_call_inside_is_sent(
     client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=200)]})
     call = _granted(catalog, Wall(agent="reader", domains=("shop",)))
 
-    tools = ToolActivities(store, client.as_client, MemoryGrants())
+    tools = ToolActivities(store, client.as_client, MemoryGrants(), cast(Client, None))
     outcome = await ActivityEnvironment().run(tools.invoke_tool, call)
 
     assert outcome.kind == "succeeded"

@@ -7,6 +7,7 @@ import pytest
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
 from orchestrator.saga.outcome import OutcomeKind, ToolOutcome
+from orchestrator.saga.own_cancels import doubt_about
 from orchestrator.testing import fake_obligation
 
 S = ObligationState
@@ -129,3 +130,57 @@ def test_what_another_leg_cancelled_shows_when_the_ledgers_are_merged() -> None:
 
     assert states(booked) == [S.COMMITTED]
     assert states(Ledger.merged([cancelled, booked])) == [S.CANCELLED]
+
+
+def test_a_cancel_is_of_ones_own_when_rollback_would_say_the_same() -> None:
+    """By all of its names or by one that suffices."""
+    ledger = Ledger(
+        obligations=(booking(1, {"id": "b1", "reference": "r1"}), booking(2, {"id": "b2"}))
+    )
+
+    assert doubt_about(ledger, cancel({"id": "b1"}), {"id"}) is None
+    assert doubt_about(ledger, cancel({"id": "b1", "reference": "r1"}), {"id"}) is None
+    assert doubt_about(ledger, cancel({"id": "b2", "reference": "r1"}), {"id"}) is not None
+
+
+@pytest.mark.parametrize(
+    ("names", "is_own"),
+    [({"product": "p1"}, False), ({"reference": "r1"}, False), ({"reference": "m.1-leg.1"}, True)],
+    ids=["a product", "a reference of the planner's choice", "the orchestrator's reference"],
+)
+def test_what_others_may_share_is_no_name_of_ones_own(names: JsonObject, is_own: bool) -> None:
+    """Somebody else may have ordered the same; a planner may have taken their reference."""
+    ledger = Ledger(obligations=(booking(1, {"id": "b1", **names}),))
+
+    assert (doubt_about(ledger, cancel(names), {"id"}) is None) is is_own
+
+
+def test_a_parked_one_is_still_ones_own() -> None:
+    """It stands at its provider."""
+    parked = booking(1, {"id": "b1"}).moved(S.PARKED, at=at(5))
+
+    assert doubt_about(Ledger(obligations=(parked,)), cancel({"id": "b1"}), {"id"}) is None
+
+
+@pytest.mark.parametrize("state", [S.VOID, S.CANCELLED, S.ACCEPTED])
+def test_what_is_over_gives_no_authority(state: ObligationState) -> None:
+    """The same name may be that of somebody else's by now; when it ended does not matter."""
+    over = booking(1, {"id": "b1"}).model_copy(update={"state": state, "settled_at": at(20)})
+
+    assert "stands under that name" in str(
+        doubt_about(Ledger(obligations=(over,)), cancel({"id": "b1"}), {"id"})
+    )
+
+
+def test_a_cancel_without_a_name_is_nobodys() -> None:
+    """A part of something, or what no contract fills."""
+    ledger = Ledger(obligations=(booking(1, {"id": "b1"}),))
+
+    assert "do not tell what it means" in str(doubt_about(ledger, cancel({}), {"id"}))
+
+
+def test_what_was_cancelled_twice_is_compared_as_it_was_written() -> None:
+    """A later attempt of the same call finds the obligation that the first one found."""
+    ledger = Ledger(obligations=(booking(1, {"id": "b1"}),)).cancelling(cancel({"id": "b1"}))
+
+    assert doubt_about(ledger, cancel({"id": "b1"}), {"id"}) is None

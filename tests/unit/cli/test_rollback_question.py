@@ -1,0 +1,161 @@
+"""What `orchestrator mission rollback` asks, and what it starts."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from orchestrator.cli import main
+from orchestrator.cli.output import progress
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_rollback import RollbackPreview
+from orchestrator.core.budget import Money
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.rollback import RollbackReport
+from orchestrator.testing import fake_obligation
+
+S = MissionStatus
+HOTEL = fake_obligation(
+    "m.1-hotels.2",
+    title="Book a hotel room",
+    cancel_tool="hotel_cancel",
+    price=Money(amount=Decimal("292.32"), currency="EUR"),
+)
+NOTE = fake_obligation("m.2-note.1", title="Post a note", cancel_tool=None)
+
+
+class Terminal(io.StringIO):
+    """Text that says it comes from a terminal, or goes there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Client:
+    """Has one mission to roll back, and keeps by whose decision it was."""
+
+    def __init__(self) -> None:
+        self.status = S.SUCCEEDED
+        self.is_begun = False
+        self.obligations = (HOTEL, NOTE)
+        self.started: list[dict[str, str]] = []
+
+    async def rollback_preview(self, mission_id: str) -> RollbackPreview:
+        """What stands."""
+        return RollbackPreview(
+            mission_id=mission_id,
+            status=self.status,
+            obligations=self.obligations,
+            references={"m.1-hotels.2": {"booking_id": "hbk_1"}},
+            is_begun=self.is_begun,
+        )
+
+    async def rollback(self, mission_id: str, **order: str) -> RollbackReport:
+        """Kept."""
+        self.started.append(order)
+        return RollbackReport(mission_id=mission_id, settled=True)
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    """Whom the command speaks to."""
+    one = Client()
+
+    async def connect(*_: object) -> Client:
+        return one
+
+    monkeypatch.setattr(MissionClient, "connect", connect)
+    return one
+
+
+@pytest.fixture
+def roll_back(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """Runs the command as a person does who types this, or in a script."""
+
+    def run(*arguments: str, typed: str | None = None) -> tuple[int, str]:
+        errors = Terminal() if typed is not None else io.StringIO()
+        monkeypatch.setenv("COLUMNS", "160")
+        monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
+        monkeypatch.setattr(sys, "stderr", errors)
+        monkeypatch.setattr(progress, "file", errors)
+        monkeypatch.setattr(sys, "argv", ["orchestrator", "mission", "rollback", "m", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), errors.getvalue()
+
+    return run
+
+
+RollBack = Callable[..., Any]
+
+
+def test_a_person_is_shown_what_will_be_cancelled_and_asked(
+    client: Client, roll_back: RollBack
+) -> None:
+    """What it is, its reference, its price, what cancels it, and what nothing does."""
+    code, shown = roll_back("--reason", "wrong week", "--approver", "ann", typed="y\n")
+    before, _, _ = shown.partition("Roll it back? [y/N]")
+
+    assert code == 0
+    for word in ("Book a hotel room", "hbk_1", "292.32 EUR", "hotel_cancel", "Post a note"):
+        assert word in before
+    assert "nothing undoes it" in before
+    assert client.started == [{"reason": "wrong week", "approver": "ann"}]
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", ""])
+def test_without_a_yes_nothing_is_started(typed: str, client: Client, roll_back: RollBack) -> None:
+    """And the command fails."""
+    code, _ = roll_back(typed=typed)
+
+    assert (code, client.started) == (1, [])
+
+
+@pytest.mark.parametrize("arguments", [(), ("--json",)])
+def test_a_script_has_to_say_that_it_is_meant(
+    arguments: tuple[str, ...], client: Client, roll_back: RollBack
+) -> None:
+    """Without a terminal and without --yes it is wrong usage, and --json asks at no terminal."""
+    typed = "y\n" if arguments else None
+    code, shown = roll_back(*arguments, typed=typed)
+
+    assert (code, client.started) == (2, [])
+    assert "--yes" in shown
+
+
+@pytest.mark.parametrize("arguments", [("--yes",), ("--yes", "--json")])
+def test_yes_asks_nothing(arguments: tuple[str, ...], client: Client, roll_back: RollBack) -> None:
+    """Who calls is on record all the same."""
+    code, shown = roll_back(*arguments)
+
+    assert code == 0
+    assert "[y/N]" not in shown
+    assert client.started[0]["approver"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"status": S.FAILED},
+        {"status": S.TERMINATED},
+        {"is_begun": True},
+        {"obligations": ()},
+    ],
+    ids=["failed", "terminated", "begun before", "nothing stands"],
+)
+def test_what_is_no_decision_is_listed_and_not_asked(
+    changed: dict[str, Any], client: Client, roll_back: RollBack
+) -> None:
+    """It would be rolled back anyway, or was decided on before."""
+    for name, value in changed.items():
+        setattr(client, name, value)
+
+    code, shown = roll_back()
+
+    assert (code, len(client.started)) == (0, 1)
+    assert ("Book a hotel room" in shown) is bool(client.obligations)
