@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from temporalio import activity
 
+from activities.authority import Authority
 from activities.boundary import translated_errors
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -14,6 +15,7 @@ from orchestrator.catalog.prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import build_card, quoted_items, quoted_price
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
@@ -24,11 +26,16 @@ class PrepareActivities:
     """Catalogs with the contracts of calls, and the vault that their personal fields are in."""
 
     def __init__(
-        self, catalogs: CatalogStore, tools: ToolClient, guard: WallGuard | None = None
+        self,
+        catalogs: CatalogStore,
+        tools: ToolClient,
+        guard: WallGuard | None = None,
+        authority: Authority | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._tools = tools
         self._guard = guard or WallGuard()
+        self._authority = authority or Authority()
 
     @activity.defn(name=names.PREPARE_CALL)
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
@@ -53,7 +60,9 @@ class PrepareActivities:
             missing = await self._tools.missing_personal(needed) if needed else ()
         if missing:
             return PreparedCall(missing_personal=missing)
-        return _prepared(wanted.model_copy(update={"arguments": arguments}), catalog, tool)
+        prepared = _prepared(wanted.model_copy(update={"arguments": arguments}), catalog, tool)
+        with translated_errors():
+            return await self._authority.over(prepared, wanted)
 
 
 def _prepared(wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
@@ -69,6 +78,7 @@ def _prepared(wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCal
             arguments=arguments,
             card_type=tool.card_type,
             timeout_s=wanted.policy.call_timeout.total_seconds(),
+            amounts=_amounts(wanted, item),
         ),
         title=tool.title,
         side_effect=tool.is_side_effect,
@@ -102,9 +112,12 @@ def _standing_approver(wanted: PrepareInput, tool: Tool, item: JsonObject | None
     """Evaluated here and not in the workflow, so that history holds what came of it."""
     if tool.card_type is None:
         return None
-    price = quoted_price(wanted.arguments, item)
     return wanted.policy.confirmation.standing_approver(
-        card_type=tool.card_type,
-        tool=tool.name,
-        amounts=None if price is None else amounts_in([wanted.arguments, item]),
+        card_type=tool.card_type, tool=tool.name, amounts=_amounts(wanted, item)
     )
+
+
+def _amounts(wanted: PrepareInput, item: JsonObject | None) -> tuple[Money, ...] | None:
+    """The price of a call and every other amount on its card; None when its price is unknown."""
+    price = quoted_price(wanted.arguments, item)
+    return None if price is None else tuple(amounts_in([wanted.arguments, item]))

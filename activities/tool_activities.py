@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -44,11 +45,13 @@ class ToolActivities:
         tools: ToolClient,
         grants: GrantBook,
         guard: WallGuard | None = None,
+        authority: Authority | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._tools = tools
         self._grants = grants
         self._guard = guard or WallGuard()
+        self._authority = authority or Authority()
 
     @activity.defn(name=names.INVOKE_TOOL)
     async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
@@ -61,7 +64,8 @@ class ToolActivities:
 
         Raises:
             ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
-                when the call is not exactly the one that was approved, and GrantUsed when another
+                when the call is not exactly the one that was approved, GrantRefused or
+                SignatureRefused when those who may have not approved it, and GrantUsed when another
                 execution has used its grant.
         """
         with translated_errors():
@@ -72,6 +76,7 @@ class ToolActivities:
             check_grant(tool, call)
             left = _time_left(call)
             if tool.needs_confirmation:
+                await self._authority.check_grant(call, tool.card_type or "")
                 await self._use_grant(call)
         async with heartbeats():
             try:
@@ -141,6 +146,7 @@ def check_grant(tool: Tool, call: ToolCall) -> None:
         arguments=call.arguments,
         card_type=tool.card_type or "",
         confirmation_id=call.grant.confirmation_id,
+        terms=call.approval_terms,
     )
     if call.grant.digest != digest:
         raise GrantMissing(

@@ -45,6 +45,10 @@ def start(
         Path | None,
         typer.Option(help="A YAML or JSON file: who confirms what, how long things may take."),
     ] = None,
+    requester: Annotated[
+        str | None,
+        typer.Option(help="Who asks; a policy may say that others approve. Default: your account."),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +59,11 @@ def start(
     money = None if budget is None else read_money(*budget)
     try:
         request = MissionRequest(
-            goal=goal, inputs=read_pairs(inputs or []), budget=money, mission_id=mission_id
+            goal=goal,
+            inputs=read_pairs(inputs or []),
+            budget=money,
+            mission_id=mission_id,
+            requester=requester or getuser(),
         )
     except ValidationError as error:
         first = error.errors()[0]

@@ -39,6 +39,7 @@ from orchestrator.confirmation.models import (
     DecisionReceipt,
     Reject,
 )
+from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
@@ -84,6 +85,16 @@ TOOLS = (
     ),
     fake_tool("buy_pass", cancel_tool="refund_pass", card_type="structured-payment"),
 )
+
+
+OPERATORS = MissionPolicy(
+    confirmation=ConfirmationPolicy(
+        standing=(StandingApproval(name="any", tools=("*",)),),
+        on_expiry="ask_again",
+        max_rounds=100,
+    )
+)
+"""The policy of the worker: wide, so that a test's own policy may say what it is about."""
 
 
 class Mission:
@@ -383,7 +394,7 @@ async def time_skipping_env(core_at_rest: None) -> AsyncIterator[WorkflowEnviron
 @pytest.fixture
 def world(workflow_env: WorkflowEnvironment) -> FakeWorld:
     """Activities that play what a test scripts, over TOOLS."""
-    return FakeWorld(workflow_env.client, TOOLS)
+    return FakeWorld(workflow_env.client, TOOLS, policy=OPERATORS)
 
 
 @pytest.fixture
