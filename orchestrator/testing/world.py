@@ -167,13 +167,18 @@ class FakeWorld:
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
         wire = ToolClient(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
-        self._authority = Authority(policy or MissionPolicy(), approval_keys)
-        self._prepare = PrepareActivities(catalogs, wire, self._authority)
+        self._catalogs, self._wire = catalogs, wire
+        self.govern(policy or MissionPolicy(), approval_keys)
         self._rollback = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
         self._stranded: tuple[tuple[str, ...], ...] = ((),)
 
     # -- the script -------------------------------------------------------------------------------
+
+    def govern(self, policy: MissionPolicy, approval_keys: ApprovalKeys | None = None) -> None:
+        """From now on, what the worker's policy is, and with which keys decisions are signed."""
+        self._authority = Authority(policy, approval_keys)
+        self._prepare = PrepareActivities(self._catalogs, self._wire, self._authority)
 
     def plan(self, *legs: LegPlan) -> None:
         """The legs of every mission."""

@@ -325,6 +325,7 @@ class Stage:
         inputs: JsonObject | None = None,
         budget: Money | None = None,
         policy: MissionPolicy | None = None,
+        requester: str = "",
     ) -> Mission:
         self._started += 1
         mission_id = f"{self.task_queue[-60:].lstrip('-_')}-{self._started}"
@@ -334,6 +335,7 @@ class Stage:
             budget=budget,
             mission_id=mission_id,
             policy=policy or MissionPolicy(call_timeout=timedelta(seconds=4), call_attempts=3),
+            requester=requester,
         )
         handle = await self.env.client.start_workflow(
             names.MISSION_WORKFLOW,

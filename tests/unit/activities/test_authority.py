@@ -1,0 +1,160 @@
+"""The activities that prepare and send go by the worker's own policy and keys."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
+
+from activities.authority import Authority
+from activities.prepare_activities import PrepareActivities
+from activities.tool_activities import ToolActivities
+from orchestrator.adapters.approval_keys import ApprovalKeys
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.confirmation.models import Approval, Approve, Grant
+from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy
+from orchestrator.confirmation.signatures import SigningKey, sign_decision
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.testing import MemoryGrants
+
+Shop = Callable[..., Catalog]
+ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
+PRIVATE, PUBLIC = SigningKey.generate(issuer="example.com", subject="ann@example.com")
+CFO_ALONE = MissionPolicy(
+    confirmation=ConfirmationPolicy(approvers=(ApproverRule(approvers=("cfo@example.com",)),))
+)
+
+
+@pytest.fixture
+def key_file(tmp_path: Path) -> Path:
+    path = tmp_path / "jwks.json"
+    path.write_text(json.dumps({"keys": [PUBLIC]}))
+    return path
+
+
+async def prepared(
+    store: CatalogStore, client: Any, catalog: Catalog, authority: Authority
+) -> PreparedCall:
+    """An order of book b7, asked for by zoe."""
+    wanted = PrepareInput(
+        call_id="m.1-shop.2",
+        mission_id="m",
+        leg_id="1-shop",
+        tool="order_book",
+        arguments={"book_id": "b7"},
+        catalog_digest=catalog.digest,
+        requester="zoe@example.com",
+        now=datetime.now(UTC),
+    )
+    made = await ActivityEnvironment().run(
+        PrepareActivities(store, client.as_client, authority).prepare_call, wanted
+    )
+    assert isinstance(made, PreparedCall)
+    return made
+
+
+def approved(made: PreparedCall, *, signed: bool) -> ToolCall:
+    assert made.call is not None
+    assert made.card is not None
+    card, at = made.card, datetime.now(UTC)
+    yes = Approve(
+        confirmation_id=card.confirmation_id, digest=card.digest, approver="ann@example.com"
+    )
+    if signed:
+        yes = sign_decision(yes, SigningKey(PRIVATE), digest=card.digest, at=at)
+    approval = Approval(approver=yes.approver, issuer=yes.issuer, signature=yes.signature, at=at)
+    grant = Grant(
+        confirmation_id=card.confirmation_id,
+        digest=card.digest,
+        approver=yes.approver,
+        granted_at=at,
+        opened_at=card.opened_at,
+        approvals=(approval,),
+    )
+    return made.call.model_copy(update={"grant": grant})
+
+
+async def send(
+    store: CatalogStore, client: Any, call: ToolCall, authority: Authority
+) -> ToolOutcome:
+    activities = ToolActivities(store, client.as_client, MemoryGrants(), authority)
+    outcome = await ActivityEnvironment().run(activities.invoke_tool, call)
+    assert isinstance(outcome, ToolOutcome)
+    return outcome
+
+
+async def test_the_public_keys_travel_with_a_prepared_call(
+    store: CatalogStore, shop: Shop, scripted: Any, key_file: Path
+) -> None:
+    """For the gate, which may read no file; the card says that signatures are needed."""
+    authority = Authority(keys=ApprovalKeys(str(key_file)))
+    made = await prepared(store, scripted({}), shop(), authority)
+
+    assert made.card is not None
+    assert made.card.signed
+    assert made.card.requester == "zoe@example.com"
+    assert made.approval_keys is not None
+    assert made.approval_keys.keys == (PUBLIC,)
+
+
+async def test_keys_that_cannot_be_had_let_nobody_ask(
+    store: CatalogStore, shop: Shop, scripted: Any, key_file: Path
+) -> None:
+    """No card without them: it would be decided by names again. Another attempt may have them."""
+    key_file.unlink()
+    with pytest.raises(ApplicationError) as refused:
+        await prepared(store, scripted({}), shop(), Authority(keys=ApprovalKeys(str(key_file))))
+
+    assert refused.value.type == "ApprovalKeysUnavailable"
+    assert not refused.value.non_retryable
+
+
+async def test_a_signed_grant_is_sent(
+    store: CatalogStore, shop: Shop, scripted: Any, key_file: Path
+) -> None:
+    """Verified again with the keys of this worker."""
+    client, authority = (
+        scripted({"order_book": [ORDERED]}),
+        Authority(keys=ApprovalKeys(str(key_file))),
+    )
+    made = await prepared(store, client, shop(), authority)
+
+    outcome = await send(store, client, approved(made, signed=True), authority)
+
+    assert outcome.kind == "succeeded"
+
+
+async def test_a_forged_grant_never_leaves(
+    store: CatalogStore, shop: Shop, scripted: Any, key_file: Path
+) -> None:
+    """A leg that makes one up, or that took an unsigned decision, is refused where it counts."""
+    client, catalog = scripted({"order_book": [ORDERED]}), shop()
+    plain, keys = Authority(), ApprovalKeys(str(key_file))
+    made = await prepared(store, client, catalog, plain)
+    unsigned, signed = approved(made, signed=False), approved(made, signed=True)
+    other_requester = signed.model_copy(update={"requester": "eve@example.com"})
+    refusals = []
+    for call, authority in (
+        (unsigned, Authority(keys=keys)),
+        (signed, Authority(CFO_ALONE, keys)),
+        (other_requester, Authority(keys=keys)),
+        (signed.model_copy(update={"amounts": ()}), Authority(keys=keys)),
+    ):
+        with pytest.raises(ApplicationError) as refused:
+            await send(store, client, call, authority)
+        refusals.append((refused.value.type, refused.value.non_retryable))
+
+    assert refusals == [
+        ("SignatureRefused", True),
+        ("GrantRefused", True),
+        ("GrantMissing", True),
+        ("GrantMissing", True),
+    ]
+    assert client.calls == []
