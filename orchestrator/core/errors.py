@@ -86,6 +86,14 @@ class MissionNotFound(UsageError, Worded):
     mission_id: str
 
 
+class PolicyWidened(UsageError):
+    """A mission whose own policy allows what the policy of the worker does not."""
+
+
+class RequesterMissing(UsageError):
+    """A mission that does not say who asks for it, where a policy goes by that."""
+
+
 class ObligationNotParked(UsageError, Worded):
     """An operator's decision on an obligation that its rollback does not wait for."""
 
@@ -188,14 +196,6 @@ class RequestUnread(PlanError, Worded):
 
 class PlanInvalid(PlanError):
     """Legs that repeat an id, depend on no leg, run in a circle, or pass their agent's wall."""
-
-
-class PolicyWidened(PlanError):
-    """A mission whose own policy allows what the policy of the worker does not."""
-
-
-class RequesterMissing(PlanError):
-    """A mission that does not say who asks for it, where a policy goes by that."""
 
 
 class DecisionInvalid(PlanError):

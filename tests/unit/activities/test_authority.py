@@ -105,12 +105,12 @@ async def test_the_public_keys_travel_with_a_prepared_call(
 
 
 async def test_keys_that_cannot_be_had_let_nobody_ask(
-    store: CatalogStore, shop: Shop, scripted: Any, key_file: Path
+    store: CatalogStore, shop: Shop, scripted: Any, tmp_path: Path
 ) -> None:
     """No card without them: it would be decided by names again. Another attempt may have them."""
-    key_file.unlink()
+    lost = ApprovalKeys(str(tmp_path / "lost.json"))
     with pytest.raises(ApplicationError) as refused:
-        await prepared(store, scripted({}), shop(), Authority(keys=ApprovalKeys(str(key_file))))
+        await prepared(store, scripted({}), shop(), Authority(keys=lost))
 
     assert refused.value.type == "ApprovalKeysUnavailable"
     assert not refused.value.non_retryable
