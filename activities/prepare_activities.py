@@ -78,7 +78,7 @@ def _prepared(wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCal
             arguments=arguments,
             card_type=tool.card_type,
             timeout_s=wanted.policy.call_timeout.total_seconds(),
-            amounts=_amounts(wanted, item),
+            amounts=_amounts(wanted, item) if tool.needs_confirmation else None,
         ),
         title=tool.title,
         side_effect=tool.is_side_effect,

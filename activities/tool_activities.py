@@ -74,9 +74,10 @@ class ToolActivities:
             if refusal := self._guard.refusal(call.agent, tool, at="sending"):
                 return _refused(refusal, earlier_attempts=activity.info().attempt > 1)
             check_grant(tool, call)
+            if call.grant is not None:
+                await self._authority.check_grant(call, tool.card_type or call.card_type or "")
             left = _time_left(call)
             if tool.needs_confirmation:
-                await self._authority.check_grant(call, tool.card_type or "")
                 await self._use_grant(call)
         async with heartbeats():
             try:

@@ -16,7 +16,8 @@ STALE_S = 3_600.0
 """How long they are used when the URL gives none any more; then nothing is approved."""
 _PAUSE_S = 10.0
 """Between two questions to a URL that does not answer."""
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 3.0
+"""Shorter than the pause between two heartbeats that an activity is allowed."""
 _MOST_BYTES = 262_144
 
 

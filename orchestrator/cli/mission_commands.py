@@ -13,6 +13,7 @@ from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
 from orchestrator.cli.options import read_money, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
+from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.settings import load_policy
@@ -63,7 +64,7 @@ def start(
             inputs=read_pairs(inputs or []),
             budget=money,
             mission_id=mission_id,
-            requester=requester or getuser(),
+            requester=account_name() if requester is None else requester,
         )
     except ValidationError as error:
         first = error.errors()[0]

@@ -25,7 +25,7 @@ def sign_as(key: Path | None, *, approver: str | None, issuer: str | None) -> Si
         return _sign_with(key, approver=approver or "", issuer=issuer or "")
     if issuer:
         raise UsageError("--issuer says who vouches for a signature: give --key FILE too")
-    name = approver or getuser()
+    name = approver or account_name()
     return lambda decision, _: decision.model_copy(update={"approver": name})
 
 
@@ -35,12 +35,20 @@ def _sign_with(file: Path, *, approver: str, issuer: str) -> Sign:
     from orchestrator.confirmation.signatures import sign_decision
 
     key = load_signing_key(file)
-    who = {"subject": approver or key.subject or getuser(), "issuer": issuer or key.issuer}
+    who = {"subject": approver or key.subject or account_name(), "issuer": issuer or key.issuer}
     if not who["issuer"]:
         raise UsageError(f"{file} does not say who vouches for the approver: give --issuer NAME")
     return lambda decision, digest: sign_decision(
         decision, key, digest=digest, at=datetime.now(UTC), **who
     )
+
+
+def account_name() -> str:
+    """The name of whoever runs this; empty where the system knows none, as in some containers."""
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return ""
 
 
 def make_key(file: Path, *, approver: str, issuer: str) -> JsonObject:

@@ -32,6 +32,8 @@ ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
 }
 """What may sign, with the type and curve of its keys. No secret that both sides know is one."""
 _PARAMETERS = ("kty", "crv", "x", "y", "n", "e", "d", "p", "q", "dp", "dq", "qi")
+_KEPT = ("kty", "crv", "x", "y", "n", "e", "kid", "alg", "use", "key_ops", "iss", "sub")
+"""Of a public key; certificates and the like would fill histories."""
 _PRIVATE = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
 _KEY_TYPES: Final[Mapping[str, type[ECKey] | type[OKPKey] | type[RSAKey]]] = {
     "EC": ECKey,
@@ -39,6 +41,8 @@ _KEY_TYPES: Final[Mapping[str, type[ECKey] | type[OKPKey] | type[RSAKey]]] = {
     "RSA": RSAKey,
 }
 _SMALLEST_RSA = 2048
+_MOST_KEYS = 100
+"""In a set: it travels with every card."""
 _LONGEST = 8_192
 """Characters of a signature: larger than any that our claims need."""
 _SKEW = timedelta(minutes=5)
@@ -84,6 +88,8 @@ def read_public_keys(text: str | bytes, where: str) -> PublicKeys:
         keys = [_checked(key, where) for key in listed if _is_ours(key, where)]
     except (ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
         raise UsageError(f"{where} is no JWK set (RFC 7517): {_first_line(error)}") from error
+    if len(keys) > _MOST_KEYS:
+        raise UsageError(f"{where} holds more than {_MOST_KEYS} keys that can sign decisions")
     if not keys:
         raise UsageError(f"{where} holds no key for {', '.join(ALGORITHMS)}")
     return PublicKeys(keys=tuple(keys))
@@ -99,11 +105,11 @@ def _is_ours(key: JsonObject, where: str) -> bool:
 
 
 def _checked(key: JsonObject, where: str) -> JsonObject:
-    """The key, if it is a sound one."""
+    """What counts of a key, if it is a sound one."""
     made = _import(key)
     if isinstance(made, RSAKey) and made.raw_value.key_size < _SMALLEST_RSA:
         raise UsageError(f"{where}: an RSA key of fewer than {_SMALLEST_RSA} bits proves nothing")
-    return key
+    return {name: key[name] for name in _KEPT if name in key}
 
 
 def _import(key: JsonObject) -> Key:

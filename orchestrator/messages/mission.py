@@ -5,7 +5,7 @@ import json
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.record import JsonObject, Record
@@ -28,6 +28,14 @@ class MissionRequest(Record):
     requester: str = Field(
         default="", max_length=200, description="who asks, as whoever starts it says"
     )
+
+    @field_validator("requester")
+    @classmethod
+    def _is_a_name(cls, requester: str) -> str:
+        """A name that a person can read on a card."""
+        if not requester.isprintable():
+            raise ValueError("a requester is a name of printable characters")
+        return requester.strip()
 
 
 class MissionInput(Record):

@@ -317,8 +317,8 @@ class FakeWorld:
         with translated_errors():
             tool = self.catalog.tool(call.tool)
             check_grant(tool, call)
-            if tool.needs_confirmation:
-                await self._authority.check_grant(call, tool.card_type or "")
+            if call.grant is not None:
+                await self._authority.check_grant(call, tool.card_type or call.card_type or "")
         await self._enter(names.INVOKE_TOOL, call.tool, call)
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):

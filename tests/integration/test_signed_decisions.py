@@ -127,7 +127,7 @@ async def history_of(client: MissionClient, card: ConfirmationCard) -> str:
 async def test_a_name_is_no_proof(boss: MissionClient, command: Cli, folder: Path) -> None:
     """Unsigned, by an unknown key, for somebody else: refused without a trace. Else recorded."""
     mission, card = await asked(boss)
-    approve = ("confirm", "approve", card.confirmation_id)
+    approve = ("confirm", "approve", card.confirmation_id, "--digest", card.digest)
     shown, refused = await asyncio.gather(
         command("confirm", "show", card.confirmation_id), command(*approve, "--approver", CFO)
     )
@@ -181,9 +181,8 @@ async def test_two_others_than_who_asked_have_to_approve(
         await boss.decide(by(SERVICE, card, ANN))
     with pytest.raises(errors.ApproverRefused, match="may not decide on this"):
         await boss.decide(by(SERVICE, card, "eve@example.com"))
-    first = await command(
-        "confirm", "approve", card.confirmation_id, "--key", str(folder / "cfo.jwk")
-    )
+    approve = ("confirm", "approve", card.confirmation_id, "--digest", card.digest)
+    first = await command(*approve, "--key", str(folder / "cfo.jwk"))
     shown = await command("confirm", "show", card.confirmation_id)
     with pytest.raises(errors.ApproverRefused, match="another person"):
         await boss.decide(by(SERVICE, card, CFO))

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.cli import main
 from orchestrator.cli.output import progress
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
+from orchestrator.confirmation.models import Approve, ConfirmationCard, DecisionReceipt
 
 CARD = ConfirmationCard(
     confirmation_id="m.1-dinner.2",
@@ -45,11 +45,11 @@ class Client:
         self.reads += 1
         return CARD.model_copy(update={"digest": f"{self.reads:064}"})
 
-    async def approve(self, confirmation_id: str, digest: str, **_: str) -> DecisionReceipt:
+    async def decide(self, decision: Approve) -> DecisionReceipt:
         """Kept."""
-        self.approved.append(digest)
+        self.approved.append(decision.digest)
         at = datetime(2026, 11, 21, tzinfo=UTC)
-        return DecisionReceipt(confirmation_id=confirmation_id, accepted="approved", at=at)
+        return DecisionReceipt(confirmation_id=decision.confirmation_id, accepted="approved", at=at)
 
 
 @pytest.fixture

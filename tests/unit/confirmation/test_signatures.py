@@ -244,6 +244,16 @@ def test_a_wrong_key_set_is_refused_in_a_sentence(keys: str, says: str) -> None:
     assert "jwks.json" in str(refused.value)
 
 
+def test_only_what_counts_of_a_key_is_kept() -> None:
+    """It travels with every card; certificates and more keys than people would fill histories."""
+    (kept,) = public(EC, x5c=["MII" * 900], kid="2026").keys
+    many = json.dumps({"keys": [EC.as_dict(private=False)] * 101})
+
+    assert set(kept) == {"kty", "crv", "x", "y", "kid"}
+    with pytest.raises(UsageError, match="more than 100"):
+        read_public_keys(many, "jwks.json")
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_a_short_rsa_key_is_refused() -> None:
     """It could be factored."""
