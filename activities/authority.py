@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.confirmation.signatures import PublicKeys
+from orchestrator.core.errors import ConfirmationError, GrantRefused, SignatureRefused
 from orchestrator.messages.begin import BeginInput, check_begin
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.oversight import check_grant_rules, governed
@@ -35,15 +36,19 @@ class Authority:
         keys = await self._public_keys() if prepared.card is not None else None
         return governed(prepared, wanted, self.policy, keys)
 
-    async def check_grant(self, call: ToolCall, card_type: str) -> None:
-        """Refuse a grant for this call that was not given as policy and keys demand.
+    async def refusal_of(self, call: ToolCall, card_type: str) -> ConfirmationError | None:
+        """Why the grant of a call lets nobody send it; None when policy and keys bear it out.
 
         Raises:
-            GrantRefused: the policy does not let it be given so.
-            SignatureRefused: its approvals are not signed by a key that is trusted now.
             ApprovalKeysUnavailable: the keys cannot be had now.
         """
-        check_grant_rules(call, card_type, self.policy, await self._public_keys())
+        if call.grant is None:
+            return None
+        try:
+            check_grant_rules(call, card_type, self.policy, await self._public_keys())
+        except (GrantRefused, SignatureRefused) as refusal:
+            return refusal
+        return None
 
     async def _public_keys(self) -> PublicKeys | None:
         return None if self.keys is None else await self.keys.current()

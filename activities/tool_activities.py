@@ -64,8 +64,7 @@ class ToolActivities:
 
         Raises:
             ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
-                when the call is not exactly the one that was approved, GrantRefused or
-                SignatureRefused when those who may have not approved it, and GrantUsed when another
+                when the call is not exactly the one that was approved, and GrantUsed when another
                 execution has used its grant.
         """
         with translated_errors():
@@ -74,8 +73,9 @@ class ToolActivities:
             if refusal := self._guard.refusal(call.agent, tool, at="sending"):
                 return _refused(refusal, earlier_attempts=activity.info().attempt > 1)
             check_grant(tool, call)
-            if call.grant is not None:
-                await self._authority.check_grant(call, tool.card_type or call.card_type or "")
+            refusal = await self._authority.refusal_of(call, tool.card_type or call.card_type or "")
+            if refusal is not None:
+                return _not_sent(refusal, earlier_attempts=activity.info().attempt > 1)
             left = _time_left(call)
             if tool.needs_confirmation:
                 await self._use_grant(call)

@@ -317,8 +317,9 @@ class FakeWorld:
         with translated_errors():
             tool = self.catalog.tool(call.tool)
             check_grant(tool, call)
-            if call.grant is not None:
-                await self._authority.check_grant(call, tool.card_type or call.card_type or "")
+            refusal = await self._authority.refusal_of(call, tool.card_type or call.card_type or "")
+        if refusal is not None:
+            return ToolOutcome(kind="rejected", reason=str(refusal))
         await self._enter(names.INVOKE_TOOL, call.tool, call)
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):

@@ -149,7 +149,7 @@ def test_a_critical_header_that_nobody_knows_is_refused(more: JsonObject) -> Non
     header: JsonObject = {"alg": "ES256", "typ": TYPE, **more}
     text = f"{signing_input(header)}.AAAA"
 
-    with pytest.raises(SignatureRefused, match="critical|no compact JWS"):
+    with pytest.raises(SignatureRefused, match=r"critical|no compact JWS"):
         signer_of(APPROVE.model_copy(update={"signature": text}), public(EC))
 
 
