@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.confirmation.signatures import PublicKeys
-from orchestrator.core.errors import ConfirmationError, GrantRefused, SignatureRefused
+from orchestrator.core.errors import GrantRefused, SignatureRefused
 from orchestrator.messages.begin import BeginInput, check_begin
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.oversight import check_grant_rules, governed
@@ -36,18 +36,23 @@ class Authority:
         keys = await self._public_keys() if prepared.card is not None else None
         return governed(prepared, wanted, self.policy, keys)
 
-    async def refusal_of(self, call: ToolCall, card_type: str) -> ConfirmationError | None:
+    async def refusal_of(self, call: ToolCall, card_type: str | None) -> str | None:
         """Why the grant of a call lets nobody send it; None when policy and keys bear it out.
+
+        Args:
+            call: with its grant; one without has none to refuse.
+            card_type: of its tool; None: the call says what it was asked about as.
 
         Raises:
             ApprovalKeysUnavailable: the keys cannot be had now.
         """
         if call.grant is None:
             return None
+        asked_as, keys = card_type or call.card_type or "", await self._public_keys()
         try:
-            check_grant_rules(call, card_type, self.policy, await self._public_keys())
+            check_grant_rules(call, asked_as, self.policy, keys)
         except (GrantRefused, SignatureRefused) as refusal:
-            return refusal
+            return str(refusal)
         return None
 
     async def _public_keys(self) -> PublicKeys | None:

@@ -70,12 +70,11 @@ class ToolActivities:
         with translated_errors():
             catalog = self._catalogs.get(call.catalog_digest)
             tool = catalog.tool(call.tool)
-            if refusal := self._guard.refusal(call.agent, tool, at="sending"):
+            refusal = self._guard.refusal(call.agent, tool, at="sending")
+            refusal = refusal or await self._authority.refusal_of(call, tool.card_type)
+            if refusal is not None:
                 return _refused(refusal, earlier_attempts=activity.info().attempt > 1)
             check_grant(tool, call)
-            refusal = await self._authority.refusal_of(call, tool.card_type or call.card_type or "")
-            if refusal is not None:
-                return _not_sent(refusal, earlier_attempts=activity.info().attempt > 1)
             left = _time_left(call)
             if tool.needs_confirmation:
                 await self._use_grant(call)

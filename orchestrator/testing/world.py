@@ -178,7 +178,7 @@ class FakeWorld:
     def govern(self, policy: MissionPolicy, approval_keys: ApprovalKeys | None = None) -> None:
         """From now on, what the worker's policy is, and with which keys decisions are signed."""
         self._authority = Authority(policy, approval_keys)
-        self._prepare = PrepareActivities(self._catalogs, self._wire, self._authority)
+        self._prepare = PrepareActivities(self._catalogs, self._wire, authority=self._authority)
 
     def plan(self, *legs: LegPlan) -> None:
         """The legs of every mission."""
@@ -317,9 +317,9 @@ class FakeWorld:
         with translated_errors():
             tool = self.catalog.tool(call.tool)
             check_grant(tool, call)
-            refusal = await self._authority.refusal_of(call, tool.card_type or call.card_type or "")
+            refusal = await self._authority.refusal_of(call, tool.card_type)
         if refusal is not None:
-            return ToolOutcome(kind="rejected", reason=str(refusal))
+            return ToolOutcome(kind="rejected", reason=refusal)
         await self._enter(names.INVOKE_TOOL, call.tool, call)
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):

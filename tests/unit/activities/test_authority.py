@@ -55,7 +55,7 @@ async def prepared(
         now=datetime.now(UTC),
     )
     made = await ActivityEnvironment().run(
-        PrepareActivities(store, client.as_client, authority).prepare_call, wanted
+        PrepareActivities(store, client.as_client, authority=authority).prepare_call, wanted
     )
     assert isinstance(made, PreparedCall)
     return made
@@ -85,7 +85,7 @@ def approved(made: PreparedCall, *, signed: bool) -> ToolCall:
 async def send(
     store: CatalogStore, client: Any, call: ToolCall, authority: Authority, *, attempt: int = 1
 ) -> ToolOutcome:
-    activities = ToolActivities(store, client.as_client, MemoryGrants(), authority)
+    activities = ToolActivities(store, client.as_client, MemoryGrants(), authority=authority)
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=attempt)
     outcome = await environment.run(activities.invoke_tool, call)
