@@ -5,6 +5,7 @@ from typing import Any
 
 from temporalio.client import Client
 
+from activities.authority import Authority
 from activities.catalog_activities import CatalogActivities
 from activities.planning_activities import PlanningActivities
 from activities.prepare_activities import PrepareActivities
@@ -12,11 +13,13 @@ from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import ToolActivities
 from activities.wall_guard import WallGuard
+from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
 from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.walls import Walls
@@ -34,13 +37,17 @@ def all_activities(
     grants: GrantBook,
     traces: RouteTraces,
     client: Client,
+    policy: MissionPolicy | None = None,
+    approval_keys: ApprovalKeys | None = None,
 ) -> list[Callable[..., Any]]:
     """Every activity that `orchestrator.messages.names` names, bound to what it works with.
 
-    New missions are pinned to `catalog`; running ones find theirs in `catalogs`.
+    New missions are pinned to `catalog`; running ones find theirs in `catalogs`. No mission may do
+    more than `policy` allows; with `approval_keys` its decisions have to be signed.
     """
     guard = WallGuard(Walls(agents))
-    planning = PlanningActivities(catalogs, routers, planner, agents, traces)
+    authority = Authority(policy or MissionPolicy(), approval_keys)
+    planning = PlanningActivities(catalogs, routers, planner, agents, traces, authority=authority)
     rollback = RollbackActivities(catalogs, tools, client)
     sweep = SweepActivities(client)
     return [
@@ -49,8 +56,8 @@ def all_activities(
         planning.select_tools,
         planning.plan_step,
         planning.discover_tools,
-        PrepareActivities(catalogs, tools, client, guard).prepare_call,
-        ToolActivities(catalogs, tools, grants, client, guard).invoke_tool,
+        PrepareActivities(catalogs, tools, client, guard, authority).prepare_call,
+        ToolActivities(catalogs, tools, grants, client, guard, authority).invoke_tool,
         rollback.collect_legs,
         rollback.compensate,
         sweep.find_stranded,

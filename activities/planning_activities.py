@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from temporalio import activity
 
+from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -17,11 +18,11 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import OutsideWall, PlanInvalid
 from orchestrator.core.wall import Wall
 from orchestrator.messages import names
+from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
-    GoalBrief,
     MissionPlan,
     StepContext,
     StepDecision,
@@ -48,7 +49,9 @@ class PlanningActivities:
         agents: Sequence[AgentProfile],
         traces: RouteTraces,
         telemetry: Telemetry | None = None,
+        authority: Authority | None = None,
     ) -> None:
+        self._authority = authority or Authority()
         self._traces = traces
         self._telemetry = telemetry or default_telemetry()
         self._catalogs = catalogs
@@ -60,10 +63,12 @@ class PlanningActivities:
         self._turn = asyncio.Lock()
 
     @activity.defn(name=names.SPLIT_GOAL)
-    async def split_goal(self, brief: GoalBrief) -> MissionPlan:
-        """The legs of a goal, checked."""
+    async def split_goal(self, mission: BeginInput) -> MissionPlan:
+        """The legs of a goal, checked; the worker's policy has to let its mission begin."""
         async with heartbeats():
             with translated_errors():
+                self._authority.check_begin(mission)
+                brief = mission.brief
                 catalog = self._catalogs.get(brief.catalog_digest)
                 plan = await _awaited(self._planner.split_goal(brief, catalog, self._agents))
                 check_plan(plan)

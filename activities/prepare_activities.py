@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.authority import Authority
 from activities.boundary import translated_errors
 from activities.call_readiness import readied
 from activities.cancel_review import CancelReview
@@ -18,6 +19,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import build_card, quoted_items, quoted_price
 from orchestrator.confirmation.cancellation import AskedCancel
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
@@ -33,11 +35,13 @@ class PrepareActivities:
         tools: ToolClient,
         client: Client,
         guard: WallGuard | None = None,
+        authority: Authority | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._tools = tools
         self._cancels = CancelReview(tools, client)
         self._guard = guard or WallGuard()
+        self._authority = authority or Authority()
 
     @activity.defn(name=names.PREPARE_CALL)
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
@@ -65,7 +69,9 @@ class PrepareActivities:
             asked = await self._cancels.asked(wanted, catalog, tool)
         if asked is not None:
             tool = asked.asking(tool)
-        return _prepared(wanted, catalog, tool, asked)
+        prepared = _prepared(wanted, catalog, tool, asked)
+        with translated_errors():
+            return await self._authority.over(prepared, wanted)
 
 
 def _prepared(
@@ -90,6 +96,7 @@ def _prepared(
             arguments=arguments,
             card_type=tool.card_type,
             timeout_s=wanted.policy.call_timeout.total_seconds(),
+            amounts=_amounts(wanted, item) if tool.needs_confirmation else None,
         ),
         title=tool.title,
         side_effect=tool.is_side_effect,
@@ -123,9 +130,12 @@ def _standing_approver(wanted: PrepareInput, tool: Tool, item: JsonObject | None
     """Evaluated here and not in the workflow, so that history holds what came of it."""
     if tool.card_type is None:
         return None
-    price = quoted_price(wanted.arguments, item)
     return wanted.policy.confirmation.standing_approver(
-        card_type=tool.card_type,
-        tool=tool.name,
-        amounts=None if price is None else amounts_in([wanted.arguments, item]),
+        card_type=tool.card_type, tool=tool.name, amounts=_amounts(wanted, item)
     )
+
+
+def _amounts(wanted: PrepareInput, item: JsonObject | None) -> tuple[Money, ...] | None:
+    """The price of a call and every other amount on its card; None when its price is unknown."""
+    price = quoted_price(wanted.arguments, item)
+    return None if price is None else tuple(amounts_in([wanted.arguments, item]))

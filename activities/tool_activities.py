@@ -7,6 +7,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
+from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from activities.call_readiness import check_pinned
 from activities.cancel_review import CancelReview, approved_as
@@ -58,12 +59,14 @@ class ToolActivities:
         grants: GrantBook,
         client: Client,
         guard: WallGuard | None = None,
+        authority: Authority | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._tools = tools
         self._grants = grants
         self._cancels = CancelReview(tools, client)
         self._guard = guard or WallGuard()
+        self._authority = authority or Authority()
 
     @activity.defn(name=names.INVOKE_TOOL)
     async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
@@ -82,7 +85,9 @@ class ToolActivities:
         with translated_errors():
             catalog = self._catalogs.get(call.catalog_digest)
             tool = catalog.tool(call.tool)
-            if refusal := self._guard.refusal(call.agent, tool, at="sending"):
+            refusal = self._guard.refusal(call.agent, tool, at="sending")
+            refusal = refusal or await self._authority.refusal_of(call, approved_as(tool, call))
+            if refusal is not None:
                 return _refused(refusal, earlier_attempts=activity.info().attempt > 1)
             check_grant(tool, call)
             await self._cancels.check(catalog, tool, call)
@@ -160,6 +165,7 @@ def check_grant(tool: Tool, call: ToolCall) -> None:
         arguments=call.arguments,
         card_type=card_type,
         confirmation_id=call.grant.confirmation_id,
+        terms=call.approval_terms,
     )
     if call.grant.digest != digest:
         raise GrantMissing(

@@ -5,6 +5,7 @@ The public names, each imported from its module when it is first used:
     missions    MissionClient starts a MissionRequest, with a MissionPolicy and a budget in Money;
                 its MissionHandle shows each ConfirmationCard and, at the end, the MissionResult
                 with its MissionStatus
+    decisions   sign_decision proves whose one is, with a SigningKey, over its decision_claims
     errors      OrchestratorError is the base of all; the others are in `orchestrator.core.errors`
     tools       Catalog compiles OpenAPI documents to Tools; Router chooses a Selection of them
     workers     run_worker serves missions, as its Settings say
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from orchestrator.client.mission_client import MissionClient as MissionClient
     from orchestrator.client.mission_handle import MissionHandle as MissionHandle
     from orchestrator.confirmation.models import ConfirmationCard as ConfirmationCard
+    from orchestrator.confirmation.signatures import SigningKey as SigningKey
+    from orchestrator.confirmation.signatures import decision_claims as decision_claims
+    from orchestrator.confirmation.signatures import sign_decision as sign_decision
     from orchestrator.core.budget import Money as Money
     from orchestrator.core.errors import OrchestratorError as OrchestratorError
     from orchestrator.messages.mission import MissionRequest as MissionRequest
@@ -55,6 +59,7 @@ _HOMES = {
     "client.mission_client": ("MissionClient",),
     "client.mission_handle": ("MissionHandle",),
     "confirmation.models": ("ConfirmationCard",),
+    "confirmation.signatures": ("SigningKey", "decision_claims", "sign_decision"),
     "core.budget": ("Money",),
     "core.errors": ("OrchestratorError",),
     "messages.mission": ("MissionRequest", "MissionResult", "MissionStatus"),

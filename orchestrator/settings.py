@@ -52,7 +52,9 @@ class Settings(BaseSettings):
         ORCHESTRATOR_STATE_DIR=/var/lib/missions  catalogs, vault; of all workers of a queue
         ORCHESTRATOR_SERVER_VARIABLES='{"port": "9000"}'   values for their servers' variables
         ORCHESTRATOR_AGENTS=agents.yaml           a list of agent profiles
-        ORCHESTRATOR_MISSION_POLICY=policy.yaml   for missions that bring no policy of their own
+        ORCHESTRATOR_MISSION_POLICY=policy.yaml   for missions that bring no policy of their own;
+                                                  of a worker: what no mission may go beyond
+        ORCHESTRATOR_APPROVAL_KEYS=jwks.json      or an https URL: decisions have to be signed
         ORCHESTRATOR_PLANNER=mine                 an entry point, or as module:factory
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    for agents that name none; its key as its
                                                   provider reads it; unset, no model plans
@@ -80,6 +82,7 @@ class Settings(BaseSettings):
     server_variables: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     agents: Path | None = None
     mission_policy: Path | None = None
+    approval_keys: str | None = None
     planner: str | None = None
     planner_model: str | None = None
     allowed_private_hosts: _Hosts = ()

@@ -10,6 +10,7 @@ with workflow.unsafe.imports_passed_through():
         Decision,
         DecisionReceipt,
         DecisionRecord,
+        Grant,
         Reject,
         record_of,
     )
@@ -39,7 +40,7 @@ class Approvals:
         self.gate = ConfirmationGate(closed, on_reminder=self._remind)
         self._call: PreparedCall | None = None
 
-    async def decide_on(self, call: PreparedCall) -> tuple[Approve | Reject, PreparedCall]:
+    async def decide_on(self, call: PreparedCall) -> tuple[Grant | Reject, PreparedCall]:
         """What was decided, and on which call: amendments change it.
 
         Raises:
@@ -49,7 +50,7 @@ class Approvals:
         verdict = self._standing(call) or await self._by_people(call)
         return verdict, self._call
 
-    def _standing(self, call: PreparedCall) -> Approve | None:
+    def _standing(self, call: PreparedCall) -> Grant | None:
         """The approval that a standing one gives to this call, recorded like a person's."""
         if call.card is None or call.standing_approver is None:
             return None
@@ -58,15 +59,22 @@ class Approvals:
             digest=call.card.digest,
             approver=call.standing_approver,
         )
-        self._progress.remember(record_of(approve, call.card, workflow.now()))
-        return approve
+        now = workflow.now()
+        self._progress.remember(record_of(approve, call.card, now))
+        return Grant(
+            confirmation_id=approve.confirmation_id,
+            digest=approve.digest,
+            approver=approve.approver,
+            granted_at=now,
+            opened_at=call.card.opened_at,
+        )
 
-    async def _by_people(self, call: PreparedCall) -> Approve | Reject:
+    async def _by_people(self, call: PreparedCall) -> Grant | Reject:
         for asked in range(1, self._policy.rounds + 1):
             self._call = call if asked == 1 else await self._again(asked)
             card = self._call.card
             assert card is not None
-            self.gate.open(card)
+            self.gate.open(card, self._call.approval_keys)
             self._progress.show(LegStatus.AWAITING_CONFIRMATION)
             verdict = await self.gate.wait(self._policy.reminders)
             self._progress.show(LegStatus.RUNNING)
@@ -108,10 +116,11 @@ class Approvals:
         amended = await self._amended(decision) if isinstance(decision, Amend) else None
         record = self.gate.decide(decision, workflow.now())
         self._progress.remember(record)
-        card = None if amended is None else amended.card
-        if card is not None:
+        if amended is not None and amended.card is not None:
             self._call = amended
-            self.gate.open(card)
+            self.gate.open(amended.card, amended.approval_keys)
+        card = self.gate.card
+        if card is not None:
             self._progress.draw()
         return DecisionReceipt(
             confirmation_id=decision.confirmation_id,
@@ -141,7 +150,7 @@ class Approvals:
         if prepared.card is None:
             problem = f"the amended call is not valid: {_faults(prepared)}"
             raise refuse(AmendmentInvalid(amend.confirmation_id, problem))
-        self.gate.check(amend)
+        self.gate.decidable(amend.confirmation_id)
         if self._call is not before:
             problem = "it was amended while this amendment was being checked"
             raise refuse(CardDecided(amend.confirmation_id, problem))

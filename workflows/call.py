@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.models import Grant, Reject
+    from orchestrator.confirmation.models import Reject
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import CallTool
     from workflows import calls
@@ -93,13 +93,7 @@ class Caller:
         if decided.price != prepared.price:
             await self._reserve(decided)
         assert decided.call is not None
-        grant = Grant(
-            confirmation_id=verdict.confirmation_id,
-            digest=verdict.digest,
-            approver=verdict.approver,
-            granted_at=workflow.now(),
-        )
-        call = decided.call.model_copy(update={"grant": grant})
+        call = decided.call.model_copy(update={"grant": verdict})
         return decided.model_copy(update={"call": call})
 
     async def _reserve(self, prepared: PreparedCall) -> None:

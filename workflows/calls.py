@@ -11,6 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import call_limits, names
+    from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.rollback import (
@@ -29,7 +30,7 @@ with workflow.unsafe.imports_passed_through():
         PlanStepOutput,
     )
     from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
-    from orchestrator.planning.models import GoalBrief, MissionPlan, StepContext
+    from orchestrator.planning.models import MissionPlan, StepContext
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
@@ -82,9 +83,11 @@ async def pin_catalog() -> CatalogPin:
     return await _run(names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **_LOCAL)
 
 
-async def split_goal(brief: GoalBrief) -> MissionPlan:
-    """The legs of a goal."""
-    return await _run(names.SPLIT_GOAL, brief, gives=MissionPlan, summary=ui.SPLIT_GOAL, **_PLANNER)
+async def split_goal(mission: BeginInput) -> MissionPlan:
+    """The legs of a goal; the worker refuses a mission that its policy does not let begin."""
+    return await _run(
+        names.SPLIT_GOAL, mission, gives=MissionPlan, summary=ui.SPLIT_GOAL, **_PLANNER
+    )
 
 
 async def select_tools(context: StepContext) -> Selection:
@@ -142,6 +145,7 @@ async def prepare_call(
         agent=leg.leg.agent.wall,
         observations=leg.state.observations,
         policy=leg.policy,
+        requester=leg.requester,
         now=workflow.now(),
         round=asked,
         brought=leg.brought,

@@ -8,22 +8,25 @@ from datetime import datetime, timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.deciders import as_named, check_decider
     from orchestrator.confirmation.models import (
-        PAST,
         Amend,
+        Approval,
         Approve,
         ConfirmationCard,
         Decision,
         DecisionRecord,
+        Grant,
         Reject,
+        grant_of,
         record_of,
     )
-    from orchestrator.confirmation.policy import approver_problem
+    from orchestrator.confirmation.signatures import PublicKeys
     from orchestrator.core.errors import (
-        ApproverRefused,
         CardDecided,
         CardExpired,
         CardUnknown,
+        ConfirmationError,
         DigestMismatch,
     )
     from workflows import ui
@@ -37,8 +40,18 @@ class _Open(Pending):
     """A card that was shown, until it is decided, amended or expired."""
 
     card: ConfirmationCard
-    verdict: Approve | Reject | None = None
+    keys: PublicKeys | None = None
+    approvals: tuple[Approval, ...] = ()
+    verdict: Grant | Reject | None = None
     reminded: int = 0
+
+    def as_it_stands(self) -> ConfirmationCard:
+        """The card, with what has come of it so far."""
+        changes = {
+            "reminded": self.reminded,
+            "approved_by": tuple(one.approver for one in self.approvals),
+        }
+        return self.card.model_copy(update={k: v for k, v in changes.items() if v})
 
 
 class ConfirmationGate:
@@ -63,30 +76,33 @@ class ConfirmationGate:
     def card(self) -> ConfirmationCard | None:
         """The card that waits for a decision."""
         shown = self._open
-        if shown is None or shown.end is not None:
-            return None
-        if not shown.reminded:
-            return shown.card
-        return shown.card.model_copy(update={"reminded": shown.reminded})
+        return None if shown is None or shown.end is not None else shown.as_it_stands()
 
-    def open(self, card: ConfirmationCard) -> None:
-        """Show a card, or what an amendment made of it."""
+    def open(self, card: ConfirmationCard, keys: PublicKeys | None = None) -> None:
+        """Show a card, or what an amendment made of it, which nobody has approved yet.
+
+        Args:
+            card: what is shown.
+            keys: those that decisions on it have to be signed with; None: they need not be.
+        """
         if self._open is not None:
             self._open.ends("amended")
-        self._open = _Open(card)
+        self._open = _Open(card, keys)
 
     def check(self, decision: Decision) -> None:
         """Refuse a decision that is not on the open card, or not by somebody who may decide.
 
         Raises:
-            ApplicationError: typed CardUnknown, CardDecided, CardExpired, ApproverRefused,
-                AmendmentInvalid, PersonalValueSent or DigestMismatch.
+            ApplicationError: typed CardUnknown, CardDecided, CardExpired, SignatureRefused,
+                ApproverRefused, AmendmentInvalid, PersonalValueSent or DigestMismatch.
         """
         wanted = decision.confirmation_id
-        card = self._decidable(wanted)
-        problem = approver_problem(decision.approver, card.approvers)
-        if problem is not None:
-            raise refuse(ApproverRefused(wanted, problem))
+        shown = self.decidable(wanted)
+        card = shown.as_it_stands()
+        try:
+            check_decider(decision, card, shown.keys, at=workflow.now())
+        except ConfirmationError as refusal:
+            raise refuse(refusal) from refusal
         if isinstance(decision, Amend):
             check_amendment(decision, card)
         if isinstance(decision, Approve) and decision.digest != card.digest:
@@ -98,7 +114,12 @@ class ConfirmationGate:
                 )
             )
 
-    def _decidable(self, wanted: str) -> ConfirmationCard:
+    def decidable(self, wanted: str) -> _Open:
+        """The card of this id, open for a decision.
+
+        Raises:
+            ApplicationError: typed CardUnknown, CardDecided or CardExpired.
+        """
         if wanted in self._closed:
             reason = self._closed[wanted]
             kind = CardExpired if reason == "expired" else CardDecided
@@ -110,7 +131,7 @@ class ConfirmationGate:
             raise refuse(CardExpired(wanted, "this confirmation has just expired"))
         if shown.end is not None:
             raise refuse(CardDecided(wanted, "this confirmation was just decided"))
-        return shown.card
+        return shown
 
     async def is_open(self, confirmation_id: str) -> None:
         """Wait for the card of an accepted decision.
@@ -125,15 +146,25 @@ class ConfirmationGate:
         return self._open is not None and self._open.card.confirmation_id == confirmation_id
 
     def decide(self, decision: Decision, at: datetime) -> DecisionRecord:
-        """Take a decision that `check` let through; approve and reject close the card."""
+        """Take a decision that `check` let through; all that the card needs of them close it."""
         assert self._open is not None
         shown = self._open
-        if not isinstance(decision, Amend):
-            shown.verdict = decision
+        named = as_named(decision, shown.keys)
+        if isinstance(named, Approve):
+            shown.approvals += (
+                Approval(
+                    approver=named.approver, issuer=named.issuer, signature=named.signature, at=at
+                ),
+            )
+            if len(shown.approvals) >= shown.card.approvals_needed:
+                shown.verdict = grant_of(shown.card, shown.approvals, at)
+        elif isinstance(named, Reject):
+            shown.verdict = named
+        if shown.verdict is not None:
             shown.ends("decided")
-        return record_of(decision, shown.card, at)
+        return record_of(named, shown.card, at)
 
-    async def wait(self, reminders: Sequence[timedelta] = ()) -> Approve | Reject | None:
+    async def wait(self, reminders: Sequence[timedelta] = ()) -> Grant | Reject | None:
         """The decision on the open card; None when nobody decided before it expired.
 
         Args:
@@ -152,7 +183,7 @@ class ConfirmationGate:
                 self._close("expired")
                 return None
             if shown.verdict is not None:
-                self._close(PAST[shown.verdict.kind])
+                self._close("rejected" if isinstance(shown.verdict, Reject) else "approved")
                 return shown.verdict
 
     def _start_timers(

@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import Usage
     from orchestrator.core.errors import MissionIdTaken
     from orchestrator.messages import names
+    from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.leg import LegInput, LegResult, LegStatus, ReserveInput
     from orchestrator.messages.mission import (
         AcceptedMission,
@@ -27,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
-    from orchestrator.planning.models import GoalBrief, LegPlan, MissionPlan
+    from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
@@ -82,12 +83,14 @@ class MissionWorkflow:
         self._show(MissionStatus.PLANNING)
         self._catalog = await calls.pin_catalog()
         self._plan = await calls.split_goal(
-            GoalBrief(
+            BeginInput(
                 mission_id=self._mission_id,
                 goal=self._request.goal,
                 inputs=self._request.inputs,
                 now=workflow.info().start_time,
                 catalog_digest=self._catalog.digest,
+                policy=self._request.policy,
+                requester=self._request.requester,
             )
         )
         self._show(MissionStatus.RUNNING)
@@ -154,6 +157,7 @@ class MissionWorkflow:
                 facts=tuple(f for needed in leg.depends_on for f in self._results[needed].facts),
                 budget=self._request.budget,
                 policy=self._request.policy,
+                requester=self._request.requester,
                 catalog=self._catalog,
                 started_at=workflow.info().start_time,
             ),
@@ -288,6 +292,7 @@ class MissionWorkflow:
         return MissionResult(
             mission_id=self._mission_id,
             goal=self._request.goal,
+            requester=self._request.requester,
             status=self._status,
             error=self._error,
             summary=" ".join(r.summary for r in self._results.values()) if done else "",

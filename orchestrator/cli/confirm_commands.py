@@ -1,7 +1,7 @@
 """`orchestrator confirm ...`: read the open cards and decide on them."""
 
-from getpass import getuser
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,8 +9,14 @@ from orchestrator.cli import render_cards
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_pairs
-from orchestrator.cli.output import AsJson, present, progress
+from orchestrator.cli.output import AsJson, present, print_json, progress
+from orchestrator.cli.signing import make_key, sign_as
+from orchestrator.confirmation.models import Amend, Approve, Reject
 from orchestrator.core.errors import UsageError
+
+if TYPE_CHECKING:  # `ask` imports them
+    from orchestrator.client.mission_client import MissionClient
+    from orchestrator.confirmation.models import DecisionReceipt
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -18,7 +24,16 @@ _DIGEST = "--digest, the digest of the card that was read (orchestrator confirm 
 
 ConfirmationId = Annotated[str, typer.Argument(metavar="CID", help="The confirmation's id.")]
 Approver = Annotated[
-    str | None, typer.Option("--approver", help="Who decides; default: your account's name.")
+    str | None,
+    typer.Option("--approver", help="Who decides; default: as the key says, or your account."),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option("--key", help="Sign with the private key of this PEM or JWK file."),
+]
+Issuer = Annotated[
+    str | None,
+    typer.Option("--issuer", help="With --key: who vouches for the approver; or the key says it."),
 ]
 
 
@@ -49,6 +64,8 @@ def approve(
         typer.Option(help="Of the card that was read; nothing is asked, for scripts."),
     ] = None,
     approver: Approver = None,
+    key: Key = None,
+    issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
     """Yes, to exactly what a card shows: it is shown, and you are asked.
@@ -56,12 +73,12 @@ def approve(
     With --digest, as `confirm show` prints it, nothing is asked, and a card that shows something
     else by now is not approved.
 
-    Example: orchestrator confirm approve trip-1a2b3c.1-flights.2
+    Example: orchestrator confirm approve trip-1a2b3c.1-flights.2 --key ann.jwk
     """
-    if digest is None:
-        digest = _read_and_agreed(confirmation_id, as_json=as_json)
-    read, who = digest, approver or getuser()
-    receipt = ask(lambda client: client.approve(confirmation_id, read, approver=who))
+    sign = sign_as(key, approver=approver, issuer=issuer)
+    read = digest or _read_and_agreed(confirmation_id, as_json=as_json)
+    approval = Approve(confirmation_id=confirmation_id, digest=read)
+    receipt = ask(lambda client: client.decide(sign(approval, read)))
     present(receipt, render_cards.receipt, as_json=as_json)
 
 
@@ -84,14 +101,16 @@ def amend(
     confirmation_id: ConfirmationId,
     changes: Annotated[list[str], typer.Argument(metavar="K=V...", help="Changed arguments.")],
     approver: Approver = None,
+    key: Key = None,
+    issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
     """Change arguments; the new card has to be approved in its turn.
 
     Example: orchestrator confirm amend dinner-1a2b3c.1-dining.2 party_size=5
     """
-    who, changed = approver or getuser(), read_pairs(changes)
-    receipt = ask(lambda client: client.amend(confirmation_id, changed, approver=who))
+    amendment = Amend(confirmation_id=confirmation_id, changes=read_pairs(changes))
+    receipt = _decided(amendment, key, approver=approver, issuer=issuer)
     present(receipt, render_cards.receipt, as_json=as_json)
 
 
@@ -100,12 +119,41 @@ def reject(
     confirmation_id: ConfirmationId,
     reason: Annotated[str, typer.Option("--reason", help="Why not; the mission records it.")],
     approver: Approver = None,
+    key: Key = None,
+    issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
     """No. The leg is lost, and what the mission did is rolled back.
 
     Example: orchestrator confirm reject trip-1a2b3c.1-flights.2 --reason "too early"
     """
-    who = approver or getuser()
-    receipt = ask(lambda client: client.reject(confirmation_id, reason=reason, approver=who))
+    rejection = Reject(confirmation_id=confirmation_id, reason=reason)
+    receipt = _decided(rejection, key, approver=approver, issuer=issuer)
     present(receipt, render_cards.receipt, as_json=as_json)
+
+
+def _decided(
+    decision: Amend | Reject, key: Path | None, *, approver: str | None, issuer: str | None
+) -> "DecisionReceipt":
+    """What became of a decision; a signed one is on the card as it is open now."""
+    sign = sign_as(key, approver=approver, issuer=issuer)
+
+    async def send(client: "MissionClient") -> "DecisionReceipt":
+        is_read = key is not None
+        digest = (await client.confirmation(decision.confirmation_id)).digest if is_read else ""
+        return await client.decide(sign(decision, digest))
+
+    return ask(send)
+
+
+@app.command()
+def keygen(
+    file: Annotated[Path, typer.Argument(help="Where the private key is written; a new file.")],
+    approver: Annotated[str, typer.Option("--approver", help="Whom it signs for, nobody else.")],
+    issuer: Annotated[str, typer.Option("--issuer", help="Who vouches for them: a name or URL.")],
+) -> None:
+    """Make a key pair for one person; prints the public key, for the set of the workers' keys.
+
+    Example: orchestrator confirm keygen ann.jwk --approver ann@example.com --issuer example.com
+    """
+    print_json(make_key(file, approver=approver, issuer=issuer))

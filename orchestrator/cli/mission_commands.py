@@ -14,6 +14,7 @@ from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
 from orchestrator.cli.options import read_money, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
+from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
 from orchestrator.settings import load_policy
@@ -49,6 +50,10 @@ def start(
         Path | None,
         typer.Option(help="A YAML or JSON file: who confirms what, how long things may take."),
     ] = None,
+    requester: Annotated[
+        str | None,
+        typer.Option(help="Who asks; a policy may say that others approve. Default: your account."),
+    ] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -59,7 +64,11 @@ def start(
     money = None if budget is None else read_money(*budget)
     try:
         request = MissionRequest(
-            goal=goal, inputs=read_pairs(inputs or []), budget=money, mission_id=mission_id
+            goal=goal,
+            inputs=read_pairs(inputs or []),
+            budget=money,
+            mission_id=mission_id,
+            requester=account_name() if requester is None else requester,
         )
     except ValidationError as error:
         first = error.errors()[0]

@@ -71,8 +71,8 @@ def _ours(label: str) -> Text:
 def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, str]]:
     """What holds for any card: how it is cancelled, who decides, and until when."""
     yield "Undo", shown.undo
-    if shown.approvers:
-        yield "Who may decide", ", ".join(shown.approvers)
+    for entry in shown.oversight():
+        yield entry.label, entry.value
     if shown.expires_at is not None:
         yield "Decide before", f"{shown.expires_at:%Y-%m-%d %H:%M %Z}"
     asked = ", ".join(_asked(shown))
@@ -82,7 +82,9 @@ def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, str]]:
 
 
 def receipt(console: Console, given: DecisionReceipt) -> None:
-    """What became of a decision; an amendment leads to a new card."""
+    """What became of a decision; the card that is open after it waits for another."""
     console.print(f"{given.accepted}: {given.confirmation_id}")
+    if given.card is not None and given.accepted == "approved":
+        console.print("another person has to approve it too")
     if given.card is not None:
         card(console, given.card)

@@ -77,6 +77,8 @@ def mission(console: Console, result: MissionResult) -> None:
     """The result document: legs, receipts, ledger, spend."""
     console.rule(line(f"{result.mission_id}  ", colored(result.status.value)))
     console.print(indented(block(result.goal)))
+    if result.requester:
+        console.print(line(f"requested by {result.requester}"))
     if result.error:
         console.print(line((result.error, "red")))
     if result.summary:

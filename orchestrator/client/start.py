@@ -26,6 +26,7 @@ from orchestrator.messages.mission import (
     MissionStatus,
     request_digest,
 )
+from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened
 from orchestrator.settings import Settings, load_policy
 
 
@@ -90,18 +91,33 @@ class Starter:
     async def _completed(self, request: MissionRequest) -> tuple[MissionRequest, BroughtInputs]:
         """The request as it may enter history, with an id; a worker is there to run it."""
         await self._connection.await_poller()
-        is_own = "policy" in request.model_fields_set
-        policy = None if is_own else load_policy(self._settings.mission_policy)
         mission_id = request.mission_id or new_mission_id(request.goal)
+        policy = self._policy_of(request)
         brought = await asyncio.to_thread(self._separated, request, mission_id)
         completed = request.model_copy(
             update={
-                "policy": policy or request.policy,
+                "policy": policy,
                 "inputs": brought.inputs,
                 "mission_id": mission_id,
             }
         )
         return completed, brought
+
+    def _policy_of(self, request: MissionRequest) -> MissionPolicy:
+        """The request's own policy, else that of the settings, which an own one may only tighten.
+
+        The worker looks again, with its own: these settings may be others.
+
+        Raises:
+            PolicyWidened: the request's own policy allows more than that of the settings.
+        """
+        of_settings = load_policy(self._settings.mission_policy)
+        if of_settings is None:
+            return request.policy
+        if "policy" not in request.model_fields_set:
+            return of_settings
+        check_not_widened(request.policy, of_settings)
+        return request.policy
 
     async def _update_with_start(
         self, request: MissionRequest, update: str, *, within: timedelta | None = PICK_UP

@@ -16,8 +16,7 @@ def as_markdown(card: ConfirmationCard) -> str:
         lines += [f"- {_line(line)}" for line in section.lines]
         lines.append("")
     lines.append(f"**Undo** {markdown_text(card.undo)}")
-    if card.approvers:
-        lines.append(f"**Who may decide** {markdown_text(', '.join(card.approvers))}")
+    lines += [f"**{entry.label}** {markdown_text(entry.value)}" for entry in card.oversight()]
     if card.expires_at is not None:
         lines.append(f"**Decide before** {card.expires_at:%Y-%m-%d %H:%M %Z}")
     again = [f"asked for time no. {card.round}"] if card.round > 1 else []

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
@@ -15,12 +16,17 @@ from orchestrator.json_schema.canonical import canonical_text
 
 
 def call_digest(
-    call: CallRef, *, arguments: JsonObject, card_type: str, confirmation_id: str = ""
+    call: CallRef,
+    *,
+    arguments: JsonObject,
+    card_type: str,
+    confirmation_id: str = "",
+    terms: JsonObject | None = None,
 ) -> str:
     """What an approval is bound to: SHA-256 of the canonical JSON (RFC 8785) of one exact call.
 
     `confirmation_id` tells apart the cards of a call that is asked about again; the first has the
-    call's own id, or none.
+    call's own id, or none. `terms` is what rules on approvers go by: who asked, for how much.
     """
     covered: JsonObject = {
         "tool": call.tool,
@@ -31,7 +37,14 @@ def call_digest(
     }
     if confirmation_id not in ("", call.call_id):
         covered["confirmation_id"] = confirmation_id
-    return hashlib.sha256(_canonical(covered)).hexdigest()
+    if terms:
+        covered["terms"] = terms
+    return canonical_digest(covered)
+
+
+def canonical_digest(value: JsonObject) -> str:
+    """SHA-256 of the canonical JSON of an object, in hexadecimal."""
+    return hashlib.sha256(_canonical(value)).hexdigest()
 
 
 def _canonical(value: JsonObject) -> bytes:
@@ -69,9 +82,25 @@ class ConfirmationCard(Record):
     undo: str = Field(default="", description="whether and how it can be cancelled")
     undo_terms: CancelTerms | None = None
     digest: str
+    opened_at: datetime | None = Field(
+        default=None, description="what was signed earlier is no decision on this card"
+    )
     expires_at: datetime | None = None
+    requester: str = Field(default="", description="who asked for the mission, as its start says")
+    requester_may_approve: bool = True
     approvers: tuple[str, ...] = Field(
         default=(), description="patterns of those who may decide; none: anybody"
+    )
+    operators_approvers: tuple[str, ...] = Field(
+        default=(), description="patterns that they must fit as well: those of the worker's policy"
+    )
+    approvals_needed: int = Field(default=1, description="of that many different approvers")
+    approved_by: tuple[str, ...] = Field(
+        default=(), description="who has approved it, while it waits for another"
+    )
+    signed: bool = Field(
+        default=False,
+        description="whether a decision needs a signature; else approvers are who they say",
     )
     round: int = Field(default=1, description="how often this call is asked about, this included")
     reminded: int = Field(default=0, description="how often it was reminded of so far")
@@ -82,6 +111,27 @@ class ConfirmationCard(Record):
         rest = (CardSection(title="Details" if parts else "", lines=self.lines),)
         return (*parts, *(rest if self.lines else ()))
 
+    def oversight(self) -> tuple[CardLine, ...]:
+        """Who asked, who may decide, how they are known, and who has approved so far."""
+        may = [", ".join(p) for p in (self.approvers, self.operators_approvers) if p]
+        if not self.requester_may_approve:
+            may.append("not the requester")
+        needed = self.approvals_needed
+        lines = {
+            "Requested by": self.requester,
+            "Who may decide": "; and ".join(may),
+            "Approvals needed": f"{needed}, of different people" if needed > 1 else "",
+            "Approved by": ", ".join(self.approved_by),
+            "Approvers are": _KNOWN_BY[self.signed],
+        }
+        return tuple(CardLine(label=k, value=v) for k, v in lines.items() if v)
+
+
+_KNOWN_BY = {
+    True: "known by their signatures",
+    False: "who they say they are: nothing here proves it",
+}
+
 
 class Approve(Record):
     """Approves the call exactly as the card shows it."""
@@ -89,7 +139,9 @@ class Approve(Record):
     kind: Literal["approve"] = "approve"
     confirmation_id: str
     digest: str
-    approver: str
+    approver: str = ""
+    issuer: str = ""
+    signature: str = Field(default="", description="a compact JWS; see confirmation.signatures")
 
 
 class Amend(Record):
@@ -98,7 +150,9 @@ class Amend(Record):
     kind: Literal["amend"] = "amend"
     confirmation_id: str
     changes: JsonObject
-    approver: str
+    approver: str = ""
+    issuer: str = ""
+    signature: str = ""
 
 
 class Reject(Record):
@@ -107,7 +161,9 @@ class Reject(Record):
     kind: Literal["reject"] = "reject"
     confirmation_id: str
     reason: str
-    approver: str
+    approver: str = ""
+    issuer: str = ""
+    signature: str = ""
 
 
 Decision = Annotated[Approve | Amend | Reject, Field(discriminator="kind")]
@@ -126,7 +182,8 @@ class DecisionReceipt(Record):
     accepted: Literal["approved", "amended", "rejected"]
     at: datetime
     card: ConfirmationCard | None = Field(
-        default=None, description="after an amendment: the new card, to be approved in its turn"
+        default=None,
+        description="the card that is open now: as amended, or for another approver to approve",
     )
 
 
@@ -139,6 +196,8 @@ class DecisionRecord(Record):
     at: datetime
     digest: str
     reason: str = ""
+    issuer: str = Field(default="", description="who vouches for the approver; empty: nobody")
+    signature: str = ""
 
 
 PAST: Final[dict[str, Literal["approved", "amended", "rejected"]]] = {
@@ -158,7 +217,18 @@ def record_of(decision: Decision, card: ConfirmationCard, at: datetime) -> Decis
         at=at,
         digest=card.digest,
         reason=decision.reason if isinstance(decision, Reject) else "",
+        issuer=decision.issuer,
+        signature=decision.signature,
     )
+
+
+class Approval(Record):
+    """One person's yes, as the grant that it leads to carries it."""
+
+    approver: str
+    issuer: str = ""
+    signature: str = ""
+    at: datetime
 
 
 class Grant(Record):
@@ -166,5 +236,26 @@ class Grant(Record):
 
     confirmation_id: str
     digest: str
-    approver: str
+    approver: str = Field(description="those who approved; of a standing approval its name")
     granted_at: datetime
+    opened_at: datetime | None = Field(default=None, description="when its card was opened")
+    approvals: tuple[Approval, ...] = Field(
+        default=(), description="none: of a standing approval, or given before they were kept"
+    )
+
+    def of_people(self) -> tuple[Approval, ...]:
+        """What people said; one that kept no approvals is one of the approver it names."""
+        return self.approvals or (Approval(approver=self.approver, at=self.granted_at),)
+
+
+def grant_of(card: ConfirmationCard, approvals: Iterable[Approval], at: datetime) -> Grant:
+    """What the approvals of people on a card permit."""
+    given = tuple(approvals)
+    return Grant(
+        confirmation_id=card.confirmation_id,
+        digest=card.digest,
+        approver=", ".join(one.approver for one in given),
+        granted_at=at,
+        opened_at=card.opened_at,
+        approvals=given,
+    )

@@ -3,7 +3,7 @@
 All of it is configuration that somebody wrote down; nothing here is guessed from a call.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
@@ -73,12 +73,37 @@ class StandingApproval(Scope):
         """
         if not self.covers(card_type=card_type, tool=tool):
             return False
-        most = self.max_amount
-        if most is None:
+        if self.max_amount is None:
             return True
-        return amounts is not None and all(
-            one.currency == most.currency and one.amount <= most.amount for one in amounts
-        )
+        return amounts is not None and _all_within(amounts, self.max_amount)
+
+    def is_covered_by(self, other: "StandingApproval") -> bool:
+        """Whether the other approves all that this one does.
+
+        Patterns are compared as they are written: one that the other does not list, and that a
+        pattern of the other does not fit as plain text, counts as wider.
+        """
+        if other.max_amount is not None and not (
+            self.max_amount and _all_within([self.max_amount], other.max_amount)
+        ):
+            return False
+        return _narrower(self.card_types, other.card_types) and _narrower(self.tools, other.tools)
+
+
+class TwoApprovers(Scope):
+    """Which calls two different people have to approve."""
+
+    above: Money | None = Field(
+        default=None,
+        description="only those that cost more, or in another currency, or nobody knows what; "
+        "none: every call of the scope",
+    )
+
+    def asks_for(self, *, card_type: str, tool: str, amounts: Sequence[Money] | None) -> bool:
+        """Whether a call needs two; `amounts` as for a standing approval."""
+        if not self.covers(card_type=card_type, tool=tool):
+            return False
+        return self.above is None or amounts is None or not _all_within(amounts, self.above)
 
 
 class ConfirmationPolicy(Record):
@@ -95,6 +120,12 @@ class ConfirmationPolicy(Record):
         max_length=10,
         description="how long after a card was opened; later than its expiry, they never come",
     )
+    requester_may_approve: bool = Field(
+        default=True, description="false: whoever asked for a mission does not approve its calls"
+    )
+    two_approvers: tuple[TwoApprovers, ...] = Field(
+        default=(), description="a call that any of them covers needs two different approvers"
+    )
     on_expiry: Literal["fail_leg", "ask_again"] = "fail_leg"
     max_rounds: int = Field(
         default=3, ge=1, le=100, description="how often one call is asked about, with ask_again"
@@ -110,6 +141,16 @@ class ConfirmationPolicy(Record):
         covering = (r for r in self.approvers if r.covers(card_type=card_type, tool=tool))
         rule = next(covering, None)
         return rule.approvers if rule is not None else ()
+
+    def approvals_needed(
+        self, *, card_type: str, tool: str, amounts: Sequence[Money] | None
+    ) -> int:
+        """How many different people have to approve such a call."""
+        asked = any(
+            rule.asks_for(card_type=card_type, tool=tool, amounts=amounts)
+            for rule in self.two_approvers
+        )
+        return 2 if asked else 1
 
     def standing_approver(
         self, *, card_type: str, tool: str, amounts: Iterable[Money] | None
@@ -131,6 +172,25 @@ def approver_problem(approver: str, patterns: tuple[str, ...]) -> str | None:
     if not _fits(approver, patterns):
         return f"{approver} may not decide on this; who may: {', '.join(patterns)}"
     return None
+
+
+def is_same_person(name: str, other: str) -> bool:
+    """Whether two names are one person's, as far as names tell."""
+    return " ".join(name.split()).casefold() == " ".join(other.split()).casefold()
+
+
+def _all_within(amounts: Iterable[Money], most: Money) -> bool:
+    return all(one.currency == most.currency and one.amount <= most.amount for one in amounts)
+
+
+def _narrower(own: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether each pattern fits only what a pattern of the others does; none fits everything."""
+    if not others or "*" in others:
+        return True
+    lowered = {other.lower() for other in others}
+    return bool(own) and all(
+        one.lower() in lowered or (not set("*?[") & set(one) and _fits(one, others)) for one in own
+    )
 
 
 def _fits(name: str, patterns: tuple[str, ...]) -> bool:

@@ -73,8 +73,8 @@ class MissionIdTaken(UsageError, Worded):
     """A mission with that id exists, and was asked for something else."""
 
     template = (
-        "a mission {mission_id!r} exists, with another goal, other inputs or another budget; "
-        "choose another id"
+        "a mission {mission_id!r} exists, with another goal, other inputs, another budget or "
+        "another requester; choose another id"
     )
     mission_id: str
 
@@ -84,6 +84,14 @@ class MissionNotFound(UsageError, Worded):
 
     template = "no mission {mission_id!r}; see: orchestrator mission list"
     mission_id: str
+
+
+class PolicyWidened(UsageError):
+    """A mission whose own policy allows what the policy of the worker does not."""
+
+
+class RequesterMissing(UsageError):
+    """A mission that does not say who asks for it, where a policy goes by that."""
 
 
 class ObligationNotParked(UsageError, Worded):
@@ -294,6 +302,10 @@ class ApproverRefused(ConfirmationError):
     """The person who decided may not decide on this card."""
 
 
+class SignatureRefused(ConfirmationError):
+    """The decision is not signed, or not by a key that is trusted here, or for something else."""
+
+
 class AmendmentInvalid(ConfirmationError):
     """The amended arguments break the tool's contract; the card stays as it was."""
 
@@ -308,6 +320,10 @@ class GrantMissing(ConfirmationError):
 
 class GrantUsed(ConfirmationError):
     """A call came with a grant that was used for a call before."""
+
+
+class GrantRefused(ConfirmationError):
+    """A call came with a grant that those who gave it may not give, by the worker's policy."""
 
 
 class QuestionError(Worded):
@@ -391,6 +407,14 @@ class EmbedderUnavailable(ServiceUnavailable, Worded):
     """An embedder that has no vectors for the router now; `reason` holds nothing of a request."""
 
     template = "the embedder gives no vectors: {reason}"
+    reason: str
+
+
+class ApprovalKeysUnavailable(ServiceUnavailable, Worded):
+    """The keys with which decisions are proved cannot be had now; nothing is approved meanwhile."""
+
+    template = "the approval keys of {source} cannot be had: {reason}"
+    source: str
     reason: str
 
 

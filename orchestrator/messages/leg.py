@@ -57,6 +57,7 @@ class LegInput(Record):
     facts: tuple[Fact, ...] = ()
     budget: Money | None = None
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    requester: str = ""
     catalog: CatalogPin
     started_at: datetime
     state: LegState = Field(default_factory=LegState)

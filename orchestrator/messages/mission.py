@@ -5,7 +5,7 @@ import json
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.record import JsonObject, Record
@@ -25,6 +25,17 @@ class MissionRequest(Record):
     budget: Money | None = None
     mission_id: str | None = Field(default=None, pattern=MISSION_ID_PATTERN)
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    requester: str = Field(
+        default="", max_length=200, description="who asks, as whoever starts it says"
+    )
+
+    @field_validator("requester")
+    @classmethod
+    def _is_a_name(cls, requester: str) -> str:
+        """A name that a person can read on a card."""
+        if not requester.isprintable():
+            raise ValueError("a requester is a name of printable characters")
+        return requester.strip()
 
 
 class MissionInput(Record):
@@ -34,8 +45,12 @@ class MissionInput(Record):
 
 
 def request_digest(request: MissionRequest) -> str:
-    """SHA-256 of what is asked for: goal, inputs and budget; not how long to wait for whom."""
-    asked = request.model_dump(mode="json", include={"goal", "inputs", "budget"})
+    """SHA-256 of what is asked for, and by whom; not how long to wait for whom.
+
+    A request that names no requester has the digest that it had before requests named any.
+    """
+    covered = {"goal", "inputs", "budget", *(["requester"] if request.requester else [])}
+    asked = request.model_dump(mode="json", include=covered)
     return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
@@ -88,6 +103,7 @@ class MissionResult(Record):
 
     mission_id: str
     goal: str
+    requester: str = Field(default="", description="who asked for it, as its start says")
     status: MissionStatus
     error: str | None = Field(default=None, description="the first error; never a later one")
     summary: str = ""

@@ -5,6 +5,7 @@ from datetime import timedelta
 from pydantic import Field
 
 from orchestrator.confirmation.policy import ConfirmationPolicy
+from orchestrator.core.errors import PolicyWidened
 from orchestrator.core.record import Record
 from orchestrator.messages.call_limits import CALL_ATTEMPTS, CALL_TIMEOUT
 
@@ -20,6 +21,46 @@ class MissionPolicy(Record):
     )
     call_attempts: int = Field(default=CALL_ATTEMPTS, ge=1)
     confirmation: ConfirmationPolicy = Field(default_factory=ConfirmationPolicy)
+
+
+def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
+    """What a mission's own policy allows beyond its worker's, a sentence each; empty: nothing.
+
+    Who may decide, two approvers and the requester are not here: there both policies hold, so that
+    a mission's can only add to the worker's. An expiry that is the default counts as not said.
+    """
+    found = []
+    longest, default = workers.confirmation_expiry, MissionPolicy().confirmation_expiry
+    if own.confirmation_expiry > longest and own.confirmation_expiry != default:
+        found.append(
+            f"confirmation_expiry ({own.confirmation_expiry}) is longer than the worker's "
+            f"({longest})"
+        )
+    if own.confirmation.rounds > workers.confirmation.rounds:
+        found.append(
+            f"a call would be asked about {own.confirmation.rounds} times (on_expiry, max_rounds), "
+            f"by the worker's policy at most {workers.confirmation.rounds}"
+        )
+    found += [
+        f"the standing approval {standing.name} approves more than the worker's policy does "
+        "(ORCHESTRATOR_MISSION_POLICY of the worker)"
+        for standing in own.confirmation.standing
+        if not any(standing.is_covered_by(other) for other in workers.confirmation.standing)
+    ]
+    return tuple(found)
+
+
+def check_not_widened(own: MissionPolicy, workers: MissionPolicy) -> None:
+    """Refuse a policy of a mission that allows more than the worker's.
+
+    Raises:
+        PolicyWidened: with what it allows beyond it.
+    """
+    found = widenings(own, workers)
+    if found:
+        raise PolicyWidened(
+            f"a mission's own policy may only tighten the worker's: {'; '.join(found)}"
+        )
 
 
 class CatalogPin(Record):

@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from orchestrator.confirmation.models import ConfirmationCard, Grant
+from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
@@ -26,6 +27,23 @@ class ToolCall(CallRef):
     deadline: datetime | None = Field(
         default=None, description="nothing is sent after this: set just before a side effect"
     )
+    requester: str = Field(default="", description="who asked for the mission")
+    amounts: tuple[Money, ...] | None = Field(
+        default=None, description="its price and all other amounts; None: what it costs is unknown"
+    )
+    approvals_needed: int = Field(default=1, description="by the mission's policy or the worker's")
+
+    @property
+    def approval_terms(self) -> JsonObject:
+        """What an approval covers beside the call: what rules on approvers go by, where it is."""
+        terms: JsonObject = {}
+        if self.requester:
+            terms["requester"] = self.requester
+        if self.amounts is not None:
+            terms["amounts"] = [one.model_dump(mode="json") for one in self.amounts]
+        if self.approvals_needed > 1:
+            terms["approvals_needed"] = self.approvals_needed
+        return terms
 
 
 class PrepareInput(CallRef):
@@ -35,6 +53,7 @@ class PrepareInput(CallRef):
     agent: Wall | None = Field(default=None, description="who wants it, and what it may touch")
     observations: tuple[Observation, ...] = ()
     policy: MissionPolicy = Field(default_factory=MissionPolicy)
+    requester: str = ""
     now: datetime
     round: int = Field(default=1, description="how often it is asked about, this time included")
     brought: tuple[str, ...] = Field(
@@ -68,6 +87,9 @@ class PreparedCall(Record):
     )
     price: Money | None = None
     card: ConfirmationCard | None = None
+    approval_keys: PublicKeys | None = Field(
+        default=None, description="those that sign decisions on the card; None: nobody has to sign"
+    )
     standing_approver: str | None = Field(
         default=None, description="the standing approval that makes asking unnecessary"
     )

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.embedding.similarity import ANSWER_S, similarity_by
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
@@ -35,6 +36,19 @@ def default_tools(settings: Settings) -> ToolClient:
         allowed_private_hosts=settings.allowed_private_hosts,
         proxy=settings.proxy,
     )
+
+
+def default_approval_keys(settings: Settings) -> ApprovalKeys | None:
+    """The keys that the settings name, by which decisions are proved; None when they name none.
+
+    Raises:
+        UsageError: a URL that is not https, or a file without keys that can be used.
+    """
+    if not settings.approval_keys:
+        return None
+    keys = ApprovalKeys(settings.approval_keys, proxy=settings.proxy)
+    keys.check()
+    return keys
 
 
 def default_planner(

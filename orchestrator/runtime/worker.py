@@ -24,12 +24,17 @@ from orchestrator.planning.planner import Planner
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import load_profiles
-from orchestrator.runtime.defaults import default_planner, default_routers, default_tools
+from orchestrator.runtime.defaults import (
+    default_approval_keys,
+    default_planner,
+    default_routers,
+    default_tools,
+)
 from orchestrator.runtime.extensions import check_given
 from orchestrator.runtime.own_packages import ALL_WORKFLOWS, all_activities
 from orchestrator.runtime.registration import register_search_attributes, schedule_sweep
 from orchestrator.runtime.retention_rounds import keep_retention
-from orchestrator.settings import Settings, load_settings
+from orchestrator.settings import Settings, load_policy, load_settings
 
 _STICKY = timedelta(seconds=3)
 """How long a workflow task waits for the worker that has its history cached, before any other may
@@ -75,6 +80,8 @@ def build(
         grants=grants or FileGrantBook(settings.state_dir / "grants"),
         traces=traces or RouteTraces(settings.state_dir / FILE_NAME),
         client=client,
+        policy=load_policy(settings.mission_policy),
+        approval_keys=default_approval_keys(settings),
     )
     queues = dict.fromkeys([settings.task_queue, *(a.task_queue for a in agents if a.task_queue)])
     return [

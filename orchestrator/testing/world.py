@@ -14,13 +14,15 @@ import httpx
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
-from activities.cancel_review import CancelReview
+from activities.cancel_review import CancelReview, approved_as
 from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import check_grant, with_cancel_arguments
 from activities.wall_guard import WallGuard
+from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.http.pinning import PersonalValues
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -31,14 +33,14 @@ from orchestrator.core.budget import Usage
 from orchestrator.core.errors import CatalogNotFound
 from orchestrator.core.record import Record
 from orchestrator.messages import names
-from orchestrator.messages.mission_policy import CatalogPin
+from orchestrator.messages.begin import BeginInput
+from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import (
     CallTool,
     Finish,
-    GoalBrief,
     LegPlan,
     MissionPlan,
     StepContext,
@@ -138,11 +140,19 @@ class FakeWorld:
     """
 
     def __init__(
-        self, client: Client, tools: Iterable[Tool] | Catalog, *, pii: PersonalValues | None = None
+        self,
+        client: Client,
+        tools: Iterable[Tool] | Catalog,
+        *,
+        pii: PersonalValues | None = None,
+        policy: MissionPolicy | None = None,
+        approval_keys: ApprovalKeys | None = None,
     ) -> None:
         """Take the server that missions run on, the tools they have, and the vault: empty if None.
 
-        A call that needs what the vault lacks makes its leg ask for it.
+        A call that needs what the vault lacks makes its leg ask for it. `policy` and
+        `approval_keys` are those of the worker: no mission may go beyond that policy, and with keys
+        decisions have to be signed.
         """
         made = tools if isinstance(tools, Catalog) else Catalog({}, {t.name: t for t in tools})
         self.catalog = made
@@ -158,14 +168,21 @@ class FakeWorld:
         self._holds: dict[tuple[str, str], Hold] = {}
         catalogs = _OneCatalog(made)
         wire = _NoWire(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
-        self._wire = wire
-        self._prepare = PrepareActivities(catalogs, wire, client)
+        self._client, self._catalogs, self._wire = client, catalogs, wire
         self._cancels = CancelReview(wire, client)
+        self.govern(policy or MissionPolicy(), approval_keys)
         self._rollback = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
         self._stranded: tuple[tuple[str, ...], ...] = ((),)
 
     # -- the script -------------------------------------------------------------------------------
+
+    def govern(self, policy: MissionPolicy, approval_keys: ApprovalKeys | None = None) -> None:
+        """From now on, what the worker's policy is, and with which keys decisions are signed."""
+        self._authority = Authority(policy, approval_keys)
+        self._prepare = PrepareActivities(
+            self._catalogs, self._wire, self._client, authority=self._authority
+        )
 
     def plan(self, *legs: LegPlan) -> None:
         """The legs of every mission."""
@@ -258,8 +275,10 @@ class FakeWorld:
         return pin
 
     @activity.defn(name=names.SPLIT_GOAL)
-    async def _split_goal(self, brief: GoalBrief) -> MissionPlan:
-        await self._enter(names.SPLIT_GOAL, "", brief)
+    async def _split_goal(self, mission: BeginInput) -> MissionPlan:
+        with translated_errors():
+            self._authority.check_begin(mission)
+        await self._enter(names.SPLIT_GOAL, "", mission)
         return self._plan
 
     @activity.defn(name=names.SELECT_TOOLS)
@@ -305,6 +324,9 @@ class FakeWorld:
     async def _invoke_tool(self, call: ToolCall) -> ToolOutcome:
         with translated_errors():
             tool = self.catalog.tool(call.tool)
+            refusal = await self._authority.refusal_of(call, approved_as(tool, call))
+            if refusal is not None:
+                return ToolOutcome(kind="rejected", reason=refusal)
             check_grant(tool, call)
             await self._cancels.check(self.catalog, tool, call)
         await self._enter(names.INVOKE_TOOL, call.tool, call)
@@ -312,7 +334,7 @@ class FakeWorld:
         if isinstance(played, Exception):
             raise played.with_traceback(None)  # one instance may be played many times
         outcome = await played(call) if callable(played) else played
-        return with_cancel_arguments(self.catalog.tool(call.tool), call, outcome)
+        return with_cancel_arguments(tool, call, outcome)
 
     @activity.defn(name=names.COMPENSATE)
     async def _compensate(self, wanted: CompensateInput) -> CompensationOutcome:

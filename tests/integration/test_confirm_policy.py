@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from orchestrator.testing import eventually
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Cli, Witness
+    from tests.integration.conftest import Cli
 
 ALERTS = "Subscribe to weather alerts for Oslo"
 
@@ -47,26 +47,6 @@ async def test_only_who_may_decides(cli: Cli, tmp_path: Path) -> None:
     assert refused.stderr.count("\n") == 1
     assert (approved.exit_code, ran.exit_code) == (0, 0)
     assert ran.json["receipts"][0]["confirmed_by"] == "ann@ops.example.com"
-
-
-async def test_a_standing_approval_from_the_settings_asks_nobody(
-    cli: Cli, sandbox: Witness, tmp_path: Path
-) -> None:
-    """The mission runs to its end; its record names the policy that approved the call."""
-    policy = written(
-        tmp_path / "policy.yaml",
-        "confirmation: {standing: [{name: alerts, tools: [weather_subscribe_alerts]}]}",
-    )
-    ran = await cli(
-        *("mission", "start", ALERTS, "--id", "policy-standing", "--wait", "--json"),
-        ORCHESTRATOR_MISSION_POLICY=policy,
-    )
-    (leg,) = ran.json["legs"]
-
-    assert ran.exit_code == 0
-    assert [(d["kind"], d["approver"]) for d in leg["decisions"]] == [("approved", "policy:alerts")]
-    assert ran.json["receipts"][0]["confirmed_by"] == "policy:alerts"
-    assert len(await sandbox.live("policy-standing")) == 1
 
 
 async def test_a_wrong_policy_starts_nothing(cli: Cli, tmp_path: Path) -> None:

@@ -238,7 +238,14 @@ def break_history(folder: Path) -> None:
 async def record(folder: Path) -> None:
     """Start an installation, run the missions, write the histories."""
     with tempfile.TemporaryDirectory(prefix="orchestrator-record-") as scratch:
-        stack = Stack(Path(scratch), (bundled_specs(),), Ports.free())
+        policy = Path(scratch) / "policy.yaml"
+        policy.write_text("confirmation: {on_expiry: ask_again}", encoding="utf-8")
+        stack = Stack(
+            Path(scratch),
+            (bundled_specs(),),
+            Ports.free(),
+            variables={"ORCHESTRATOR_MISSION_POLICY": str(policy)},
+        )
         async with stack, SandboxClient(stack.sandbox_url) as sandbox:
             await Recorder(await stack.client(), sandbox, folder).record_all()
     break_history(folder)

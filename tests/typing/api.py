@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 from typing import assert_type
 
@@ -34,11 +35,16 @@ from orchestrator import (
     Router,
     Selection,
     Settings,
+    SigningKey,
     StepContext,
     StepDecision,
     Tool,
+    decision_claims,
     run_worker,
+    sign_decision,
 )
+from orchestrator.confirmation.models import Amend, Approve
+from orchestrator.core.record import JsonObject
 
 
 async def missions() -> None:
@@ -60,6 +66,18 @@ async def missions() -> None:
         return
     assert_type(result, MissionResult)
     assert_type(result.status, MissionStatus)
+
+
+async def signed(client: MissionClient, card: ConfirmationCard, pem: str, at: datetime) -> None:
+    approve = Approve(confirmation_id=card.confirmation_id, digest=card.digest)
+    decision = sign_decision(
+        approve, SigningKey.read(pem), digest=card.digest, at=at, issuer="id", subject="ann"
+    )
+    assert_type(decision, Approve)
+    await client.decide(decision)
+    amend = Amend(confirmation_id=card.confirmation_id, changes={"party_size": 5})
+    claims = decision_claims(amend, digest=card.digest, issuer="id", subject="ann", at=at)
+    assert_type(claims, JsonObject)
 
 
 def tools() -> None:

@@ -39,6 +39,7 @@ from orchestrator.confirmation.models import (
     DecisionReceipt,
     Reject,
 )
+from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
@@ -84,6 +85,16 @@ TOOLS = (
     ),
     fake_tool("buy_pass", cancel_tool="refund_pass", card_type="structured-payment"),
 )
+
+
+OPERATORS = MissionPolicy(
+    confirmation=ConfirmationPolicy(
+        standing=(StandingApproval(name="any", tools=("*",)),),
+        on_expiry="ask_again",
+        max_rounds=100,
+    )
+)
+"""The policy of the worker: wide, so that a test's own policy may say what it is about."""
 
 
 class Mission:
@@ -314,6 +325,7 @@ class Stage:
         inputs: JsonObject | None = None,
         budget: Money | None = None,
         policy: MissionPolicy | None = None,
+        requester: str = "",
     ) -> Mission:
         self._started += 1
         mission_id = f"{self.task_queue[-60:].lstrip('-_')}-{self._started}"
@@ -323,6 +335,7 @@ class Stage:
             budget=budget,
             mission_id=mission_id,
             policy=policy or MissionPolicy(call_timeout=timedelta(seconds=4), call_attempts=3),
+            requester=requester,
         )
         handle = await self.env.client.start_workflow(
             names.MISSION_WORKFLOW,
@@ -383,7 +396,7 @@ async def time_skipping_env(core_at_rest: None) -> AsyncIterator[WorkflowEnviron
 @pytest.fixture
 def world(workflow_env: WorkflowEnvironment) -> FakeWorld:
     """Activities that play what a test scripts, over TOOLS."""
-    return FakeWorld(workflow_env.client, TOOLS)
+    return FakeWorld(workflow_env.client, TOOLS, policy=OPERATORS)
 
 
 @pytest.fixture

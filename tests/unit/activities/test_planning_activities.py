@@ -14,8 +14,9 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
+from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.step import DiscoverInput, PlanStepInput
-from orchestrator.planning.models import AgentProfile, Finish, GoalBrief, StepContext, StepDecision
+from orchestrator.planning.models import AgentProfile, Finish, StepContext, StepDecision
 from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
@@ -104,7 +105,7 @@ async def test_an_answer_that_is_none_ends_the_mission_at_once(
 ) -> None:
     """It would be the same the next time; the error says what a planner of one's own lacks."""
     thought = _thought(store, planner, tmp_path)
-    brief = GoalBrief(
+    brief = BeginInput(
         mission_id="m",
         goal="x",
         now=datetime(2026, 11, 21, tzinfo=UTC),

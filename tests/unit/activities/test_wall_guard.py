@@ -27,9 +27,10 @@ from orchestrator.adapters.telemetry import Telemetry
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant, call_digest
 from orchestrator.core.wall import Wall
+from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.step import DiscoverInput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
-from orchestrator.planning.models import AgentProfile, CallTool, GoalBrief, MissionPlan, StepContext
+from orchestrator.planning.models import AgentProfile, CallTool, MissionPlan, StepContext
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.planning.walls import Walls
 from orchestrator.routing.router import Router
@@ -174,7 +175,7 @@ async def test_a_plan_that_widens_a_profile_ends_the_mission_before_it_began(
 ) -> None:
     """Whoever planned it."""
     planner = Stubborn(plan=MissionPlan(legs=(fake_leg("l", agent=FORGED),)))
-    brief = GoalBrief(mission_id="m", goal="x", now=NOW, catalog_digest=shipped.digest)
+    brief = BeginInput(mission_id="m", goal="x", now=NOW, catalog_digest=shipped.digest)
 
     await ActivityEnvironment().run(thought(planner=planner).split_goal, brief)
     with pytest.raises(ApplicationError, match="which its profile does not allow") as refused:

@@ -13,7 +13,8 @@ import pytest
 from orchestrator.cli import main
 from orchestrator.cli.output import progress
 from orchestrator.client.mission_client import MissionClient
-from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
+from orchestrator.confirmation import models
+from orchestrator.confirmation.models import ConfirmationCard, Decision, DecisionReceipt
 
 CARD = ConfirmationCard(
     confirmation_id="m.1-dinner.2",
@@ -45,11 +46,12 @@ class Client:
         self.reads += 1
         return CARD.model_copy(update={"digest": f"{self.reads:064}"})
 
-    async def approve(self, confirmation_id: str, digest: str, **_: str) -> DecisionReceipt:
+    async def decide(self, decision: Decision) -> DecisionReceipt:
         """Kept."""
-        self.approved.append(digest)
+        assert isinstance(decision, models.Approve)
+        self.approved.append(decision.digest)
         at = datetime(2026, 11, 21, tzinfo=UTC)
-        return DecisionReceipt(confirmation_id=confirmation_id, accepted="approved", at=at)
+        return DecisionReceipt(confirmation_id=decision.confirmation_id, accepted="approved", at=at)
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "chaos run": (),
     "confirm amend": (_WORST, "k=v"),
     "confirm approve": (_WORST, *_DIGEST),
+    "confirm keygen": ("key.jwk", "--approver", _WORST, "--issuer", "example.com"),
     "confirm list": (),
     "confirm reject": (_WORST, "--reason", "no"),
     "confirm show": (_WORST,),

@@ -1,5 +1,7 @@
 """Results of missions: final status, receipts and spend from a ledger."""
 
+import hashlib
+import json
 from decimal import Decimal
 
 import pytest
@@ -11,6 +13,7 @@ from orchestrator.messages.mission import (
     MissionStatus,
     final_status,
     receipts_of,
+    request_digest,
     spend_of,
 )
 from orchestrator.saga.ledger import Ledger, ObligationState
@@ -35,6 +38,33 @@ def ledger(*states: ObligationState, spends: bool = True) -> Ledger:
             for number, state in enumerate(states)
         )
     )
+
+
+def test_a_request_that_names_nobody_is_the_one_that_it_was() -> None:
+    """A mission that was started before requests named a requester can still be asked for."""
+    asked = MissionRequest(goal="g", inputs={"n": 1}, budget=PRICE)
+    before = json.dumps(
+        {"budget": {"amount": "100", "currency": "EUR"}, "goal": "g", "inputs": {"n": 1}},
+        sort_keys=True,
+    )
+
+    assert request_digest(asked) == hashlib.sha256(before.encode()).hexdigest()
+
+
+def test_another_requesters_mission_is_another() -> None:
+    """The first one's would else count as asked for by the second, who might approve it."""
+    digests = {
+        request_digest(MissionRequest(goal="g", requester=name)) for name in ("", "ann", "bob")
+    }
+
+    assert len(digests) == 3
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\x1b[2Jann", "ann\u202e", "a" * 201])
+def test_a_requester_is_a_readable_name(name: str) -> None:
+    """It stands on cards."""
+    with pytest.raises(ValidationError, match="requester"):
+        MissionRequest(goal="g", requester=name)
 
 
 @pytest.mark.parametrize(

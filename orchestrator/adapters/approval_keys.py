@@ -1,0 +1,125 @@
+"""The public keys that decisions are signed with, from a file or a URL."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from orchestrator.confirmation.signatures import PublicKeys, read_public_keys
+from orchestrator.core.errors import ApprovalKeysUnavailable, UsageError
+
+FRESH_S = 300.0
+"""How long keys of a URL are used before they are asked for again."""
+STALE_S = 3_600.0
+"""How long they are used when the URL gives none any more; then nothing is approved."""
+_PAUSE_S = 10.0
+"""Between two questions to a URL that does not answer."""
+_TIMEOUT_S = 3.0
+"""Shorter than the pause between two heartbeats that an activity is allowed."""
+_MOST_BYTES = 262_144
+
+
+class ApprovalKeys:
+    """A JWK set that an operator names; what it holds now is what counts now.
+
+    A file is read each time. A URL is asked every five minutes; when it fails, what it gave last
+    counts for an hour.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        *,
+        proxy: str | None = None,
+        http: httpx.AsyncClient | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take a path or an https URL; nothing is read yet.
+
+        Args:
+            source: where the keys are.
+            proxy: through which a URL is asked.
+            http: asks a URL, in place of a client of its own.
+            clock: in seconds.
+
+        Raises:
+            UsageError: it is a URL, and not https.
+        """
+        if "://" in source and not source.startswith("https://"):
+            raise UsageError(f"approval keys come from a file or an https URL, not {source}")
+        self.source = source
+        self._proxy = proxy
+        self._http = http
+        self._clock = clock
+        self._kept: PublicKeys | None = None
+        self._kept_at = self._asked_at = -STALE_S
+        self._why = "it was not asked yet"
+        self._asking = asyncio.Lock()
+
+    @property
+    def is_url(self) -> bool:
+        """Whether they come over the network."""
+        return "://" in self.source
+
+    def check(self) -> None:
+        """Read a file once, so that a wrong one is told when a worker starts; a URL may come later.
+
+        Raises:
+            UsageError: the file holds no keys that can be used.
+        """
+        if not self.is_url:
+            try:
+                self._of_file()
+            except ApprovalKeysUnavailable as error:
+                raise UsageError(f"ORCHESTRATOR_APPROVAL_KEYS: {error.reason}") from error
+
+    async def current(self) -> PublicKeys:
+        """The keys that count now.
+
+        Raises:
+            ApprovalKeysUnavailable: there are none that may be used now.
+        """
+        if not self.is_url:
+            return await asyncio.to_thread(self._of_file)
+        async with self._asking:
+            now = self._clock()
+            if now - self._kept_at >= FRESH_S and now - self._asked_at >= _PAUSE_S:
+                await self._ask(now)
+            if self._kept is None or now - self._kept_at >= STALE_S:
+                raise ApprovalKeysUnavailable(self.source, self._why)
+            return self._kept
+
+    def _of_file(self) -> PublicKeys:
+        try:
+            return read_public_keys(Path(self.source).read_bytes(), self.source)
+        except (OSError, UsageError) as error:
+            raise ApprovalKeysUnavailable(self.source, str(error)) from error
+
+    async def _ask(self, now: float) -> None:
+        self._asked_at = now
+        try:
+            self._kept = read_public_keys(await self._fetch(), self.source)
+            self._kept_at = now
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, UsageError) as error:
+            self._why = str(error) or type(error).__name__
+
+    async def _fetch(self) -> bytes:
+        if self._http is not None:
+            return await _body(self._http, self.source)
+        async with httpx.AsyncClient(proxy=self._proxy, trust_env=False) as http:
+            return await _body(http, self.source)
+
+
+async def _body(http: httpx.AsyncClient, url: str) -> bytes:
+    """What a URL answers, up to the size of any honest key set; no other place is asked for it."""
+    async with asyncio.timeout(_TIMEOUT_S), http.stream("GET", url) as answer:
+        if answer.status_code != httpx.codes.OK:
+            raise httpx.HTTPError(f"it answers HTTP {answer.status_code}")
+        body = b""
+        async for chunk in answer.aiter_bytes():
+            body += chunk
+            if len(body) > _MOST_BYTES:
+                raise httpx.HTTPError("its answer is too long for a JWK set")
+        return body

@@ -1,0 +1,396 @@
+"""Signed decisions: a compact JWS (RFC 7515) by which an approver, or their service, proves one.
+
+Nothing here is a secret of ours: workflows and workers hold public keys, and sign nothing.
+"""
+
+import json
+from base64 import urlsafe_b64decode
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from math import isfinite
+from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
+
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from joserfc import jws
+from joserfc.errors import JoseError, UnsupportedAlgorithmError
+from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
+from pydantic import JsonValue
+
+from orchestrator.confirmation.models import Amend, Approve, Decision, Reject, canonical_digest
+from orchestrator.core.errors import SignatureRefused, UsageError
+from orchestrator.core.record import JsonObject, Record
+
+D = TypeVar("D", Approve, Amend, Reject, Approve | Amend | Reject)
+
+TYPE: Final = "orchet-decision+jwt"
+"""The `typ` of the JWS: a token that was made for something else is no decision."""
+ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
+    "ES256": ("EC", "P-256"),
+    "Ed25519": ("OKP", "Ed25519"),
+    "EdDSA": ("OKP", "Ed25519"),
+    "RS256": ("RSA", None),
+    "PS256": ("RSA", None),
+}
+"""What may sign, with the type and curve of its keys. No secret that both sides know is one."""
+_PARAMETERS = ("kty", "crv", "x", "y", "n", "e", "d", "p", "q", "dp", "dq", "qi")
+_KEPT = ("kty", "crv", "x", "y", "n", "e", "kid", "alg", "use", "key_ops", "iss", "sub")
+"""Of a public key; certificates and the like would fill histories."""
+_PRIVATE = {"d", "p", "q", "dp", "dq", "qi", "oth", "k"}
+_KEY_TYPES: Final[Mapping[str, type[ECKey] | type[OKPKey] | type[RSAKey]]] = {
+    "EC": ECKey,
+    "OKP": OKPKey,
+    "RSA": RSAKey,
+}
+_SMALLEST_RSA = 2048
+_MOST_KEYS = 100
+"""In a set: it travels with every card."""
+_LONGEST = 8_192
+"""Characters of a signature: larger than any that our claims need."""
+_SKEW = timedelta(minutes=5)
+"""How far ahead of ours a signer's clock may be."""
+
+
+class PublicKeys(Record):
+    """The keys that decisions may be signed with, as public JWKs (RFC 7517)."""
+
+    keys: tuple[JsonObject, ...]
+
+
+class Signer(NamedTuple):
+    """Whom a signature names."""
+
+    issuer: str
+    subject: str
+
+
+class _Registry(jws.JWSRegistry):
+    """Our algorithms alone. `EdDSA` is one, whose new name (RFC 9864) few libraries write yet."""
+
+    def get_alg(self, name: str):  # type: ignore[no-untyped-def] # its type is not public
+        if name not in ALGORITHMS:
+            raise UnsupportedAlgorithmError(f"{name} signs no decisions")
+        return self.algorithms[name]
+
+
+_REGISTRY = _Registry(strict_check_header=False)
+
+
+# -- keys ------------------------------------------------------------------------------------------
+
+
+def read_public_keys(text: str | bytes, where: str) -> PublicKeys:
+    """The keys of a JWK set that can prove a decision; others in it are passed over.
+
+    Raises:
+        UsageError: it is no JWK set, holds a private or a shared key, or none that can be used.
+    """
+    try:
+        listed = json.loads(text)["keys"]
+        keys = [_checked(key, where) for key in listed if _is_ours(key, where)]
+    except (ValueError, KeyError, TypeError, AttributeError, JoseError) as error:
+        raise UsageError(f"{where} is no JWK set (RFC 7517): {_first_line(error)}") from error
+    if len(keys) > _MOST_KEYS:
+        raise UsageError(f"{where} holds more than {_MOST_KEYS} keys that can sign decisions")
+    if not keys:
+        raise UsageError(f"{where} holds no key for {', '.join(ALGORITHMS)}")
+    return PublicKeys(keys=tuple(keys))
+
+
+def _is_ours(key: JsonObject, where: str) -> bool:
+    if _PRIVATE & key.keys() or key["kty"] == "oct":
+        raise UsageError(
+            f"{where} holds a private or shared key ({key.get('kid', 'without kid')}): whoever "
+            "reads it could approve; make a new key pair, and list public keys alone"
+        )
+    return any(_fits(key, alg) for alg in ALGORITHMS)
+
+
+def _checked(key: JsonObject, where: str) -> JsonObject:
+    """What counts of a key, if it is a sound one."""
+    made = _import(key)
+    if isinstance(made, RSAKey) and made.raw_value.key_size < _SMALLEST_RSA:
+        raise UsageError(f"{where}: an RSA key of fewer than {_SMALLEST_RSA} bits proves nothing")
+    return {name: key[name] for name in _KEPT if name in key}
+
+
+def _import(key: JsonObject) -> Key:
+    parameters: dict[str, Any] = {name: key[name] for name in _PARAMETERS if name in key}
+    return _KEY_TYPES[str(key["kty"])].import_key(parameters)
+
+
+def _fits(key: JsonObject, alg: str) -> bool:
+    """Whether a key is one of an algorithm's, and is meant for signatures."""
+    kind, curve = ALGORITHMS[alg]
+    operations = key.get("key_ops")
+    return (
+        key.get("kty") == kind
+        and key.get("crv") == curve
+        and key.get("use", "sig") == "sig"
+        and key.get("alg", alg) in _names_of(alg)
+        and (not isinstance(operations, list) or "verify" in operations)
+    )
+
+
+def _names_of(alg: str) -> tuple[str, ...]:
+    return ("EdDSA", "Ed25519") if alg in ("EdDSA", "Ed25519") else (alg,)
+
+
+class SigningKey:
+    """A private key that signs decisions: of a person, or of a service that knows its users."""
+
+    def __init__(self, jwk: JsonObject) -> None:
+        """Take a private JWK; `kid`, `iss` and `sub` in it are what is signed with and for whom.
+
+        Raises:
+            UsageError: it is none that can sign a decision.
+        """
+        try:
+            self._key = _import(jwk)
+            is_private = self._key.is_private
+        except (JoseError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"no private key: {_first_line(error)}") from error
+        named = [alg for alg in ALGORITHMS if _fits({**jwk, "key_ops": None}, alg)]
+        if not is_private or not named:
+            raise UsageError(f"a decision is signed with a private key for {', '.join(ALGORITHMS)}")
+        self.algorithm = named[0]
+        self.kid = _text(jwk, "kid") or self._key.thumbprint()
+        self.issuer, self.subject = _text(jwk, "iss"), _text(jwk, "sub")
+
+    @classmethod
+    def read(cls, text: str) -> "SigningKey":
+        """The key of a PEM or JWK file, not encrypted.
+
+        Raises:
+            UsageError: it is none that can sign a decision.
+        """
+        try:
+            return cls(_from_pem(text) if "-----BEGIN" in text else json.loads(text))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise UsageError(f"neither a PEM nor a JWK file: {_first_line(error)}") from error
+
+    @classmethod
+    def generate(cls, *, issuer: str, subject: str) -> tuple[JsonObject, JsonObject]:
+        """A new key pair for one person, as private and public JWK."""
+        made = OKPKey.generate_key("Ed25519")
+        named: JsonObject = {"kid": made.thumbprint(), "iss": issuer, "sub": subject}
+        private, public = made.as_dict(private=True), made.as_dict(private=False)
+        return {**_parameters(private), **named}, {**_parameters(public), **named, "use": "sig"}
+
+    def sign(self, claims: JsonObject) -> str:
+        """The compact JWS over these claims."""
+        header = {"alg": self.algorithm, "typ": TYPE, "kid": self.kid}
+        return jws.serialize_compact(header, json.dumps(claims), self._key, registry=_REGISTRY)
+
+
+def _parameters(key: Mapping[str, Any]) -> JsonObject:
+    return {name: key[name] for name in _PARAMETERS if name in key}
+
+
+def _from_pem(text: str) -> JsonObject:
+    load_pem_private_key(text.encode(), None)  # says what is wrong with it, such as a password
+    for kind in _KEY_TYPES.values():
+        try:
+            return _parameters(kind.import_key(text).as_dict(private=True))
+        except (JoseError, ValueError, TypeError):
+            continue
+    raise UsageError("its key is of a type that signs no decisions")
+
+
+# -- what is signed --------------------------------------------------------------------------------
+
+
+def decision_claims(
+    decision: Decision, *, digest: str, issuer: str, subject: str, at: datetime
+) -> JsonObject:
+    """What the JWS of a decision says.
+
+    Args:
+        decision: the decision.
+        digest: the card's, of what the approver has read.
+        issuer: who vouches for the approver, such as the URL of a login service.
+        subject: the approver: the name that policies and records go by.
+        at: when it is signed.
+    """
+    return {
+        "iss": issuer,
+        "sub": subject,
+        "iat": int(at.timestamp()),
+        "confirmation_id": decision.confirmation_id,
+        "digest": digest,
+        "decision": decision.kind,
+        **_content(decision),
+    }
+
+
+def _content(decision: Decision) -> JsonObject:
+    """What a decision says beside yes or no, as a digest."""
+    match decision:
+        case Amend(changes=changes):
+            return {"content": canonical_digest(changes)}
+        case Reject(reason=reason):
+            return {"content": canonical_digest({"reason": reason})}
+    return {}
+
+
+def sign_decision(
+    decision: D,
+    key: SigningKey,
+    *,
+    digest: str,
+    at: datetime,
+    issuer: str = "",
+    subject: str = "",
+) -> D:
+    """The decision with its approver's signature; who that is, the key may say.
+
+    Raises:
+        UsageError: neither says who decides and who vouches for them.
+    """
+    who = subject or decision.approver or key.subject
+    by = issuer or decision.issuer or key.issuer
+    if not (who and by):
+        raise UsageError("a signed decision names its approver and its issuer: say both")
+    claims = decision_claims(decision, digest=digest, issuer=by, subject=who, at=at)
+    signed = {"approver": who, "issuer": by, "signature": key.sign(claims)}
+    return decision.model_copy(update=signed)
+
+
+# -- what is proved --------------------------------------------------------------------------------
+
+
+def proved_signer(
+    decision: Decision,
+    keys: PublicKeys,
+    *,
+    digest: str,
+    opened_at: datetime | None,
+    at: datetime,
+) -> Signer:
+    """Whose decision it is, by its signature.
+
+    Args:
+        decision: the decision, with its signature.
+        keys: those that may sign.
+        digest: of the open card.
+        opened_at: when that card was opened.
+        at: now, or when the decision was taken.
+
+    Raises:
+        SignatureRefused: it is not signed, not by such a key, or for something else.
+    """
+    refusal = _Refusal(decision.confirmation_id)
+    claims = _verified(decision.signature, keys, refusal)
+    expected = decision_claims(decision, digest=digest, issuer="", subject="", at=at)
+    for name in ("confirmation_id", "digest", "decision", "content"):
+        if claims.get(name) != expected.get(name):
+            raise refusal.because(f"its signature is for another {name}")
+    _check_time(claims, opened_at, at, refusal)
+    signer = Signer(_text(claims, "iss"), _text(claims, "sub"))
+    if not all(name.strip() and name.isprintable() for name in signer):
+        raise refusal.because("its signature does not name an approver (sub) and an issuer (iss)")
+    for said, name in zip((decision.issuer, decision.approver), signer, strict=True):
+        if said and said.casefold() != name.casefold():
+            raise refusal.because(f"it says {said}, and its signature {name}")
+    return signer
+
+
+def named_signer(signature: str) -> Signer:
+    """Whom a signature names that `proved_signer` let through; nothing is verified here.
+
+    Workflows replay this: it goes by the format alone, and not by what a library makes of it.
+    """
+    payload = signature.split(".")[1]
+    claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    return Signer(_text(claims, "iss"), _text(claims, "sub"))
+
+
+class _Refusal(NamedTuple):
+    confirmation_id: str
+
+    def because(self, reason: str) -> SignatureRefused:
+        return SignatureRefused(self.confirmation_id, reason)
+
+
+def _verified(signature: str, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
+    """The claims of a signature that one of the keys made."""
+    if not signature:
+        raise refusal.because(
+            "decisions have to be signed here, and this one is not "
+            "(orchestrator confirm approve --key FILE)"
+        )
+    if len(signature) > _LONGEST:
+        raise refusal.because("its signature is too long")
+    header = _header(signature, refusal)
+    key = _key_for(header, keys, refusal)
+    try:
+        token = jws.deserialize_compact(signature, _import(key), registry=_REGISTRY)
+        claims = json.loads(token.payload)
+    except (JoseError, ValueError) as error:
+        raise refusal.because("its signature does not verify") from error
+    if not isinstance(claims, dict):
+        raise refusal.because("its signature is over something else")
+    for name in ("iss", "sub"):
+        if name in key and key[name] != claims.get(name):
+            raise refusal.because(f"its key signs for {key[name]} alone")
+    return claims
+
+
+def _header(signature: str, refusal: _Refusal) -> JsonObject:
+    try:
+        header: JsonObject = jws.extract_compact(signature.encode()).headers()
+    except (JoseError, ValueError, TypeError, AttributeError) as error:
+        raise refusal.because("its signature is no compact JWS") from error
+    if header.get("alg") not in ALGORITHMS:
+        raise refusal.because(f"it is not signed with one of {', '.join(ALGORITHMS)}")
+    if header.get("typ") != TYPE:
+        raise refusal.because(f"its signature is not of the type (typ) {TYPE}")
+    if {"crit", "b64"} & header.keys():
+        raise refusal.because("its signature has critical headers that nobody knows here")
+    return header
+
+
+def _key_for(header: JsonObject, keys: PublicKeys, refusal: _Refusal) -> JsonObject:
+    """The one key that a header means: by its kid, or as the only one that fits."""
+    kid, alg = header.get("kid"), str(header["alg"])
+    fitting = [key for key in keys.keys if _fits(key, alg)]
+    if kid is not None:
+        fitting = [key for key in fitting if kid in _ids(key)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise refusal.because("several keys fit its signature: name one of them by its kid")
+    raise refusal.because("no key that is trusted here fits its signature")
+
+
+def _ids(key: JsonObject) -> Iterator[JsonValue]:
+    """A key's kid, and its thumbprint (RFC 7638), by which a PEM file's key is named."""
+    yield key.get("kid", "")
+    yield _import(key).thumbprint()
+
+
+def _check_time(
+    claims: JsonObject, opened_at: datetime | None, at: datetime, refusal: _Refusal
+) -> None:
+    signed_at, now = claims.get("iat"), at.timestamp()
+    if not _is_number(signed_at):
+        raise refusal.because("its signature does not say when it was made (iat)")
+    if opened_at is None or signed_at < int(opened_at.timestamp()):
+        raise refusal.because("it was signed before its card was opened")
+    if signed_at > now + _SKEW.total_seconds():
+        raise refusal.because("it is signed for a time to come; is the signer's clock right?")
+    ends = claims.get("exp")
+    if ends is not None and not (_is_number(ends) and now < ends):
+        raise refusal.because("its signature has expired (exp)")
+
+
+def _is_number(value: JsonValue) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _text(holder: JsonObject, name: str) -> str:
+    value = holder.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0] or type(error).__name__

@@ -1,0 +1,80 @@
+"""Which policy a mission is started with, and which one is not sent at all."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from orchestrator.client.connection import Connection
+from orchestrator.client.start import Starter
+from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
+from orchestrator.core.errors import PolicyWidened
+from orchestrator.messages.mission import AcceptedMission, MissionRequest
+from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.planning.models import MissionPlan
+from orchestrator.settings import Settings
+
+FREE = MissionPolicy(
+    confirmation=ConfirmationPolicy(standing=(StandingApproval(name="all", tools=("*",)),))
+)
+
+
+class Wire:
+    """A connection that keeps the requests it is given."""
+
+    def __init__(self) -> None:
+        self.sent: list[MissionRequest] = []
+
+    async def await_poller(self) -> None:
+        """There is one."""
+
+    async def start_with(
+        self, operation: Any, update: str, request: MissionRequest, *_: object, **__: object
+    ) -> AcceptedMission:
+        """Kept."""
+        self.sent.append(request)
+        pin = CatalogPin(digest="c", size=1)
+        return AcceptedMission(
+            mission_id="m", plan=MissionPlan(legs=()), catalog=pin, request_digest="d"
+        )
+
+
+@pytest.fixture
+def wire() -> Wire:
+    return Wire()
+
+
+def starter(wire: Wire, tmp_path: Path, policy: str | None) -> Starter:
+    path = tmp_path / "policy.yaml"
+    if policy is not None:
+        path.write_text(policy)
+    settings = Settings(mission_policy=None if policy is None else path)
+    return Starter(cast(Connection, wire), settings)
+
+
+async def test_a_wider_policy_than_the_settings_is_not_sent(wire: Wire, tmp_path: Path) -> None:
+    """The settings are those of the worker too, where both are of one installation."""
+    strict = starter(wire, tmp_path, "confirmation: {approvers: [{approvers: [cfo]}]}")
+
+    with pytest.raises(PolicyWidened, match="standing approval all"):
+        await strict.start(MissionRequest(goal="g", policy=FREE))
+    assert wire.sent == []
+
+
+async def test_the_settings_policy_is_that_of_requests_without_one(
+    wire: Wire, tmp_path: Path
+) -> None:
+    """One that the worker has as well."""
+    policy = "confirmation: {standing: [{name: all, tools: ['*']}]}"
+    await starter(wire, tmp_path, policy).start(MissionRequest(goal="g"))
+
+    assert wire.sent[0].policy == FREE
+
+
+async def test_without_settings_the_worker_alone_says_what_is_too_wide(
+    wire: Wire, tmp_path: Path
+) -> None:
+    """Its policy is not known here."""
+    await starter(wire, tmp_path, None).start(MissionRequest(goal="g", policy=FREE))
+
+    assert wire.sent[0].policy == FREE
