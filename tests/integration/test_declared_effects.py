@@ -39,7 +39,8 @@ def _body(**properties: Any) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
-UNASKED = {"x-orchet-requires-confirmation": False}
+UNASKED: dict[str, Any] = {"x-orchet-requires-confirmation": False}
+READS: dict[str, Any] = {"x-orchet-read-only": True}
 TEXT = {"type": "string", "maxLength": 200}
 ENDLESS = {"type": "string", "pattern": "^(a+)+$", "maxLength": 200}
 UNDECIDED = {"type": "string", "pattern": r"^(a*)(a*)(a*)\1\2\3x$", "maxLength": 200}
@@ -64,7 +65,7 @@ NOTES = {
             "post": _operation(
                 "notes_find",
                 requestBody=_body(word=ENDLESS, code=UNDECIDED),
-                **{"x-orchet-read-only": True},
+                **READS,
             )
         },
     },
