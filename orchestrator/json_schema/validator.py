@@ -9,6 +9,7 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 
+from orchestrator.json_schema.evaluated_names import evaluated_names
 from orchestrator.json_schema.patterns import matches_pattern
 
 Keyword = Callable[[Validator, Any, Any, Any], Iterator[ValidationError] | None]
@@ -49,10 +50,21 @@ def extra_names(instance: Iterable[str], schema: Mapping[str, Any]) -> Iterator[
             yield name
 
 
+def _unevaluated_properties(
+    validator: Validator, wanted: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    known = evaluated_names(validator, instance, schema) if isinstance(instance, dict) else set()
+    extra = [name for name in instance if name not in known] if isinstance(instance, dict) else []
+    bad = [name for name in extra if not validator.evolve(schema=wanted).is_valid(instance[name])]
+    if bad:
+        yield ValidationError(f"unevaluated properties: {', '.join(map(repr, bad))}")
+
+
 _OF_PATTERNS: Final[Mapping[str, Keyword]] = {
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,
+    "unevaluatedProperties": _unevaluated_properties,
 }
 KEYWORDS: Final[Mapping[str, Keyword]] = {**Draft202012Validator.VALIDATORS, **_OF_PATTERNS}
 SchemaValidator: Final[type[Validator]] = extend(Draft202012Validator, dict(KEYWORDS))  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped

@@ -40,7 +40,7 @@ def _body(**properties: Any) -> dict[str, Any]:
 
 
 UNASKED: dict[str, Any] = {"x-orchet-requires-confirmation": False}
-READ_ONLY: dict[str, Any] = {"x-orchet-read-only": True}
+READS: dict[str, Any] = {"x-orchet-read-only": True}
 TEXT = {"type": "string", "maxLength": 200}
 ENDLESS = {"type": "string", "pattern": "^(a+)+$", "maxLength": 200}
 UNDECIDED = {"type": "string", "pattern": r"^(a*)(a*)(a*)\1\2\3x$", "maxLength": 200}
@@ -65,7 +65,7 @@ NOTES = {
             "post": _operation(
                 "notes_find",
                 requestBody=_body(word=ENDLESS, code=UNDECIDED),
-                **READ_ONLY,
+                **READS,
             )
         },
     },

@@ -12,6 +12,7 @@ import pytest
 import regress
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from jsonschema.protocols import Validator
 from openapi_schema_validator import OAS30Validator, OAS31Validator
 
@@ -291,6 +292,46 @@ SCHEMAS: list[dict[str, Any]] = [
     {"additionalProperties": False, "patternProperties": {UNDECIDED: {}}},
     {"additionalProperties": {"type": "null"}, "patternProperties": {UNDECIDED: {}}},
 ]
+
+
+NAMES = {
+    "type": "object",
+    "$defs": {"a": {"patternProperties": {"^a": {"type": "integer"}}}},
+    "properties": {"kind": {"type": "string"}},
+    "allOf": [{"$ref": "#/$defs/a"}],
+    "anyOf": [{"required": ["b"], "properties": {"b": {}}}, {"properties": {"c": {}}}],
+    "if": {"properties": {"kind": {"const": "d"}}, "required": ["kind"]},
+    "then": {"properties": {"d": {}}},
+    "else": {"properties": {"e": {}}},
+    "dependentSchemas": {"a1": {"properties": {"f": {}}}},
+    "unevaluatedProperties": False,
+}
+
+
+@pytest.mark.parametrize("dialect", [SchemaValidator, with_patterns(OAS31Validator)])
+@settings(max_examples=60, deadline=None)
+@given(
+    value=st.dictionaries(
+        st.sampled_from(["kind", "a1", "ab", "b", "c", "d", "e", "f", "g"]),
+        st.sampled_from(["d", "x", 1]),
+    )
+)
+def test_properties_are_evaluated_as_the_standard_says(
+    dialect: type[Validator], value: dict[str, Any]
+) -> None:
+    """The same objects fit as by the library's own way, which has no bound."""
+    assert dialect(NAMES).is_valid(value) == Draft202012Validator(NAMES).is_valid(value)
+
+
+@pytest.mark.parametrize("dialect", [SchemaValidator, with_patterns(OAS31Validator)])
+def test_no_name_of_a_property_runs_away(dialect: type[Validator]) -> None:
+    """Below `unevaluatedProperties` neither, where jsonschema asks Python's engine."""
+    schema = {"patternProperties": {"^(a+)+$": {}}, "unevaluatedProperties": False}
+    began = time.process_time()
+
+    assert not dialect(schema).is_valid({"a" * 26 + "!": 1})
+    assert dialect(schema).is_valid({"a" * 26: 1})
+    assert time.process_time() - began < MOST_CPU_S
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=json.dumps)
