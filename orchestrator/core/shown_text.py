@@ -16,6 +16,10 @@ _IGNORED = re.compile(
 """What Unicode calls default ignorable (DerivedCoreProperties.txt) although it is a letter or mark
 by its category: fillers and variation selectors, in which text can be hidden too."""
 
+_MARK = "[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+_STACKED = re.compile(f"(?<={_MARK}{{4}}){_MARK}+")
+"""Accents beyond the fourth on one letter: they belong to no language, and reach other lines."""
+
 _PICTURE = "[\u2190-\u27ff\u2900-\u2bff\U0001f000-\U0001faff]"
 _EMOJI = re.compile(f"{_PICTURE}\ufe0f?(?:\u200d{_PICTURE}\ufe0f?)*")
 """A picture, or several that are joined to one: the only place where a joiner stays as it is."""
@@ -68,6 +72,7 @@ def markdown_code(text: str) -> str:
 
 
 def _shown(text: str, escape: Callable[[str], str]) -> str:
+    text = _STACKED.sub(lambda marks: "".join(map(escape, marks.group())), text)
     if text.isprintable() and _IGNORED.search(text) is None:
         return text
     parts, end = [], 0

@@ -201,7 +201,7 @@ async def test_approving_at_a_terminal_shows_the_card_and_asks(
     assert "give --digest" in piped.stderr
     assert still == [card.confirmation_id]
     for screen in (asked, shown):
-        assert screen.index("Luna") < screen.index("Approve exactly this? [y/N]")
+        assert screen.index("Luna") < screen.index(f"Approve exactly this, for {card.price}? [y/N]")
         assert card.digest[:16] in screen
         assert "\x1b[2J" not in screen
         assert "\u202e" not in screen

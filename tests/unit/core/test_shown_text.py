@@ -47,6 +47,8 @@ def _may_be_a_picture(code: int) -> bool:
         ("a\u200d👩\u200d", "a\\u200d👩\\u200d"),
         ("🏴\U000e0067\U000e007f", r"🏴\U000e0067\U000e007f"),
         ("1\u00a0000", "1\u00a0000"),
+        ("e\u0302\u0301", "e\u0302\u0301"),
+        ("e" + "\u0336" * 6, "e" + "\u0336" * 4 + r"\u0336\u0336"),
     ],
 )
 def test_what_is_hidden_is_shown(text: str, shown: str | None) -> None:
