@@ -31,7 +31,7 @@ _MARKUP = re.compile(
 )
 _LONGEST_SUMMARY = 200
 _SUMMARY_BYTES = 400
-"""What Temporal takes as the summary of a workflow, an activity or a timer, encoded."""
+"""Kept of a summary, encoded: every workflow, activity and timer carries one in its history."""
 
 
 def visible(text: str) -> str:
@@ -58,7 +58,7 @@ def markdown_text(text: str) -> str:
 
 
 def markdown_summary(text: str) -> str:
-    """The beginning of a text as Markdown, no longer than the Temporal server takes."""
+    """The beginning of a text as Markdown: short enough for each event of a history to carry it."""
     for length in range(_LONGEST_SUMMARY, 0, -1):
         summary = markdown_text(text[:length])
         if len(json.dumps(summary, ensure_ascii=False).encode()) <= _SUMMARY_BYTES:
