@@ -217,13 +217,11 @@ async def test_a_rollback_prints_none_of_it(
     client = await own_stack.client()
     mission = await client.start(MissionRequest(goal=f"{GOAL} {HOSTILE}"))
     await run_to_end(mission, approve)
-    ids = (mission.mission_id,)
-    ran = [await _command(own_stack, "mission", "show", *ids)]
     await mission.rollback(reason=HOSTILE)
-    for command in (("rollback", "show"), ("mission", "show")):
-        ran.append(await _command(own_stack, *command, *ids))
-        ran.append(await _command(own_stack, *command, *ids, "--json"))
-    ran.append(await _command(own_stack, "mission", "list"))
+    commands = [("mission", "show"), ("rollback", "show"), ("rollback", "show", "--json")]
+    ran = await asyncio.gather(
+        *(_command(own_stack, *command, mission.mission_id) for command in commands)
+    )
     undone = client.temporal.get_workflow_handle(names.rollback_workflow_id(mission.mission_id))
     described = await undone.describe()
     shown = await undone.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
