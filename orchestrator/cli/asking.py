@@ -5,6 +5,7 @@ import sys
 import typer
 
 from orchestrator.core.errors import UsageError
+from orchestrator.core.shown_text import visible
 
 
 def require_terminal(instead: str) -> None:
@@ -30,4 +31,4 @@ def confirmed(question: str, *, instead: str) -> bool:
         typer.Abort: they pressed Ctrl-C or ended the input.
     """
     require_terminal(instead)
-    return typer.confirm(question, default=False, err=True)
+    return typer.confirm(visible(question), default=False, err=True)

@@ -90,7 +90,9 @@ def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
     card = ask(lambda client: client.confirmation(confirmation_id))
     # With the question, on standard error: standard output may be going somewhere else.
     render_cards.card(progress, card)
-    if not confirmed("Approve exactly this?", instead=_DIGEST):
+    # However long the card was, what it costs is read last.
+    price = "of which no price is known" if card.price is None else f"for {card.price}"
+    if not confirmed(f"Approve exactly this, {price}?", instead=_DIGEST):
         progress.print("not approved; the card still waits")
         raise typer.Exit(1)
     return card.digest

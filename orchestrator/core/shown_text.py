@@ -16,6 +16,10 @@ _IGNORED = re.compile(
 """What Unicode calls default ignorable (DerivedCoreProperties.txt) although it is a letter or mark
 by its category: fillers and variation selectors, in which text can be hidden too."""
 
+_MARK = "[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+_STACKED = re.compile(f"(?<={_MARK}{{4}}){_MARK}+")
+"""Accents beyond the fourth on one letter: they belong to no language, and reach other lines."""
+
 _PICTURE = "[\u2190-\u27ff\u2900-\u2bff\U0001f000-\U0001faff]"
 _EMOJI = re.compile(f"{_PICTURE}\ufe0f?(?:\u200d{_PICTURE}\ufe0f?)*")
 """A picture, or several that are joined to one: the only place where a joiner stays as it is."""
@@ -27,7 +31,7 @@ _MARKUP = re.compile(
 )
 _LONGEST_SUMMARY = 200
 _SUMMARY_BYTES = 400
-"""What Temporal takes as the summary of a workflow, an activity or a timer, encoded."""
+"""Kept of a summary, encoded: every workflow, activity and timer carries one in its history."""
 
 
 def visible(text: str) -> str:
@@ -54,7 +58,7 @@ def markdown_text(text: str) -> str:
 
 
 def markdown_summary(text: str) -> str:
-    """The beginning of a text as Markdown, no longer than the Temporal server takes."""
+    """The beginning of a text as Markdown: short enough for each event of a history to carry it."""
     for length in range(_LONGEST_SUMMARY, 0, -1):
         summary = markdown_text(text[:length])
         if len(json.dumps(summary, ensure_ascii=False).encode()) <= _SUMMARY_BYTES:
@@ -68,6 +72,7 @@ def markdown_code(text: str) -> str:
 
 
 def _shown(text: str, escape: Callable[[str], str]) -> str:
+    text = _STACKED.sub(lambda marks: "".join(map(escape, marks.group())), text)
     if text.isprintable() and _IGNORED.search(text) is None:
         return text
     parts, end = [], 0

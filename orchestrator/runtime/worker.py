@@ -109,6 +109,13 @@ def prepare(catalog: Catalog, catalogs: CatalogStore, routers: Callable[[Catalog
         routers(catalogs.get(catalog.digest))
 
 
+def _with_private_state(settings: Settings) -> Settings:
+    """The same; nobody else may look into its state directory."""
+    with contextlib.suppress(OSError):  # whoever needs the folder says what is wrong with it
+        private_folder(settings.state_dir)
+    return settings
+
+
 async def run_worker(
     client: Client | None = None,
     settings: Settings | None = None,
@@ -138,7 +145,7 @@ async def run_worker(
         UsageError: the planner or the embedder is none, or the file of agent profiles is wrong.
     """
     check_given(planner, embedder)
-    settings = settings or load_settings()
+    settings = _with_private_state(settings or load_settings())
     client = client or await connect_temporal()
     sys.setswitchinterval(THREAD_TURN_S)
     stop = asyncio.Event()
@@ -146,8 +153,6 @@ async def run_worker(
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, stop.set)
     catalog = catalog or Catalog.load(*settings.specs, overlays=settings.overlays)
-    with contextlib.suppress(OSError):  # whoever needs the folder says what is wrong with it
-        private_folder(settings.state_dir)
     agents = load_profiles(settings, catalog, own_planner=planner is not None)
     catalogs = CatalogStore(settings.state_dir / "catalogs")
     routers = default_routers(settings, embedder)

@@ -47,7 +47,7 @@ WRONG: dict[tuple[str, ...], str] = {
     ("confirm", "show", "nobody-1.1-x.2"): "nobody-1.1-x.2: no such confirmation",
     ("confirm", "approve", "nobody-1.1-x.2"): "no terminal to ask at; give --digest",
     ("confirm", "approve", "nobody-1.1-x.2", "--json"): "--json asks nothing; give --digest",
-    ("confirm", "approve", "nobody-1.1-x.2", "--digest", "0"): "no such confirmation",
+    ("confirm", "approve", "nobody-1.1-x.2", "--digest", "0"): "it is closed, or never was",
     ("confirm", "reject", "nonsense", "--reason", "no"): "nonsense: this is no id",
     ("confirm", "amend", "nobody-1.1-x.2", "guests"): "'guests' is not NAME=VALUE",
     ("mission", "answer", "nobody-1.1-x.2", "guests=2"): "nobody-1.1-x.2: it is closed, or",

@@ -43,6 +43,11 @@ async def listed_cards(cli: Cli, mission_id: str, *, at_least: int) -> list[dict
     return await eventually(enough)
 
 
+def approving(card: dict[str, Any]) -> tuple[str, ...]:
+    """The command of a script that read this card and says yes."""
+    return ("confirm", "approve", card["confirmation_id"], "--digest", card["digest"])
+
+
 async def test_a_trip_from_start_to_receipts(cli: Cli, sandbox: Witness) -> None:
     """`start --wait --json` in one process, `confirm list, show, approve` in others."""
     start = ("mission", "start", TRIP, "--id", "trip-by-commands", "--wait", "--json")
@@ -50,11 +55,11 @@ async def test_a_trip_from_start_to_receipts(cli: Cli, sandbox: Witness) -> None
     first, second = await listed_cards(cli, "trip-by-commands", at_least=2)
     shown = await cli("confirm", "show", first["confirmation_id"])
     approved, other = await asyncio.gather(
-        cli("confirm", "approve", first["confirmation_id"], "--approver", "ann", "--json"),
-        cli("confirm", "approve", second["confirmation_id"], "--digest", second["digest"]),
+        cli(*approving(first), "--approver", "ann", "--json"),
+        cli(*approving(second)),
     )
     (expense,) = await listed_cards(cli, "trip-by-commands", at_least=1)
-    last = await cli("confirm", "approve", expense["confirmation_id"], "--approver", "ben")
+    last = await cli(*approving(expense), "--approver", "ben")
     ran = await started
     result = ran.json
 
@@ -164,7 +169,7 @@ async def test_an_amended_card_is_approved_anew_and_sent_as_amended(
     wrong = await cli("confirm", "amend", cid, "text=7", "colour=red")
     amended = await cli("confirm", "amend", cid, "text=Dinner is on!", "--json")
     stale = await cli("confirm", "approve", cid, "--digest", card.digest)
-    approved = await cli("confirm", "approve", cid)
+    approved = await cli(*approving(amended.json["card"]))
     result = await run_to_end(mission)
     message = await sandbox.made(mission.mission_id, "message_send")
 
@@ -192,7 +197,7 @@ async def test_a_mission_cancelled_while_a_card_is_open_leaves_nothing(
     card = await open_card(mission, "message_send")
     cancelled = await cli("mission", "cancel", mission.mission_id)
     watched = await cli("mission", "watch", mission.mission_id, "--json")
-    late = await cli("confirm", "approve", card.confirmation_id)
+    late = await cli("confirm", "approve", card.confirmation_id, "--digest", card.digest)
 
     assert cancelled.exit_code == 0
     assert (watched.exit_code, watched.json["status"]) == (1, "cancelled")

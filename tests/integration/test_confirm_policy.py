@@ -27,17 +27,18 @@ async def test_only_who_may_decides(cli: Cli, tmp_path: Path) -> None:
     start = ("mission", "start", ALERTS, "--id", "policy-approvers", "--policy", policy)
     waiting = asyncio.create_task(cli(*start, "--wait", "--json"))
 
-    async def opened() -> str:
+    async def opened() -> dict[str, str] | None:
         listed = (await cli("confirm", "list", "--json")).json
-        found = [c for c in listed if c["mission_id"] == "policy-approvers"]
-        return str(found[0]["confirmation_id"]) if found else ""
+        return next((c for c in listed if c["mission_id"] == "policy-approvers"), None)
 
-    card = await eventually(opened)
+    found = await eventually(opened)
+    assert found is not None
+    card, digest = found["confirmation_id"], ("--digest", found["digest"])
     shown, refused = await asyncio.gather(
         cli("confirm", "show", card),
-        cli("confirm", "approve", card, "--approver", "eve@example.com"),
+        cli("confirm", "approve", card, *digest, "--approver", "eve@example.com"),
     )
-    approved = await cli("confirm", "approve", card, "--approver", "ann@ops.example.com")
+    approved = await cli("confirm", "approve", card, *digest, "--approver", "ann@ops.example.com")
     ran = await waiting
 
     assert "*@ops.example.com" in shown.stdout

@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from orchestrator.cli.output import progress
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.confirmation import models
 from orchestrator.confirmation.models import ConfirmationCard, Decision, DecisionReceipt
+from orchestrator.core.budget import Money
 
 CARD = ConfirmationCard(
     confirmation_id="m.1-dinner.2",
@@ -23,6 +25,7 @@ CARD = ConfirmationCard(
     card_type="structured-order",
     title="Order an article",
     tool="shop_place_order",
+    price=Money(amount=Decimal(36), currency="EUR"),
     digest="ab" * 32,
 )
 
@@ -93,7 +96,9 @@ def test_a_person_is_shown_the_card_and_asked(client: Client, approve: Approve) 
 
     assert code == 0
     assert "Order an article" in shown
-    assert shown.index("Order an article") < shown.index("Approve exactly this? [y/N]")
+    assert shown.index("Order an article") < shown.index(
+        "Approve exactly this, for 36.00 EUR? [y/N]"
+    )
     assert client.approved == [f"{1:064}"]
     assert client.reads == 1
 

@@ -3,13 +3,16 @@
 import io
 import json
 import logging
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from rich.table import Table
 from rich.text import Text
 
+import orchestrator.cli
 from orchestrator.cli.clean_errors import CleanFormatter
 from orchestrator.cli.drawing import block, indented, line
 from orchestrator.cli.output import CleanConsole, print_json
@@ -50,6 +53,15 @@ def test_a_string_is_one_line_and_no_markup() -> None:
     assert "[bold]h" in shown
     assert CleanConsole().status("[red]x\n").renderable is not None
     assert "[red]x" in printed(CleanConsole().status("[red]x").renderable)
+
+
+def test_no_command_writes_markup() -> None:
+    """It would be printed as it is: styles are given with `line` and its kin."""
+    cli = Path(orchestrator.cli.__file__).parent
+    texts = {file.name: file.read_text(encoding="utf-8") for file in cli.glob("*.py")}
+    written = re.compile(r"rich\.markup|\[/|\[(bold|dim|red|green|yellow|cyan)\b")
+
+    assert [name for name, text in texts.items() if written.search(text)] == []
 
 
 def test_folded_text_stays_right_of_what_is_ours() -> None:

@@ -1,12 +1,14 @@
 """Servers that are started later, and started again: their ports, and the command of ours."""
 
+import os
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from orchestrator.runtime.devserver import Ports, ourselves
+from orchestrator.runtime.devserver import Ports, Stack, ourselves
 
 
 def test_ports_that_are_free_are_never_those_of_outgoing_connections() -> None:
@@ -45,3 +47,33 @@ def test_a_file_with_our_name_is_not_run_in_our_place(
     ran = subprocess.run([*ourselves(), "--help"], capture_output=True, text=True, check=False)
 
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+async def test_what_a_part_writes_is_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files, its log and the variables for a shell, whatever umask we were started with."""
+    folder = tmp_path / "state"
+    made = "import pathlib; pathlib.Path('made').mkdir(); pathlib.Path('made/db').touch()"
+    stack = Stack(folder, ())
+
+    async def start(self: Stack) -> None:
+        await self._spawn("part", [sys.executable, "-c", made])
+        await self._processes["part"].wait()
+
+    async def nothing(self: Stack) -> None:
+        return
+
+    for name, does in (("start_server", start), ("start_sandbox", nothing)):
+        monkeypatch.setattr(Stack, name, does)
+    monkeypatch.setattr(Stack, "start_worker", nothing)
+    monkeypatch.chdir(tmp_path)
+    before = os.umask(0)
+    try:
+        await stack.__aenter__()
+    finally:
+        os.umask(before)
+    found = [folder, *folder.rglob("*"), tmp_path / "made", tmp_path / "made" / "db"]
+
+    assert {"env.sh", "part.log", "pii.vault", "db"} <= {path.name for path in found}
+    assert [path.name for path in found if path.stat().st_mode & 0o077] == []

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.files import open_database, private_file, private_folder
 from orchestrator.adapters.storage.grant_book import FileGrantBook
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
 from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.adapters.storage.vector_store import SqliteVectors
+from orchestrator.catalog.catalog import Catalog
 
 
 @pytest.fixture(autouse=True)
@@ -61,10 +63,11 @@ def test_a_shared_folder_stays_and_is_told(
     assert "others may look into" in caplog.text
 
 
-def test_what_a_worker_and_the_vault_write_is_private(tmp_path: Path) -> None:
+def test_what_a_worker_and_the_vault_write_is_private(tmp_path: Path, shipped: Catalog) -> None:
     """Grants, personal values, traces and vectors, with all that SQLite puts beside them."""
     state = tmp_path / "state"
     FilePiiVault(state / "pii").put("traveler_name", "Ada")
+    CatalogStore(state / "catalogs").put(shipped)
     FileGrantBook(state / "grants").claim("ab" * 32, "me")
     RouteTraces(state / "traces.db").called(mission_id="m", leg_id="l", step=1, tool="t")
     SqliteVectors(state / "vectors.db").put({})
