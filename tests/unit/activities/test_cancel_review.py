@@ -243,7 +243,9 @@ async def test_anything_else_is_asked_about(
     "held",
     [
         Ledger(obligations=(order(),)),
-        Ledger(obligations=(order(),)).cancelling(noted({"order_id": "o2"})),
+        Ledger(obligations=(order(), order(2, order_id="o2"))).cancelling(
+            noted({"order_id": "o2"})
+        ),
         Ledger(obligations=(order(),)).cancelling(noted({"order_id": "o1"}, tool="other")),
         Ledger(obligations=(order(state=S.CANCELLED),)).cancelling(noted({"order_id": "o1"})),
     ],
