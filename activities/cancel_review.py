@@ -101,6 +101,7 @@ class CancelReview:
                     call_id=f"{wanted.call_id}.probe",
                     idempotency_key=None,
                     timeout_s=_PROBE_S,
+                    mission_id=wanted.mission_id,
                 )
             return _about(arguments, outcome)
         return None

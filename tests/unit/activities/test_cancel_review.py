@@ -12,6 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities import cancel_review
+from activities.authority import Authority
 from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -84,6 +85,8 @@ class Desk:
     catalog: Catalog
     client: Any
     grants: MemoryGrants = dataclasses.field(default_factory=MemoryGrants)
+    policy: MissionPolicy = dataclasses.field(default_factory=MissionPolicy)
+    """The operator's, and that of missions."""
 
     async def prepare(self, arguments: JsonObject, **more: Any) -> PreparedCall:
         wanted = PrepareInput(
@@ -94,9 +97,15 @@ class Desk:
             arguments=arguments,
             catalog_digest=self.catalog.digest,
             now=NOW,
+            policy=self.policy,
             **more,
         )
-        activities = PrepareActivities(self.store, self.client.as_client, cast(Client, None))
+        activities = PrepareActivities(
+            self.store,
+            self.client.as_client,
+            cast(Client, None),
+            authority=Authority(self.policy),
+        )
         prepared = await ActivityEnvironment().run(activities.prepare_call, wanted)
         assert isinstance(prepared, PreparedCall)
         return prepared
@@ -243,7 +252,9 @@ async def test_anything_else_is_asked_about(
     "held",
     [
         Ledger(obligations=(order(),)),
-        Ledger(obligations=(order(),)).cancelling(noted({"order_id": "o2"})),
+        Ledger(obligations=(order(), order(2, order_id="o2"))).cancelling(
+            noted({"order_id": "o2"})
+        ),
         Ledger(obligations=(order(),)).cancelling(noted({"order_id": "o1"}, tool="other")),
         Ledger(obligations=(order(state=S.CANCELLED),)).cancelling(noted({"order_id": "o1"})),
     ],
@@ -371,8 +382,10 @@ async def test_a_standing_approval_may_cover_cancels(
         rule = StandingApproval(name="standing", card_types=(card_type,))
         return MissionPolicy(confirmation=ConfirmationPolicy(standing=(rule,)))
 
-    covered = await desk.prepare({"order_id": "o1"}, policy=policy(CANCELLATION))
-    other = await desk.prepare({"order_id": "o1"}, policy=policy("structured-order"))
+    desk.policy = policy(CANCELLATION)
+    covered = await desk.prepare({"order_id": "o1"})
+    desk.policy = policy("structured-order")
+    other = await desk.prepare({"order_id": "o1"})
 
     assert covered.standing_approver == "policy:standing"
     assert other.standing_approver is None
