@@ -13,16 +13,21 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
 from activities.authority import Authority
+from activities.planning_activities import PlanningActivities
 from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.route_traces import RouteTraces
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Approval, Approve, Grant
-from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy
+from orchestrator.confirmation.policy import ApproverRule, ConfirmationPolicy, StandingApproval
 from orchestrator.confirmation.signatures import SigningKey, sign_decision
+from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.router import Router
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryGrants
 
@@ -176,3 +181,30 @@ async def test_a_grant_that_is_refused_later_leaves_the_first_attempt_unclear(
 
     assert outcome.kind == "unknown"
     assert client.calls == []
+
+
+async def test_the_worker_plans_no_mission_whose_policy_is_wider_than_its_own(
+    store: CatalogStore, shop: Shop, tmp_path: Path
+) -> None:
+    """Whatever its client has looked at."""
+    planning = PlanningActivities(
+        store,
+        Router,
+        ChainingPlanner(Router),
+        (),
+        RouteTraces(tmp_path / "t"),
+        authority=Authority(),
+    )
+    free = ConfirmationPolicy(standing=(StandingApproval(name="all", tools=("*",)),))
+    mission = BeginInput(
+        mission_id="m",
+        goal="Order a book",
+        now=datetime.now(UTC),
+        catalog_digest=shop().digest,
+        policy=MissionPolicy(confirmation=free),
+    )
+    with pytest.raises(ApplicationError, match="may only tighten") as refused:
+        await ActivityEnvironment().run(planning.split_goal, mission)
+
+    assert refused.value.type == "PolicyWidened"
+    assert refused.value.non_retryable
