@@ -24,7 +24,7 @@ from orchestrator.confirmation.signatures import SigningKey, sign_decision
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants
+from orchestrator.testing import MemoryGrants, TrustedOrigins
 
 Shop = Callable[..., Catalog]
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
@@ -55,7 +55,9 @@ async def prepared(
         requester="zoe@example.com",
         now=datetime.now(UTC),
     )
-    activities = PrepareActivities(store, client.as_client, cast(Client, None), authority=authority)
+    activities = PrepareActivities(
+        store, client.as_client, cast(Client, None), authority=authority, origins=TrustedOrigins()
+    )
     made = await ActivityEnvironment().run(activities.prepare_call, wanted)
     assert isinstance(made, PreparedCall)
     return made
@@ -86,7 +88,12 @@ async def send(
     store: CatalogStore, client: Any, call: ToolCall, authority: Authority, *, attempt: int = 1
 ) -> ToolOutcome:
     activities = ToolActivities(
-        store, client.as_client, MemoryGrants(), cast(Client, None), authority=authority
+        store,
+        client.as_client,
+        MemoryGrants(),
+        cast(Client, None),
+        authority=authority,
+        origins=TrustedOrigins(),
     )
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=attempt)
