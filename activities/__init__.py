@@ -6,6 +6,7 @@ from typing import Any
 from temporalio.client import Client
 
 from activities.authority import Authority
+from activities.call_origins import MissionOrigins
 from activities.catalog_activities import CatalogActivities
 from activities.planning_activities import PlanningActivities
 from activities.prepare_activities import PrepareActivities
@@ -50,14 +51,17 @@ def all_activities(
     planning = PlanningActivities(catalogs, routers, planner, agents, traces, authority=authority)
     rollback = RollbackActivities(catalogs, tools, client)
     sweep = SweepActivities(client)
+    origins = MissionOrigins(client)
     return [
         CatalogActivities(catalog, catalogs).pin_catalog,
         planning.split_goal,
         planning.select_tools,
         planning.plan_step,
         planning.discover_tools,
-        PrepareActivities(catalogs, tools, client, guard, authority).prepare_call,
-        ToolActivities(catalogs, tools, grants, client, guard, authority).invoke_tool,
+        PrepareActivities(catalogs, tools, client, guard, authority, origins=origins).prepare_call,
+        ToolActivities(
+            catalogs, tools, grants, client, guard, authority, origins=origins
+        ).invoke_tool,
         rollback.collect_legs,
         rollback.compensate,
         sweep.find_stranded,

@@ -7,6 +7,7 @@ from temporalio.client import Client
 
 from activities.authority import Authority
 from activities.boundary import translated_errors
+from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import readied
 from activities.cancel_review import CancelReview
 from activities.wall_guard import WallGuard
@@ -36,12 +37,15 @@ class PrepareActivities:
         client: Client,
         guard: WallGuard | None = None,
         authority: Authority | None = None,
+        *,
+        origins: CallOrigins | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._tools = tools
         self._cancels = CancelReview(tools, client)
         self._guard = guard or WallGuard()
         self._authority = authority or Authority()
+        self._origins = origins or MissionOrigins(client)
 
     @activity.defn(name=names.PREPARE_CALL)
     async def prepare_call(self, wanted: PrepareInput) -> PreparedCall:
@@ -52,6 +56,7 @@ class PrepareActivities:
         with translated_errors():
             catalog = self._catalogs.get(wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
+            await self._origins.check(wanted, tool)
         if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
             return PreparedCall(problems=(refusal,))
         arguments = dict(wanted.arguments)

@@ -5,10 +5,17 @@ from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
 
 from activities.boundary import heartbeats, translated_errors
+from activities.call_origins import check_taken_back
 from activities.legs import read_legs
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.adapters.temporal.rollbacks import describe_rollback, query_or_none, started_with
+from orchestrator.adapters.temporal.rollbacks import (
+    describe_rollback,
+    described,
+    query_or_none,
+    started_with,
+    was_refused,
+)
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import OrchestratorError, TransportFailed
 from orchestrator.messages import names
@@ -37,14 +44,17 @@ class RollbackActivities:
         """Every leg that was started, however it ended; a terminated one is read like any other.
 
         Raises:
-            ApplicationError: LegsRunning while a leg is; retried until none is.
+            ApplicationError: LegsRunning while a leg is, retried until none is; non-retryable
+                MissionStillRuns when it is not the mission that wants to be rolled back.
         """
+        asked_by_it = activity.info().workflow_id == wanted.mission_id
         async with heartbeats():
             with translated_errors():
-                legs = await read_legs(self._client, wanted.mission_id)
+                read = await read_legs(self._client, wanted.mission_id, asked_by_it=asked_by_it)
             newest = await describe_rollback(self._client, wanted.mission_id)
             return CollectLegsOutput(
-                legs=legs,
+                legs=read.legs,
+                notes=read.notes,
                 taken_over=await self._taken_over(wanted),
                 last_rollback=newest.run_id if newest is not None else None,
             )
@@ -55,9 +65,13 @@ class RollbackActivities:
         run_id = wanted.take_over
         while run_id is not None:
             handle = self._client.get_workflow_handle(rollback, run_id=run_id)
-            report = await query_or_none(handle, names.REPORT_QUERY, RollbackReport)
-            if report is not None and report.ledger.obligations:
-                return report.ledger
+            run = await described(handle)
+            if run is None or run.workflow_type != names.ROLLBACK_WORKFLOW:
+                return Ledger()  # no run of this rollback, or one that the server has forgotten
+            if not await was_refused(self._client, run):
+                report = await query_or_none(handle, names.REPORT_QUERY, RollbackReport)
+                if report is not None and report.ledger.obligations:
+                    return report.ledger
             run_id = (await started_with(self._client, handle, RollbackInput)).take_over
         return Ledger()
 
@@ -72,6 +86,7 @@ class RollbackActivities:
         obligation = wanted.obligation
         async with heartbeats():
             with translated_errors():
+                check_taken_back(obligation)
                 catalog = self._catalogs.get(obligation.catalog_digest)
                 tool = catalog.tool(obligation.tool)
             calls = compensation(catalog, tool, obligation)

@@ -9,6 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
+from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import check_pinned
 from activities.cancel_review import CancelReview, approved_as
 from activities.wall_guard import WallGuard
@@ -24,6 +25,7 @@ from orchestrator.core.errors import (
     EgressRefused,
     GrantMissing,
     GrantUsed,
+    MissionSilent,
     OrchestratorError,
     PiiMissing,
     SecretMissing,
@@ -60,6 +62,8 @@ class ToolActivities:
         client: Client,
         guard: WallGuard | None = None,
         authority: Authority | None = None,
+        *,
+        origins: CallOrigins | None = None,
     ) -> None:
         self._catalogs = catalogs
         self._tools = tools
@@ -67,6 +71,7 @@ class ToolActivities:
         self._cancels = CancelReview(tools, client)
         self._guard = guard or WallGuard()
         self._authority = authority or Authority()
+        self._origins = origins or MissionOrigins(client)
 
     @activity.defn(name=names.INVOKE_TOOL)
     async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
@@ -79,8 +84,9 @@ class ToolActivities:
 
         Raises:
             ApplicationError: retryable while the outcome is unclear; non-retryable GrantMissing
-                when the call is not exactly the one that was approved, and GrantUsed when another
-                execution has used its grant.
+                when the call is not exactly the one that was approved, GrantUsed when another
+                execution has used its grant, and CallUnowned or LegUnowned when it is not of a leg
+                that its mission started.
         """
         with translated_errors():
             catalog = self._catalogs.get(call.catalog_digest)
@@ -90,6 +96,13 @@ class ToolActivities:
             if refusal is not None:
                 return _refused(refusal, earlier_attempts=activity.info().attempt > 1)
             check_grant(tool, call)
+            try:
+                async with heartbeats():
+                    await self._origins.check(call, tool)
+            except MissionSilent as silent:
+                if _is_the_only_attempt():
+                    return _not_sent(silent, earlier_attempts=False)
+                raise
             await self._cancels.check(catalog, tool, call)
             left = _time_left(call)
             if approved_as(tool, call) is not None:

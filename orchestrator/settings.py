@@ -70,6 +70,8 @@ class Settings(BaseSettings):
                                                   ..._FILE=path); unset, a file beside the vault
         ORCHESTRATOR_PII_RETENTION=P30D           or seconds; how long values that a mission brought
                                                   are kept after its end
+        ORCHESTRATOR_ONLY_HOSTS=127.0.0.1:8700    tools are called there and nowhere else, whatever
+                                                  their documents say; `dev` sets it
         ORCHESTRATOR_PROXY=http://proxy:3128      for all tool calls; HTTP_PROXY is not read
     """
 
@@ -86,6 +88,8 @@ class Settings(BaseSettings):
     planner: str | None = None
     planner_model: str | None = None
     allowed_private_hosts: _Hosts = ()
+    only_hosts: _Hosts = ()
+    """Hosts, with or without a port, that tools are called at; none: at all that are declared."""
     proxy: str | None = None
     sweep_interval: timedelta = Field(default=timedelta(minutes=5), ge=timedelta(0))
     pii_key: SecretStr | None = None

@@ -20,6 +20,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.call import Caller
     from workflows.failures import LOST, LegLost, first_words
     from workflows.leg_view import leg_result, step_context
+    from workflows.lineage import check_leg
     from workflows.progress import Progress
     from workflows.questions import Questions
     from workflows.reservations import Reservations
@@ -39,12 +40,14 @@ class LegWorkflow:
         self._caller = Caller(self._progress, self._reservations, self._approvals, self._questions)
 
     @workflow.run
-    async def run(self, _leg: LegInput) -> LegResult:
+    async def run(self, leg: LegInput) -> LegResult:
         """Reach the leg's goal.
 
         Raises:
-            ApplicationError: LegFailed, its details the same LegResult that a success returns.
+            ApplicationError: LegFailed, its details the same LegResult that a success returns;
+                LegUnowned when no mission started it.
         """
+        check_leg(leg)
         try:
             await self._reach_goal()
         except LegLost as lost:

@@ -15,6 +15,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.leg import LegInput, LegResult, LegStatus, ReserveInput
+    from orchestrator.messages.leg_terms import LegTerms
     from orchestrator.messages.mission import (
         AcceptedMission,
         MissionInput,
@@ -283,6 +284,21 @@ class MissionWorkflow:
     def legs(self) -> list[str]:
         """Ids of the legs that were started."""
         return self._started
+
+    @workflow.query(name=names.LEG_TERMS_QUERY)
+    def leg_terms(self, leg_id: str) -> list[LegTerms]:
+        """On which terms a leg was started; none when this mission started no such leg."""
+        return [
+            LegTerms(
+                leg=leg,
+                inputs=self._request.inputs,
+                budget=self._request.budget,
+                policy=self._request.policy,
+                catalog=self._catalog,
+            )
+            for leg in self._plan.legs
+            if leg.leg_id == leg_id and leg_id in self._started
+        ]
 
     @workflow.query(name=names.RESULT_QUERY)
     def result(self) -> MissionResult:

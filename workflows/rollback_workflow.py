@@ -22,6 +22,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.retry_policy import CompensationRetries
     from workflows import calls, ui
     from workflows.failures import compensation_failure, refuse
+    from workflows.lineage import check_rollback
     from workflows.waiting import finish_despite_cancel, until
 
 
@@ -39,11 +40,15 @@ class RollbackWorkflow:
         self._parked_some = False
 
     @workflow.run
-    async def run(self, _rollback: RollbackInput) -> RollbackReport:
+    async def run(self, rollback: RollbackInput) -> RollbackReport:
         """Take everything back, then wait until nothing is parked any more.
 
         A cancel request changes nothing: it would leave behind what is here to be taken back.
+
+        Raises:
+            ApplicationError: RollbackMisnamed under another id than the mission's rollback has.
         """
+        check_rollback(rollback)
         report, _ = await finish_despite_cancel(self._roll_back())
         return report
 
@@ -68,7 +73,7 @@ class RollbackWorkflow:
         )
         found = Ledger.merged(leg.ledger for leg in collected.legs)
         ledger = found.written(*collected.taken_over.obligations).ordered_back(self._input.order)
-        self._report = self._report.model_copy(update={"ledger": ledger})
+        self._report = self._report.model_copy(update={"ledger": ledger, "notes": collected.notes})
         self._parked_some = bool(self._report.parked)
 
     async def _serve_operators(self) -> None:

@@ -76,6 +76,7 @@ def rollback_details(status: str, reason: str, report: RollbackReport) -> str:
         f"{markdown_text(o.note)}"
         for o in report.ledger.obligations
     ]
+    lines += [f"- {markdown_text(note)}" for note in report.notes]
     return _details(status, reason, lines)
 
 

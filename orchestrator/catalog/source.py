@@ -49,6 +49,27 @@ def read_sources(paths: Iterable[str | Path], overlays: Sequence[str | Path] = (
     return Sources(overlaid.documents, files | {f.name: f for f in own}, overlaid.idle)
 
 
+def overlays_for(
+    paths: Iterable[str | Path], overlays: Sequence[Path]
+) -> tuple[tuple[Path, ...], tuple[tuple[Path, str], ...]]:
+    """Those overlays that are for a document of these paths; the others, with what they extend.
+
+    Raises:
+        DocumentUnreadable: a path is missing, or a file is neither JSON nor YAML.
+        DocumentInvalid: an overlay is at fault.
+    """
+    documents = [file.stem for file, _ in _find([Path(path) for path in paths])]
+    fitting: list[Path] = []
+    others: list[tuple[Path, str]] = []
+    for path in overlays:
+        overlay = parse_overlay(path.name, read_object(path))
+        if any(map(overlay.is_for, documents)):
+            fitting.append(path)
+        else:
+            others.append((path, overlay.extends or ""))
+    return tuple(fitting), tuple(others)
+
+
 def find_source_lines(
     files: Mapping[str, Path], wanted: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], SourceLine]:

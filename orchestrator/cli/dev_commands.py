@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli import render_demo
-from orchestrator.cli.options import Specs
+from orchestrator.cli.chosen_documents import choose
+from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import console, progress, run
 from orchestrator.settings import load_settings
 
@@ -24,27 +25,42 @@ def dev(
         Path | None, typer.Option(help="Where state is kept; default: the state directory.")
     ] = None,
     specs: Specs = None,
+    overlays: Overlays = None,
 ) -> None:
     """Temporal with its UI, the sandbox and a worker, left running until Ctrl-C.
 
+    Whatever servers the documents name, the sandbox stands in for them: no tool is called anywhere
+    else, neither by this worker nor by what a shell starts that has read env.sh.
+
     Example: orchestrator dev, then in another terminal: orchestrator mission start "..." --wait
+
+    Example: orchestrator dev --specs crm.yaml --overlay crm-tools.yaml
     """
-    run(_dev((temporal_port, ui_port, sandbox_port), folder, specs))
+    run(_dev((temporal_port, ui_port, sandbox_port), folder, specs, overlays))
 
 
 async def _dev(
-    listening: tuple[int, int, int], folder: Path | None, specs: list[Path] | None
+    listening: tuple[int, int, int],
+    folder: Path | None,
+    specs: list[Path] | None,
+    overlays: list[Path] | None,
 ) -> None:
+    from orchestrator.catalog.catalog import load_documents
     from orchestrator.runtime.devserver import Ports, Stack
+    from orchestrator.runtime.sandboxed_documents import (
+        note_sources,
+        sources_of,
+        write_redirected,
+    )
 
     ports = Ports(*listening)
     ports.check_free()
     settings = load_settings()
-    # Overlays of the settings are for the documents of the settings.
-    overlays = () if specs else settings.overlays
-    stack = Stack(
-        folder or settings.state_dir, tuple(specs or settings.specs), ports, overlays=overlays
-    )
+    state = folder or settings.state_dir
+    sources = sources_of(*choose(settings, specs, overlays), state)
+    documents = load_documents(*sources.specs, overlays=sources.overlays)
+    stack = Stack(state, (write_redirected(documents, state, port=ports.sandbox),), ports)
+    note_sources(sources, state)
     stop = asyncio.Event()
     for signum in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(signum, stop.set)

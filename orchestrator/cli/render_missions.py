@@ -156,6 +156,8 @@ def rollback(console: Console, report: RollbackReport) -> None:
             f"parked: orchestrator rollback resolve {obligation.obligation_id} "
             "retry|cancelled|accept"
         )
+    for note in report.notes:
+        console.print(f"left alone: {note}")
 
 
 def rollbacks(console: Console, found: Sequence[RollbackReport]) -> None:

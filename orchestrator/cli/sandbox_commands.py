@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.options import Specs
+from orchestrator.cli.chosen_documents import Chosen, choose
+from orchestrator.cli.options import Overlays, Specs
 from orchestrator.cli.output import progress
 from orchestrator.core.errors import UsageError
+from orchestrator.core.record import JsonObject
 from orchestrator.settings import load_settings
 
 app = typer.Typer(add_completion=False)
@@ -22,19 +24,22 @@ def sandbox(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of everything it makes up.")] = 0,
     specs: Specs = None,
+    overlays: Overlays = None,
 ) -> None:
     """Serve OpenAPI documents as real HTTP services that remember everything they did.
 
-    Example: orchestrator sandbox --port 8700 --specs specs/
+    Example: orchestrator sandbox --port 8700 --specs crm.yaml --overlay crm-tools.yaml
     """
     from orchestrator import sandbox as sandbox_server
 
     def ready(running: sandbox_server.RunningSandbox) -> None:
         progress.print(f"sandbox answers at {running.base_url}")
 
+    chosen = choose(load_settings(), specs, overlays)
     try:
         sandbox_server.run(
-            specs or load_settings().specs,
+            chosen.specs,
+            documents=_overlaid(chosen),
             host=host,
             port=port,
             db=db or ":memory:",
@@ -45,3 +50,12 @@ def sandbox(
         raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+
+
+def _overlaid(chosen: Chosen) -> dict[str, JsonObject] | None:
+    """The documents with their overlays; None without any, for the sandbox reads by itself then."""
+    if not chosen.overlays:
+        return None
+    from orchestrator.catalog.catalog import load_documents
+
+    return load_documents(*chosen.specs, overlays=chosen.overlays)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.cli.options import Overlays
 from orchestrator.cli.output import progress, run
 from orchestrator.settings import load_settings
 
@@ -16,10 +17,13 @@ def worker(
     ready_file: Annotated[
         Path | None, typer.Option(help="Made once the worker polls; for scripts that wait.")
     ] = None,
+    overlays: Overlays = None,
 ) -> None:
     """One worker: runs missions, legs, rollbacks and their tool calls until SIGTERM.
 
-    Example: TEMPORAL_ADDRESS=temporal:7233 orchestrator worker
+    With --overlay, in place of ORCHESTRATOR_OVERLAYS over the documents of ORCHESTRATOR_SPECS.
+
+    Example: TEMPORAL_ADDRESS=temporal:7233 orchestrator worker --overlay crm-tools.yaml
     """
 
     def ready() -> None:
@@ -34,4 +38,6 @@ def worker(
         await run_worker(await connect_temporal(), settings, ready=ready)
 
     settings = load_settings()
+    if overlays:
+        settings = settings.model_copy(update={"overlays": tuple(overlays)})
     run(serve(), is_service=True)

@@ -26,6 +26,7 @@ from temporalio.envconfig import ClientConfig
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
+from orchestrator.client.message_size import check_size, is_about_size
 from orchestrator.core import errors
 from orchestrator.core.record import Record
 from orchestrator.messages import names
@@ -95,7 +96,9 @@ class Connection:
 
         Raises:
             NoWorker: nobody answered in time; should a worker come back soon, it may still count.
+            MessageTooLarge: nothing was sent.
         """
+        await check_size(self.temporal, message, what=f"what is sent about {about}")
         handle = self.temporal.get_workflow_handle(workflow_id)
         try:
             answer: T = await handle.execute_update(
@@ -139,6 +142,10 @@ class Connection:
             return errors.MissionNotFound(workflow_id)
         if error.status is RPCStatusCode.UNAVAILABLE or _is_cut_off(error):
             return errors.ServerUnreachable(self.temporal.service_client.config.target_host)
+        if is_about_size(error):
+            return errors.UsageError(
+                f"the Temporal server does not take a message of that size: {error.message}"
+            )
         if error.status in _UNANSWERED:
             return errors.NoWorker(self.task_queue)
         return error

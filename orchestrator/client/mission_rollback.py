@@ -6,7 +6,12 @@ from datetime import UTC, datetime
 from pydantic import Field
 from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionStatus
 
-from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, describe_rollback, start_rollback
+from orchestrator.adapters.temporal.rollbacks import (
+    BROKEN_OFF,
+    describe_rollback,
+    start_rollback,
+    was_refused,
+)
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.snapshot import take_snapshot
 from orchestrator.confirmation.policy import approver_problem
@@ -94,8 +99,14 @@ async def _rollback_before(
     """
     with connection.explaining(mission_id):
         before = await describe_rollback(connection.temporal, mission_id)
-    broken_off = before is not None and before.status in BROKEN_OFF
-    if not broken_off and await connection.is_running(mission_id):
+        broken_off = (
+            before is not None
+            and before.status in BROKEN_OFF
+            and not await was_refused(connection.temporal, before)
+        )
+    # A mission that was deleted is over, where there is a rollback of it.
+    missing = None if before is None else False
+    if not broken_off and await connection.is_running(mission_id, missing=missing):
         raise UsageError(
             f"mission {mission_id} still runs; cancel it and it undoes itself: "
             f"orchestrator mission cancel {mission_id}"

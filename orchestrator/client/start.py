@@ -15,6 +15,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from orchestrator.adapters.temporal.search_attributes import search_attributes
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.connection import PICK_UP, Connection
+from orchestrator.client.message_size import check_request
 from orchestrator.client.personal_data import BroughtInputs, open_vault, separate_personal
 from orchestrator.core import errors
 from orchestrator.core.shown_text import markdown_summary, visible_block
@@ -90,6 +91,7 @@ class Starter:
 
     async def _completed(self, request: MissionRequest) -> tuple[MissionRequest, BroughtInputs]:
         """The request as it may enter history, with an id; a worker is there to run it."""
+        await check_request(self._connection.temporal, request)
         await self._connection.await_poller()
         mission_id = request.mission_id or new_mission_id(request.goal)
         policy = self._policy_of(request)

@@ -79,6 +79,21 @@ class MissionIdTaken(UsageError, Worded):
     mission_id: str
 
 
+class MessageTooLarge(UsageError, Worded):
+    """What a mission was to be given is larger than it can carry; nothing was sent."""
+
+    what: str
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.what} is {self.size / 1e6:.1f} MB large, and at most {self.limit / 1e6:.1f} MB "
+            "are taken, for every step carries it on; give a reference, such as an id or a URL, in "
+            "place of the content"
+        )
+
+
 class MissionNotFound(UsageError, Worded):
     """The server knows no mission with that id."""
 
@@ -99,6 +114,44 @@ class ObligationNotParked(UsageError, Worded):
 
     template = "{obligation_id} is not parked in this rollback"
     obligation_id: str
+
+
+class Unowned(OrchestratorError):
+    """A workflow, or a call, that belongs to no mission which says that it is its own."""
+
+
+class LegUnowned(Unowned, Worded):
+    """A leg that its mission did not start, or not with these terms."""
+
+    template = "{leg_workflow} is no leg of a mission: {reason}; legs are started by missions alone"
+    leg_workflow: str
+    reason: str
+
+
+class CallUnowned(Unowned, Worded):
+    """A call, or what takes one back, that comes from elsewhere than the workflow it names."""
+
+    template = "{call_id} was not sent: {reason}"
+    call_id: str
+    reason: str
+
+
+class RollbackMisnamed(Unowned, Worded):
+    """A rollback under another id than the one that a mission's rollback has."""
+
+    template = "the rollback of {mission_id} has the id {rollback_id}, so that it runs once"
+    mission_id: str
+    rollback_id: str
+
+
+class MissionStillRuns(Unowned, Worded):
+    """A rollback that somebody started beside a mission that is under way."""
+
+    template = (
+        "mission {mission_id} still runs; cancel it and it undoes itself: "
+        "orchestrator mission cancel {mission_id}"
+    )
+    mission_id: str
 
 
 class SpecError(OrchestratorError):
@@ -400,6 +453,15 @@ class ModelUnavailable(ServiceUnavailable, Worded):
 
     template = "the model {model} does not answer: {reason}"
     model: str
+    reason: str
+
+
+class MissionSilent(ServiceUnavailable, Worded):
+    """A mission that could not be asked about a leg of its own; nothing was sent meanwhile."""
+
+    template = "the mission {mission_id} could not be asked about its leg {leg_id}: {reason}"
+    mission_id: str
+    leg_id: str
     reason: str
 
 

@@ -31,6 +31,9 @@ class CollectLegsOutput(Record):
     last_rollback: str | None = Field(
         default=None, description="run id of the mission's newest rollback, if there is one"
     )
+    notes: tuple[str, ...] = Field(
+        default=(), description="what was passed over because it is not the mission's own"
+    )
 
 
 class CompensateInput(Record):
@@ -77,6 +80,9 @@ class RollbackReport(Record):
     ledger: Ledger = Field(default_factory=Ledger)
     settled: bool = Field(
         default=False, description="every obligation was tried; some may be parked"
+    )
+    notes: tuple[str, ...] = Field(
+        default=(), description="what was found and left alone, for it is not the mission's own"
     )
 
     @property

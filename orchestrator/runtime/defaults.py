@@ -34,6 +34,7 @@ def default_tools(settings: Settings) -> ToolClient:
         pii=open_vault(settings),
         server_variables=settings.server_variables,
         allowed_private_hosts=settings.allowed_private_hosts,
+        only_hosts=settings.only_hosts,
         proxy=settings.proxy,
     )
 

@@ -45,6 +45,9 @@ SANDBOX_SECRETS: Mapping[str, str] = {
 }
 """The sandbox takes any credential; what the operator has set for a real provider comes first."""
 
+_NOT_INHERITED = ("ORCHESTRATOR_PROXY",)
+"""A proxy would be told of every call, and decide where it goes."""
+
 _SERVICE_PORTS = range(10_000, 32_000)
 """Below those that systems give to outgoing connections: one of these could take a port before its
 server does, or while that is being restarted."""
@@ -132,6 +135,8 @@ class Stack:
             task_queue=self.task_queue,
             server_variables={"host": "127.0.0.1", "port": str(self.ports.sandbox)},
             allowed_private_hosts=("127.0.0.1",),
+            only_hosts=(f"127.0.0.1:{self.ports.sandbox}",),
+            proxy=None,
         )
 
     @property
@@ -147,6 +152,7 @@ class Stack:
             "ORCHESTRATOR_TASK_QUEUE": self.task_queue,
             "ORCHESTRATOR_SERVER_VARIABLES": json.dumps(settings.server_variables),
             "ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS": ",".join(settings.allowed_private_hosts),
+            "ORCHESTRATOR_ONLY_HOSTS": ",".join(settings.only_hosts),
             **self.variables,
         }
 
@@ -196,6 +202,7 @@ class Stack:
     async def start_sandbox(self) -> None:
         """Start the sandbox on the ledger of this folder."""
         served = [f"--specs={path}" for path in self.specs]
+        served += [f"--overlay={path}" for path in self.overlays]
         where = [f"--port={self.ports.sandbox}", f"--db={self.folder / 'sandbox.db'}"]
         await self._spawn("sandbox", [*ourselves(), "sandbox", *where, *served])
         await self._until("sandbox", self._sandbox_answers)
@@ -252,7 +259,7 @@ class Stack:
         with private_file(self.log(name)).open("ab") as log:
             self._processes[name] = await asyncio.create_subprocess_exec(
                 *command,
-                env={**SANDBOX_SECRETS, **os.environ, **self.environment, **(variables or {})},
+                env={**SANDBOX_SECRETS, **_inherited(), **self.environment, **(variables or {})},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -295,12 +302,18 @@ class Stack:
     def _write_exports(self) -> None:
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment.items()]
         lines += [f'export {k}="${{{k}:-{v}}}"' for k, v in SANDBOX_SECRETS.items()]
+        lines += [f"unset {name}" for name in _NOT_INHERITED if name not in self.environment]
         replace_file(self.exports, ("\n".join(lines) + "\n").encode())
 
     def _fill_vault(self) -> None:
         vault = open_vault(self.settings)
         for name in SANDBOX_PROFILE.keys() - set(vault.fields()):
             vault.put(name, SANDBOX_PROFILE[name])
+
+
+def _inherited() -> dict[str, str]:
+    """The environment of this process, but for what would lead calls away from the sandbox."""
+    return {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
 
 
 def temporal_binary() -> str:

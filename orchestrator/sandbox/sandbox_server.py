@@ -142,18 +142,20 @@ async def running_sandbox(
 
 
 def run(
-    specs: Iterable[Path | str],
+    specs: Iterable[Path | str] = (),
     *,
+    documents: Mapping[str, Mapping[str, Any]] | None = None,
     host: str = DEFAULT_HOST,
     port: int = DEFAULT_PORT,
     db: Path | str = ":memory:",
     seed: int = 0,
     on_ready: Callable[[RunningSandbox], None] = lambda sandbox: None,
 ) -> None:
-    """Serve the documents in these files and folders until SIGINT or SIGTERM.
+    """Serve documents until SIGINT or SIGTERM.
 
     Args:
         specs: OpenAPI files, or folders of them.
+        documents: by name, in place of files: read by somebody else, with overlays applied.
         host: address to listen on.
         port: 0 takes a free one.
         db: SQLite file of the ledger; kept for the next run.
@@ -168,7 +170,8 @@ def run(
     async def serve() -> None:
         faults = FaultPlan(seed)
         with EffectLedger(db) as ledger, _listen(host, port) as listener:
-            app = create_app(load_documents(specs), ledger=ledger, faults=faults, seed=seed)
+            served = load_documents(specs) if documents is None else documents
+            app = create_app(served, ledger=ledger, faults=faults, seed=seed)
             server = _Server(app, is_guest=False)
             task = asyncio.create_task(server.serve(sockets=[listener]))
             await server.until_ready(task)

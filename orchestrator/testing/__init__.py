@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from orchestrator.testing.memory import MemoryGrants as MemoryGrants
     from orchestrator.testing.memory import MemoryPii as MemoryPii
     from orchestrator.testing.memory import MemorySecrets as MemorySecrets
+    from orchestrator.testing.memory import TrustedOrigins as TrustedOrigins
     from orchestrator.testing.sample_arguments import make_arguments as make_arguments
     from orchestrator.testing.sample_arguments import make_up_person as make_up_person
     from orchestrator.testing.script import Script as Script
@@ -42,7 +43,7 @@ _HOMES = {
     "fakes": ("fake_leg", "fake_obligation", "fake_selection", "fake_tool", "states_of"),
     "installation": ("QUICK", "Installation", "installed", "installed_in_background"),
     "leftovers": ("Leftover", "assert_nothing_left", "find_leftovers"),
-    "memory": ("MadeUpSecrets", "MemoryGrants", "MemoryPii", "MemorySecrets"),
+    "memory": ("MadeUpSecrets", "MemoryGrants", "MemoryPii", "MemorySecrets", "TrustedOrigins"),
     "script": ("Script", "ScriptedPlanner"),
     "world": ("FakeCall", "FakeWorld", "Hold"),
 }

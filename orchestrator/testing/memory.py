@@ -1,12 +1,14 @@
-"""Credentials, personal fields and used grants that are in memory only."""
+"""Credentials, personal fields and used grants in memory only, and origins that nobody checks."""
 
 import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from orchestrator.adapters.storage.personal_values import KeptValue, VaultContents, commitment
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import PiiMissing, SecretMissing
 from orchestrator.core.pii import Handle
+from orchestrator.messages.tool_call import PrepareInput, ToolCall
 
 
 class MemorySecrets:
@@ -104,3 +106,10 @@ class MemoryGrants:
         before = self._users.get(digest)
         self._users.setdefault(digest, user)
         return before
+
+
+class TrustedOrigins:
+    """Takes every call for its mission's: for activities that run without a server."""
+
+    async def check(self, call: PrepareInput | ToolCall, tool: Tool) -> None:
+        """Nothing: there is nobody to ask."""

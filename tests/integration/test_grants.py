@@ -30,7 +30,7 @@ from orchestrator.sandbox import (
     running_sandbox,
 )
 from orchestrator.settings import bundled_specs
-from orchestrator.testing import MemoryPii, MemorySecrets
+from orchestrator.testing import MemoryPii, MemorySecrets, TrustedOrigins
 
 MISSION = "m-grants"
 Invoke = Callable[..., Awaitable[ToolOutcome]]
@@ -72,8 +72,8 @@ async def worker(
     ) as tools:
         grants = FileGrantBook(tmp_path / "grants")
         yield lambda: (
-            PrepareActivities(store, tools, cast(Client, None)),
-            ToolActivities(store, tools, grants, cast(Client, None)),
+            PrepareActivities(store, tools, cast(Client, None), origins=TrustedOrigins()),
+            ToolActivities(store, tools, grants, cast(Client, None), origins=TrustedOrigins()),
         )
 
 

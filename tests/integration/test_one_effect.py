@@ -24,6 +24,7 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
 from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.saga.ledger import Ledger, Obligation
@@ -31,7 +32,7 @@ from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.sandbox import FaultRule, RunningSandbox, load_documents, running_sandbox
 from orchestrator.sandbox.faults import FaultKind
 from orchestrator.settings import bundled_specs
-from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
+from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets, TrustedOrigins
 
 T = TypeVar("T")
 CREATE, CANCEL = "calendar_create_event", "calendar_cancel_event"
@@ -106,7 +107,13 @@ class Event:
     async def compensate(self, obligation: Obligation) -> CompensationOutcome | None:
         """One attempt; None when it came to nothing clear."""
         wanted = CompensateInput(obligation=obligation)
-        return await _unless_unclear(ActivityEnvironment().run(self.rollback.compensate, wanted))
+        environment = ActivityEnvironment()
+        environment.info = dataclasses.replace(
+            environment.info,
+            workflow_type=names.ROLLBACK_WORKFLOW,
+            workflow_id=names.rollback_workflow_id(obligation.mission_id),
+        )
+        return await _unless_unclear(environment.run(self.rollback.compensate, wanted))
 
     def effects(self) -> list[str]:
         """What happened at the provider, in order."""
@@ -143,8 +150,10 @@ async def event(tmp_path: Path) -> AsyncIterator[Event]:
     ):
         yield Event(
             sandbox,
-            PrepareActivities(store, tools, cast(Client, None)),
-            ToolActivities(store, tools, MemoryGrants(), cast(Client, None)),
+            PrepareActivities(store, tools, cast(Client, None), origins=TrustedOrigins()),
+            ToolActivities(
+                store, tools, MemoryGrants(), cast(Client, None), origins=TrustedOrigins()
+            ),
             RollbackActivities(store, tools, cast(Client, None)),
             catalog,
         )

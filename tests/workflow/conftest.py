@@ -1,6 +1,7 @@
 """What tests of workflows share: a world of a few tools, a worker on it, and missions to drive."""
 
 import asyncio
+import dataclasses
 import re
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -412,11 +413,13 @@ async def stage(
 
 @pytest.fixture
 def collect_legs(world: FakeWorld) -> CollectLegs:
-    """Run the activity that reads the legs of a mission, outside of any workflow."""
+    """Run the activity that reads the legs of a mission, as the mission itself has it run."""
     collect = next(a for a in world.activities() if a.__name__ == "collect_legs")
 
     async def run(mission: Mission) -> tuple[LegResult, ...]:
-        output: CollectLegsOutput = await ActivityEnvironment().run(
+        environment = ActivityEnvironment()
+        environment.info = dataclasses.replace(environment.info, workflow_id=mission.mission_id)
+        output: CollectLegsOutput = await environment.run(
             collect, CollectLegsInput(mission_id=mission.mission_id)
         )
         return output.legs

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from temporalio import activity
-from temporalio.exceptions import ApplicationError
-from temporalio.worker import Worker
+import pytest
+from temporalio import activity, workflow
+from temporalio.client import WorkflowFailureError
+from temporalio.exceptions import ApplicationError, TimeoutError
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
+from orchestrator.core.errors import MissionStillRuns
 from orchestrator.messages import names
-from orchestrator.messages.rollback import RecoverInput, Recovery, SweepInput, SweepReport
-from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
+from orchestrator.messages.rollback import (
+    RecoverInput,
+    Recovery,
+    RollbackInput,
+    SweepInput,
+    SweepReport,
+)
+from orchestrator.planning.models import AskUser, CallTool, GiveUp
 from orchestrator.saga.outcome import CompensationOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 from workflows import ALL_WORKFLOWS
@@ -69,11 +80,11 @@ async def test_a_mission_that_left_nothing_gets_no_rollback(stage: Stage, world:
     await mission.card("trip")
     await mission.leg_handle("trip").terminate()
     await mission.handle.terminate()
-    world.strand((mission.mission_id, "gone-long-ago"))
+    world.strand((mission.mission_id,))
 
     report = await sweep(stage)
 
-    assert (report.looked_at, report.started, report.unreadable) == (2, (), ())
+    assert (report.looked_at, report.started, report.unreadable) == (1, (), ())
     assert await mission.rollback_status() is None
 
 
@@ -95,9 +106,11 @@ async def test_a_rollback_that_was_terminated_is_taken_up(stage: Stage, world: F
     await mission.rollback_handle.terminate()
 
 
-async def test_a_long_sweep_goes_on_in_a_new_run(stage: Stage, world: FakeWorld) -> None:
+async def test_a_long_sweep_goes_on_in_a_new_run(
+    stage: Stage, world: FakeWorld, booked: Mission
+) -> None:
     """It forgets neither its place nor what it has found."""
-    world.strand(*[(f"gone-{page}",) for page in range(23)])
+    world.strand(*[(booked.mission_id,) for _ in range(23)])
 
     report = await sweep(stage)
     runs = len({call.at for call in world.attempts(names.FIND_STRANDED)})
@@ -109,6 +122,8 @@ async def test_a_long_sweep_goes_on_in_a_new_run(stage: Stage, world: FakeWorld)
         f"sweep-{stage.task_queue}"
     ).fetch_history()
     assert len(history.events) < 200
+    await booked.leg_handle("trip").terminate()
+    await booked.handle.terminate()
 
 
 async def test_a_mission_that_cannot_be_examined_is_looked_up_again(
@@ -135,3 +150,106 @@ async def test_a_mission_that_cannot_be_examined_is_looked_up_again(
     assert report.started == ("fine",)
     assert [(r.mission_id, r.why) for r in report.unreadable] == [("broken", "no worker knows it")]
     assert report.swept_until is None
+
+
+async def test_a_mission_that_timed_out_is_rolled_back(stage: Stage, world: FakeWorld) -> None:
+    """Temporal ends it where it stands, by a limit that whoever started it has set."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", CallTool(tool="book_flight"), AskUser(question="and now?", fields={}))
+    mission_id = f"{stage.task_queue}-late"[-60:].lstrip("-_")
+    handle = await stage.env.client.start_workflow(
+        names.MISSION_WORKFLOW,
+        MissionInput(request=MissionRequest(goal="go", mission_id=mission_id)),
+        id=mission_id,
+        task_queue=stage.task_queue,
+        execution_timeout=timedelta(minutes=5),
+    )
+    with pytest.raises(WorkflowFailureError) as late:
+        await handle.result()
+    world.strand((mission_id,))
+
+    report = await sweep(stage)
+    rollback = stage.env.client.get_workflow_handle(names.rollback_workflow_id(mission_id))
+    await rollback.result()
+
+    assert isinstance(late.value.cause, TimeoutError)
+    assert report.started == (mission_id,)
+    assert [o.tool for o in world.compensated()] == ["book_flight"]
+
+
+@workflow.defn(name=names.ROLLBACK_WORKFLOW)
+class TurnedAway:
+    """A rollback that was started beside a mission under way, and is told so too late."""
+
+    def __init__(self) -> None:
+        self._told = False
+
+    @workflow.run
+    async def run(self, rollback: RollbackInput) -> None:
+        await workflow.wait_condition(lambda: self._told)
+        raise ApplicationError("it runs", type=MissionStillRuns.__name__, non_retryable=True)
+
+    @workflow.signal
+    def tell(self) -> None:
+        self._told = True
+
+
+async def test_a_mission_whose_rollback_was_turned_away_gets_another(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """It was lost while a stranger's rollback held its place, and waits; the sweep sees that."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", CallTool(tool="book_flight"), GiveUp(reason="no visa"))
+    giving_up = world.hold(names.INVOKE_TOOL, "book_flight")
+    mission = await stage.start()
+    queue = f"{stage.task_queue}-strange"
+    async with Worker(
+        stage.env.client,
+        task_queue=queue,
+        workflows=[TurnedAway],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    ):
+        async with giving_up:
+            stranger = await stage.env.client.start_workflow(
+                names.ROLLBACK_WORKFLOW,
+                RollbackInput(mission_id=mission.mission_id),
+                id=names.rollback_workflow_id(mission.mission_id),
+                task_queue=queue,
+            )
+
+        async def waits() -> bool | None:
+            return (await mission.snapshot()).status is MissionStatus.ROLLING_BACK or None
+
+        await mission.eventually(waits)
+        await stranger.signal("tell")
+        with pytest.raises(WorkflowFailureError):
+            await stranger.result()
+    world.strand((mission.mission_id,))
+    report = await sweep(stage)
+    result = await mission.end()
+
+    assert report.started == (mission.mission_id,)
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert states_of(result.ledger) == {"book_flight": "cancelled"}
+
+
+async def test_what_a_refused_rollback_did_not_begin_is_not_gone_on_with(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """It was started beside a mission that has succeeded since: what that did stands."""
+    world.plan(fake_leg("trip"))
+    world.decide("trip", CallTool(tool="book_flight"))
+    booking = world.hold(names.INVOKE_TOOL, "book_flight")
+    mission = await stage.start()
+    async with booking:
+        beside = await mission.start_rollback()
+        with pytest.raises(WorkflowFailureError):
+            await beside.result()
+    result = await mission.end()
+    world.strand((mission.mission_id,))
+
+    report = await sweep(stage)
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert report.started == ()
+    assert world.compensated() == []

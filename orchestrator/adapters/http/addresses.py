@@ -28,11 +28,19 @@ in part, in some Python that we run on. None is a provider's."""
 class AddressRefused(Exception):
     """A host leads to no address that may be called; nothing was sent to it."""
 
-    def __init__(self, host: str, address: str, kind: str) -> None:
-        """Name the host, the address that it led to, and what kind of address that is."""
+    def __init__(
+        self,
+        host: str,
+        address: str,
+        kind: str,
+        *,
+        remedy: str = "to allow it, add the host to ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
+    ) -> None:
+        """Name the host, the address that it led to, what kind that is, and what to do about it."""
         self.host = host
         self.address = address
         self.kind = kind
+        self.remedy = remedy
         super().__init__(f"{host} leads to {address}, which is {kind}")
 
 

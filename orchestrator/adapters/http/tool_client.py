@@ -16,6 +16,7 @@ from orchestrator.adapters.http.credentials import Credential, basic_token, reso
 from orchestrator.adapters.http.endpoint import Endpoints
 from orchestrator.adapters.http.masking import Hidden, Mask, hide_personal, hide_secret
 from orchestrator.adapters.http.oauth import ClientKey, Tokens
+from orchestrator.adapters.http.only_hosts import OnlyHosts
 from orchestrator.adapters.http.pinning import (
     PersonalValues,
     PinnedArguments,
@@ -67,6 +68,7 @@ class ToolClient:
         pii: PersonalValues,
         server_variables: Mapping[str, str] = {},
         allowed_private_hosts: Iterable[str] = (),
+        only_hosts: Iterable[str] = (),
         proxy: str | None = None,
         max_answer_bytes: int = 1_000_000,
         http: httpx.AsyncClient | None = None,
@@ -80,21 +82,24 @@ class ToolClient:
             server_variables: values that override the defaults of the documents' server variables.
             allowed_private_hosts: hosts that may be called at addresses that are not public: this
                 machine, a private network, link-local ones.
+            only_hosts: the hosts, with or without a port, that are called at all; none: every one.
             proxy: URL of an HTTP proxy for all calls; the environment's is never used.
             max_answer_bytes: a larger body is not read.
             http: closed with this client, and trusted with where it connects to; by default one is
-                made that obeys `allowed_private_hosts` and `proxy`.
+                made that obeys `allowed_private_hosts`, `only_hosts` and `proxy`.
             telemetry: by default what is installed in the process.
         """
         self._secrets = secrets
         self._pii = pii
         self._max_answer_bytes = max_answer_bytes
         self._policy: AddressPolicy | None = None
+        self._only = OnlyHosts()
         # A proxy resolves the names itself.
         self._resolves_within_s = 0.0 if proxy else _RESOLVES_WITHIN_S
         if http is None:
             self._policy = AddressPolicy(allowed_private_hosts)
-            transport = CheckedTransport(self._policy, proxy=proxy)
+            self._only = OnlyHosts(only_hosts)
+            transport = CheckedTransport(self._policy, proxy=proxy, only=self._only)
             http = httpx.AsyncClient(transport=transport, trust_env=False)
         self._http = http
         self._telemetry = telemetry or default_telemetry()
@@ -352,8 +357,7 @@ def _egress_refused(tool: Tool, refused: AddressRefused) -> EgressRefused:
     return EgressRefused(
         tool.name,
         refused.host,
-        f"leads to {refused.address}, which is {refused.kind}; to allow it, add the host "
-        "to ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS",
+        f"leads to {refused.address}, which is {refused.kind}; {refused.remedy}",
     )
 
 

@@ -12,6 +12,7 @@ import httpcore
 import httpx
 
 from orchestrator.adapters.http.addresses import AddressPolicy, addresses_written
+from orchestrator.adapters.http.only_hosts import OnlyHosts
 from orchestrator.core.errors import UsageError
 
 _LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
@@ -30,7 +31,9 @@ class NameNotResolved(httpx.ConnectError):
 class CheckedTransport(httpx.AsyncHTTPTransport):
     """HTTP/1.1 over connections to addresses that a policy permits."""
 
-    def __init__(self, policy: AddressPolicy, *, proxy: str | None = None) -> None:
+    def __init__(
+        self, policy: AddressPolicy, *, proxy: str | None = None, only: OnlyHosts | None = None
+    ) -> None:
         """Take where requests may go, and by which way.
 
         Args:
@@ -38,6 +41,7 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
                 written as addresses can be judged here.
             proxy: URL of an HTTP proxy that all requests go through. The environment's HTTP_PROXY
                 and its kin are not read: they would decide unseen where credentials go.
+            only: the hosts that are called at all, by whichever way.
 
         Raises:
             UsageError: the proxy is none that can be used.
@@ -50,6 +54,7 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
             # Without the URL, which may hold a password.
             raise UsageError("ORCHESTRATOR_PROXY: an http:// or https:// URL is wanted") from error
         self._policy = policy
+        self._only = only or OnlyHosts()
         self._by_proxy = proxy is not None
         if proxy is None:
             # httpx takes no backend. Should it call its pool by another name, this line fails.
@@ -67,8 +72,9 @@ class CheckedTransport(httpx.AsyncHTTPTransport):
 
         Raises:
             httpx.TransportError: as httpx's own transport does.
-            AddressRefused: its host leads to no address that may be called.
+            AddressRefused: its host leads to no address that may be called, or is not to be called.
         """
+        self._only.check(request.url)
         if self._by_proxy:
             self._policy.permitted(request.url.host, addresses_written(request.url.host))
         return await super().handle_async_request(request)

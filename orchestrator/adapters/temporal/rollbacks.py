@@ -13,12 +13,14 @@ from temporalio.client import (
     WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowHandle,
+    WorkflowHistoryEventFilterType,
 )
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import search_attributes
+from orchestrator.core.errors import MissionStillRuns
 from orchestrator.messages import names
 from orchestrator.messages.rollback import RollbackInput, RollbackStatus
 
@@ -95,6 +97,23 @@ async def start_rollback(
 async def describe_rollback(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:
     """The newest run of a mission's rollback; None when there never was one."""
     return await described(client.get_workflow_handle(names.rollback_workflow_id(mission_id)))
+
+
+async def was_refused(client: Client, rollback: WorkflowExecutionDescription) -> bool:
+    """Whether a rollback ended because its mission was under way: it took nothing back.
+
+    Nobody has to go on with it, whatever has become of the mission since.
+    """
+    if rollback.status is not WorkflowExecutionStatus.FAILED:
+        return False
+    handle = client.get_workflow_handle(rollback.id, run_id=rollback.run_id)
+    close = WorkflowHistoryEventFilterType.CLOSE_EVENT
+    async for event in handle.fetch_history_events(event_filter_type=close):
+        failure = event.workflow_execution_failed_event_attributes.failure
+        while failure.HasField("cause"):
+            failure = failure.cause
+        return failure.application_failure_info.type == MissionStillRuns.__name__
+    return False
 
 
 async def described(handle: "WorkflowHandle[Any, Any]") -> WorkflowExecutionDescription | None:

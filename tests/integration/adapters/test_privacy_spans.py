@@ -33,6 +33,7 @@ from orchestrator.testing import (
     MemoryGrants,
     MemoryPii,
     MemorySecrets,
+    TrustedOrigins,
     fake_leg,
     run_to_end,
 )
@@ -139,9 +140,10 @@ async def test_planners_and_traces_see_handles_while_the_provider_gets_values(
     world.plan(fake_leg("trip"))
     world.decide("trip", *CALLS)
     for call in CALLS:
-        world.answer(
-            call.tool, ToolActivities(store, wire, MemoryGrants(), workflow_env.client).invoke_tool
+        tools = ToolActivities(
+            store, wire, MemoryGrants(), workflow_env.client, origins=TrustedOrigins()
         )
+        world.answer(call.tool, tools.invoke_tool)
     client = MissionClient(workflow_env.client, Settings(task_queue=QUEUE, state_dir=tmp_path))
 
     with caplog.at_level(logging.DEBUG):

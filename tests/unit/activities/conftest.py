@@ -1,5 +1,6 @@
 """A small provider's contract, and a tool client that answers from a script."""
 
+import dataclasses
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import cast
@@ -16,6 +17,7 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
@@ -200,7 +202,13 @@ def compensate(store: CatalogStore) -> Compensate:
 
     async def run(client: ScriptedClient, obligation: Obligation) -> CompensationOutcome:
         activities = RollbackActivities(store, client.as_client, cast(Client, None))
-        outcome = await ActivityEnvironment().run(
+        environment = ActivityEnvironment()
+        environment.info = dataclasses.replace(
+            environment.info,
+            workflow_type=names.ROLLBACK_WORKFLOW,
+            workflow_id=names.rollback_workflow_id(obligation.mission_id),
+        )
+        outcome = await environment.run(
             activities.compensate, CompensateInput(obligation=obligation)
         )
         assert isinstance(outcome, CompensationOutcome)

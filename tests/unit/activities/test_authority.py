@@ -29,7 +29,7 @@ from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants
+from orchestrator.testing import MemoryGrants, TrustedOrigins
 
 Shop = Callable[..., Catalog]
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
@@ -60,7 +60,9 @@ async def prepared(
         requester="zoe@example.com",
         now=datetime.now(UTC),
     )
-    activities = PrepareActivities(store, client.as_client, cast(Client, None), authority=authority)
+    activities = PrepareActivities(
+        store, client.as_client, cast(Client, None), authority=authority, origins=TrustedOrigins()
+    )
     made = await ActivityEnvironment().run(activities.prepare_call, wanted)
     assert isinstance(made, PreparedCall)
     return made
@@ -91,7 +93,12 @@ async def send(
     store: CatalogStore, client: Any, call: ToolCall, authority: Authority, *, attempt: int = 1
 ) -> ToolOutcome:
     activities = ToolActivities(
-        store, client.as_client, MemoryGrants(), cast(Client, None), authority=authority
+        store,
+        client.as_client,
+        MemoryGrants(),
+        cast(Client, None),
+        authority=authority,
+        origins=TrustedOrigins(),
     )
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, attempt=attempt)

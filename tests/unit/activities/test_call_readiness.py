@@ -21,7 +21,7 @@ from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.saga.ledger import ObligationState
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
-from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets
+from orchestrator.testing import MemoryGrants, MemoryPii, MemorySecrets, TrustedOrigins
 
 TEXT = {"type": "string"}
 ARGUMENTS: JsonObject = {
@@ -102,7 +102,10 @@ async def prepared(
             brought=tuple(str(handle) for handle in brought.values()),
         )
         return await ActivityEnvironment().run(
-            PrepareActivities(store, tools, cast(Client, None)).prepare_call, wanted
+            PrepareActivities(
+                store, tools, cast(Client, None), origins=TrustedOrigins()
+            ).prepare_call,
+            wanted,
         )
 
 
@@ -115,7 +118,9 @@ async def invoked(store: CatalogStore, vault: MemoryPii, call: ToolCall) -> Tool
     ) as tools:
         changed = Catalog(catalog.documents, {free.name: free})
         store.put(changed)
-        activities = ToolActivities(store, tools, MemoryGrants(), cast(Client, None))
+        activities = ToolActivities(
+            store, tools, MemoryGrants(), cast(Client, None), origins=TrustedOrigins()
+        )
         sent = call.model_copy(update={"catalog_digest": changed.digest})
         return await ActivityEnvironment().run(activities.invoke_tool, sent)
 

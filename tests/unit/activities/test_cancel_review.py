@@ -27,7 +27,7 @@ from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Observation
 from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, fake_obligation
+from orchestrator.testing import MemoryGrants, TrustedOrigins, fake_obligation
 
 Shop = Callable[..., Catalog]
 S = ObligationState
@@ -105,6 +105,7 @@ class Desk:
             self.client.as_client,
             cast(Client, None),
             authority=Authority(self.policy),
+            origins=TrustedOrigins(),
         )
         prepared = await ActivityEnvironment().run(activities.prepare_call, wanted)
         assert isinstance(prepared, PreparedCall)
@@ -117,7 +118,11 @@ class Desk:
             environment.info, attempt=attempt, activity_id=activity_id
         )
         activities = ToolActivities(
-            self.store, self.client.as_client, self.grants, cast(Client, None)
+            self.store,
+            self.client.as_client,
+            self.grants,
+            cast(Client, None),
+            origins=TrustedOrigins(),
         )
         try:
             outcome = await environment.run(activities.invoke_tool, call)

@@ -16,7 +16,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import TransportFailed
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants
+from orchestrator.testing import MemoryGrants, TrustedOrigins
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,13 @@ async def test_a_single_attempt_that_never_left_is_settled(
 
     async def invoke() -> ToolOutcome:
         return await environment.run(
-            ToolActivities(store, client.as_client, MemoryGrants(), cast(Client, None)).invoke_tool,
+            ToolActivities(
+                store,
+                client.as_client,
+                MemoryGrants(),
+                cast(Client, None),
+                origins=TrustedOrigins(),
+            ).invoke_tool,
             call,
         )
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
+from temporalio.testing import ActivityEnvironment
 
+from activities.rollback_activities import RollbackActivities
+from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import TransportFailed
+from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import fake_obligation
@@ -316,3 +321,18 @@ async def test_an_unanswered_question_is_no_cancel(
         await compensate(client, unclear(shop()))
 
     assert not raised.value.details[0].arrived
+
+
+async def test_what_no_rollback_of_its_mission_wants_back_is_not_taken_back(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Somebody made the obligation up, and schedules the activity himself: nothing is sent."""
+    client = scripted({"cancel_order": [CANCELLED]})
+    activities = RollbackActivities(store, client.as_client, cast(Client, None))
+    wanted = CompensateInput(obligation=unclear(shop()))
+
+    with pytest.raises(ApplicationError) as refused:
+        await ActivityEnvironment().run(activities.compensate, wanted)
+
+    assert (refused.value.type, refused.value.non_retryable) == ("CallUnowned", True)
+    assert client.calls == []

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from temporalio.client import Client
+from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 
@@ -15,12 +16,12 @@ from activities.tool_activities import ToolActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
-from orchestrator.core.errors import PiiMissing
+from orchestrator.core.errors import MissionSilent, PiiMissing
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Observation
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants
+from orchestrator.testing import MemoryGrants, TrustedOrigins
 
 Shop = Callable[..., Catalog]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -41,7 +42,10 @@ async def prepare(
         **{"tool": "order_book", **more},
     )
     prepared = await ActivityEnvironment().run(
-        PrepareActivities(store, client.as_client, cast(Client, None)).prepare_call, wanted
+        PrepareActivities(
+            store, client.as_client, cast(Client, None), origins=TrustedOrigins()
+        ).prepare_call,
+        wanted,
     )
     assert isinstance(prepared, PreparedCall)
     return prepared
@@ -62,12 +66,26 @@ async def approved(store: CatalogStore, client: Any, catalog: Catalog) -> ToolCa
 
 
 async def invoke(
-    store: CatalogStore, client: Any, call: ToolCall, *, attempt: int = 1
+    store: CatalogStore,
+    client: Any,
+    call: ToolCall,
+    *,
+    attempt: int = 1,
+    origins: Any = None,
+    retry_policy: RetryPolicy | None = None,
 ) -> ToolOutcome:
     """Send a call."""
     environment = ActivityEnvironment()
-    environment.info = dataclasses.replace(environment.info, attempt=attempt)
-    activities = ToolActivities(store, client.as_client, MemoryGrants(), cast(Client, None))
+    environment.info = dataclasses.replace(
+        environment.info, attempt=attempt, retry_policy=retry_policy
+    )
+    activities = ToolActivities(
+        store,
+        client.as_client,
+        MemoryGrants(),
+        cast(Client, None),
+        origins=origins or TrustedOrigins(),
+    )
     outcome = await environment.run(activities.invoke_tool, call)
     assert isinstance(outcome, ToolOutcome)
     return outcome
@@ -270,3 +288,28 @@ async def test_an_obligation_knows_what_the_request_alone_tells(
     assert prepared.obligation is not None
     assert prepared.obligation.undo_arguments == {"client_reference": "m.1-shop.2"}
     assert prepared.cancel is None
+
+
+class SilentMission(TrustedOrigins):
+    """A mission that does not answer."""
+
+    async def check(self, call: Any, tool: Any) -> None:
+        raise MissionSilent(call.mission_id, call.leg_id, "no answer came in time")
+
+
+async def test_a_call_whose_mission_cannot_be_asked_waits(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """Temporal tries again; where there is no second attempt, it is settled: nothing was sent."""
+    client = scripted({"order_book": [ORDERED]})
+    call = await approved(store, client, shop())
+
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, client, call, origins=SilentMission())
+    once = await invoke(
+        store, client, call, origins=SilentMission(), retry_policy=RetryPolicy(maximum_attempts=1)
+    )
+
+    assert not raised.value.non_retryable
+    assert once.kind == "rejected"
+    assert client.calls == []

@@ -36,7 +36,7 @@ from orchestrator.planning.walls import Walls
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import MemoryGrants, fake_leg, fake_selection
+from orchestrator.testing import MemoryGrants, TrustedOrigins, fake_leg, fake_selection
 
 OFFICE = AgentProfile(name="office", domains=("messages",))
 FORGED = AgentProfile(name="office")
@@ -214,7 +214,11 @@ async def test_no_call_outside_is_prepared(
         update={"tool": "find_order", "arguments": {"client_reference": "r"}}
     )
     prepare = PrepareActivities(
-        store, scripted({}).as_client, cast(Client, None), WallGuard(walls)
+        store,
+        scripted({}).as_client,
+        cast(Client, None),
+        WallGuard(walls),
+        origins=TrustedOrigins(),
     ).prepare_call
 
     refused = await ActivityEnvironment().run(prepare, wanted)
@@ -248,7 +252,14 @@ async def test_no_call_outside_is_sent(
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, attempt=attempt)
 
-    tools = ToolActivities(store, client.as_client, grants, cast(Client, None), WallGuard(walls))
+    tools = ToolActivities(
+        store,
+        client.as_client,
+        grants,
+        cast(Client, None),
+        WallGuard(walls),
+        origins=TrustedOrigins(),
+    )
     outcome = await environment.run(tools.invoke_tool, call)
 
     assert outcome.kind == kind
@@ -266,7 +277,9 @@ async def test_a_call_inside_is_sent(
     client = scripted({"order_book": [ToolOutcome(kind="succeeded", status=200)]})
     call = _granted(catalog, Wall(agent="reader", domains=("shop",)))
 
-    tools = ToolActivities(store, client.as_client, MemoryGrants(), cast(Client, None))
+    tools = ToolActivities(
+        store, client.as_client, MemoryGrants(), cast(Client, None), origins=TrustedOrigins()
+    )
     outcome = await ActivityEnvironment().run(tools.invoke_tool, call)
 
     assert outcome.kind == "succeeded"

@@ -1,0 +1,201 @@
+"""`orchestrator dev` over documents of a stranger: the sandbox stands in for every server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from orchestrator.adapters.storage.pii_vault import FilePiiVault
+from orchestrator.client.connection import connect_temporal
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.runtime.devserver import Ports, ourselves
+from orchestrator.sandbox import SandboxClient
+from orchestrator.settings import Settings
+from orchestrator.testing import run_to_end
+from orchestrator.testing.commands import run_apart
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+FOREIGN = Path(__file__).parents[1] / "documents" / "foreign"
+GOAL = "Find customers named Northwind and book a visit to the first of them"
+
+
+@dataclass
+class RealHost:
+    """A provider's own server, which nothing of `dev` may ever reach."""
+
+    port: int = 0
+    visits: list[str] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Note the visit."""
+        self.visits.append((await reader.readline()).decode())
+        writer.close()
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}"
+
+
+@dataclass(frozen=True)
+class Dev:
+    """A running `orchestrator dev`, and the shell that has read its env.sh."""
+
+    ports: Ports
+    environment: dict[str, str]
+    folder: Path
+    originals: Path
+
+
+def _environment() -> dict[str, str]:
+    foreign = ("ORCHESTRATOR_", "TEMPORAL_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
+def _documents(folder: Path, real: RealHost) -> None:
+    """A CRM and a library whose servers of each kind are the real host's."""
+    crm: dict[str, Any] = yaml.safe_load((EXAMPLES / "crm.yaml").read_text())
+    servers = [{"url": f"{real.url}/api"}]
+    crm["servers"] = servers
+    crm["paths"]["/visits"]["servers"] = servers
+    crm["paths"]["/customers"]["get"]["servers"] = servers
+    (folder / "crm.yaml").write_text(yaml.safe_dump(crm, sort_keys=False))
+    shutil.copy(EXAMPLES / "crm-overlay.yaml", folder / "crm-overlay.yaml")
+    library: dict[str, Any] = yaml.safe_load((FOREIGN / "library.yaml").read_text())
+    library["servers"] = servers
+    (folder / "library.yaml").write_text(yaml.safe_dump(library, sort_keys=False))
+
+
+async def _sourced(exports: Path) -> dict[str, str]:
+    """The environment of a shell that has read the file."""
+    process = await asyncio.create_subprocess_exec(
+        *("sh", "-c", f". {exports} && env -0"),
+        env={**_environment(), "ORCHESTRATOR_PROXY": "http://127.0.0.1:9"},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    printed, _ = await process.communicate()
+    return dict(line.split("=", 1) for line in printed.decode().split("\0") if "=" in line)
+
+
+@pytest.fixture(scope="module")
+async def real() -> AsyncIterator[RealHost]:
+    host = RealHost()
+    server = await asyncio.start_server(host.serve, "127.0.0.1", 0)
+    host.port = server.sockets[0].getsockname()[1]
+    async with server:
+        yield host
+
+
+@pytest.fixture(scope="module")
+async def dev(tmp_path_factory: pytest.TempPathFactory, real: RealHost) -> AsyncIterator[Dev]:
+    """An installation of its own: the command itself is what is tried here."""
+    folder = tmp_path_factory.mktemp("dev")
+    originals = tmp_path_factory.mktemp("documents")
+    _documents(originals, real)
+    FilePiiVault(folder / "pii").put("contact_phone", "+4930555019283")
+    ports = Ports.free()
+    process = await asyncio.create_subprocess_exec(
+        *(*ourselves(), "dev", f"--folder={folder}"),
+        *(f"--temporal-port={ports.temporal}", f"--ui-port={ports.ui}"),
+        f"--sandbox-port={ports.sandbox}",
+        *(f"--specs={originals / 'crm.yaml'}", f"--specs={originals / 'library.yaml'}"),
+        # Of the environment; the one that is for another document is left out, and said.
+        env={
+            **_environment(),
+            "ORCHESTRATOR_OVERLAYS": os.pathsep.join(
+                [str(originals / "crm-overlay.yaml"), str(originals / "other.yaml")]
+            ),
+            "ORCHESTRATOR_SECRET_CRM_KEY": "sandbox",
+            "ORCHESTRATOR_PROXY": "http://127.0.0.1:9",
+            "COLUMNS": "200",
+        },
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    other = {
+        "overlay": "1.0.0",
+        "info": {"title": "Other", "version": "1"},
+        "extends": "erp.yaml",
+        "actions": [{"target": "$", "update": {"x-other": True}}],
+    }
+    (originals / "other.yaml").write_text(yaml.safe_dump(other))
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        async with asyncio.timeout(60):
+            first = await process.stdout.readline()
+        if b"Temporal UI" not in first:
+            raise AssertionError((await process.stderr.read()).decode())
+        shell = await _sourced(folder / "env.sh")
+        yield Dev(ports, shell, folder, originals)
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, errors = await process.communicate()
+        assert re.search(r"other\.yaml of ORCHESTRATOR_OVERLAYS is left out", errors.decode())
+
+
+async def test_a_mission_over_foreign_documents_reaches_the_sandbox_alone(
+    dev: Dev, real: RealHost
+) -> None:
+    """Searched and answered by the sandbox, whatever servers are named at each level."""
+    temporal = await connect_temporal(f"127.0.0.1:{dev.ports.temporal}")
+    client = MissionClient(temporal, Settings(state_dir=dev.folder))
+    request = MissionRequest(goal=GOAL, inputs={"starts_at": "2027-03-01T09:00:00Z"})
+    mission = await client.start(request)
+    result = await run_to_end(mission)
+    async with SandboxClient(f"http://127.0.0.1:{dev.ports.sandbox}") as sandbox:
+        requests = await sandbox.requests(mission.mission_id)
+
+    assert result.status is MissionStatus.SUCCEEDED, result.error
+    called = [request["operation"] for request in requests]
+    assert called == ["crm_find_customers", "crm_book_visit"]
+    assert real.visits == []
+
+
+async def test_what_the_shell_calls_reaches_the_sandbox_alone(dev: Dev, real: RealHost) -> None:
+    """A read goes there; over the documents as they were it is refused; the proxy is unset."""
+    command = ("tools", "call", "crm_find_customers", "--input", "q=Northwind", "--json")
+    key = {"ORCHESTRATOR_SECRET_CRM_KEY": "sandbox"}
+    here, there = await asyncio.gather(
+        run_apart(*command, environment={**dev.environment, **key}),
+        run_apart(
+            *command,
+            *("--specs", str(dev.originals / "crm.yaml")),
+            *("--overlay", str(dev.originals / "crm-overlay.yaml")),
+            environment={**dev.environment, **key},
+        ),
+    )
+
+    assert here.exit_code == 0, here.stderr
+    assert "customers" in here.json["body"]
+    assert there.exit_code == 1
+    assert "none of ORCHESTRATOR_ONLY_HOSTS" in there.stderr
+    assert real.visits == []
+
+
+async def test_documents_that_cannot_be_stood_in_for_are_named(tmp_path: Path) -> None:
+    """The command does not start, and says which document it is."""
+    broken = tmp_path / "hollow.yaml"
+    broken.write_text("openapi: 3.1.0\ninfo: {title: Hollow, version: '1'}\nwebhooks: {}\n")
+    ports = Ports.free()
+    ran = await run_apart(
+        *("dev", f"--folder={tmp_path}", f"--specs={broken}"),
+        *(f"--temporal-port={ports.temporal}", f"--ui-port={ports.ui}"),
+        f"--sandbox-port={ports.sandbox}",
+        environment=_environment(),
+    )
+
+    assert ran.exit_code == 2
+    (line,) = ran.stderr.splitlines()
+    assert "hollow" in line

@@ -1,0 +1,213 @@
+"""What somebody starts directly on the namespace: it spends nothing, and undoes nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+from temporalio.client import (
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+)
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
+from orchestrator.core.errors import UsageError
+from orchestrator.messages import names
+from orchestrator.messages.leg import LegInput
+from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
+from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.messages.rollback import RollbackInput, SweepReport
+from orchestrator.planning.models import AgentProfile, LegPlan
+from orchestrator.runtime.demo import DINNER
+from orchestrator.runtime.devserver import Stack
+from orchestrator.settings import bundled_specs
+from orchestrator.testing import approve, eventually, run_to_end, states_of
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Witness
+
+ANYTHING = MissionPolicy(
+    confirmation=ConfirmationPolicy(standing=(StandingApproval(name="all", tools=("*",)),))
+)
+"""A policy that approves of every call: only a mission may say that it is its own."""
+
+
+def forged_leg(mission_id: str, leg_id: str) -> LegInput:
+    """A leg that spends money and asks nobody."""
+    goal = "Subscribe to weather alerts for Oslo"
+    agent = AgentProfile(name="weather", domains=("weather",))
+    return LegInput(
+        mission_id=mission_id,
+        mission_goal=goal,
+        leg=LegPlan(leg_id=leg_id, goal=goal, agent=agent),
+        policy=ANYTHING,
+        catalog=CatalogPin(digest=Catalog.load(bundled_specs()).digest, size=1),
+        started_at=datetime.now(UTC),
+    )
+
+
+async def start_leg(client: MissionClient, stack: Stack, leg: LegInput) -> WorkflowHandle[Any, Any]:
+    """Start it as whoever may write to the namespace can."""
+    return await client.temporal.start_workflow(
+        names.LEG_WORKFLOW,
+        leg,
+        id=names.leg_workflow_id(leg.mission_id, leg.leg.leg_id),
+        task_queue=stack.task_queue,
+    )
+
+
+async def start_rollback(client: MissionClient, stack: Stack, mission_id: str, wid: str) -> Any:
+    """The same for a rollback."""
+    return await client.temporal.start_workflow(
+        names.ROLLBACK_WORKFLOW,
+        RollbackInput(mission_id=mission_id, reason="asked for by a stranger"),
+        id=wid,
+        task_queue=stack.task_queue,
+    )
+
+
+async def failure(handle: WorkflowHandle[Any, Any]) -> ApplicationError:
+    """What a workflow failed with."""
+    with pytest.raises(WorkflowFailureError) as failed:
+        await handle.result()
+    cause: BaseException | None = failed.value.cause
+    if isinstance(cause, ActivityError):
+        cause = cause.cause
+    assert isinstance(cause, ApplicationError)
+    return cause
+
+
+async def delete(client: MissionClient, workflow_id: str) -> None:
+    """Delete a workflow from the server, as `temporal workflow delete` does."""
+    await client.temporal.workflow_service.delete_workflow_execution(
+        DeleteWorkflowExecutionRequest(
+            namespace=client.temporal.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=workflow_id),
+        )
+    )
+
+
+async def sweep_until_found(client: MissionClient, mission_id: str) -> SweepReport:
+    """Sweep until it starts this mission's rollback: what has just ended shows a moment later."""
+
+    async def found() -> SweepReport | None:
+        report = await client.sweep()
+        return report if mission_id in report.started else None
+
+    report = await eventually(found)
+    assert report is not None
+    return report
+
+
+async def test_a_leg_that_no_mission_started_spends_nothing(
+    client: MissionClient, stack: Stack, sandbox: Witness
+) -> None:
+    """It fails with a sentence, before anything is planned; no attempt follows."""
+    leg = forged_leg("nobodys-mission", "1-weather")
+    before = await sandbox.requests()
+    handle = await start_leg(client, stack, leg)
+    failed = await failure(handle)
+    history = await handle.fetch_history()
+
+    assert failed.type == "LegUnowned"
+    assert "no mission 'nobodys-mission' started it" in failed.message
+    assert not [e for e in history.events if e.HasField("activity_task_scheduled_event_attributes")]
+    assert await sandbox.requests() == before
+
+
+async def test_strangers_neither_undo_a_mission_nor_hide_what_it_did(
+    client: MissionClient, stack: Stack, sandbox: Witness, booked_trip: MissionHandle
+) -> None:
+    """A rollback beside it, one under another name, a leg under the id of one of its own.
+
+    At last the mission is deleted; its legs are found, and what they booked is cancelled.
+    """
+    mission_id = booked_trip.mission_id
+    waiting = [card.tool for card in await booked_trip.confirmations()]
+    rollback_id = names.rollback_workflow_id(mission_id)
+
+    beside = await failure(await start_rollback(client, stack, mission_id, rollback_id))
+    elsewhere = await failure(
+        await start_rollback(client, stack, mission_id, f"{mission_id}.other")
+    )
+    forged = await failure(await start_leg(client, stack, forged_leg(mission_id, "1-flights")))
+    swept = await client.sweep()
+    with pytest.raises(UsageError, match="still runs"):
+        await client.rollback(mission_id, reason="to be refused")
+    unharmed = [e["kind"] for e in await sandbox.ledger(mission_id)]
+    still_waiting = [card.tool for card in await booked_trip.confirmations()]
+    await delete(client, mission_id)
+    await sweep_until_found(client, mission_id)
+
+    async def settled() -> dict[str, str] | None:
+        report = await client.rollback_report(mission_id)
+        return states_of(report.ledger) if report.settled else None
+
+    states = await eventually(settled)
+
+    assert (beside.type, elsewhere.type) == ("MissionStillRuns", "RollbackMisnamed")
+    assert forged.type == "LegUnowned"
+    assert mission_id not in swept.started
+    assert unharmed == ["create", "create"]
+    assert waiting == still_waiting == ["expense_file_report"]
+    assert states == {"flight_book_offer": "cancelled", "hotel_book_room": "cancelled"}
+    assert await sandbox.live(mission_id) == []
+
+
+async def test_a_mission_that_timed_out_is_rolled_back(
+    client: MissionClient, stack: Stack, sandbox: Witness
+) -> None:
+    """Temporal's own limit, set by whoever starts it, leaves it no moment to clean up."""
+    mission_id = "out-of-time"
+    await client.temporal.start_workflow(
+        names.MISSION_WORKFLOW,
+        MissionInput(request=MissionRequest(goal=DINNER, mission_id=mission_id)),
+        id=mission_id,
+        task_queue=stack.task_queue,
+        execution_timeout=timedelta(seconds=8),
+    )
+    mission = client.get(mission_id)
+
+    async def booked() -> bool:
+        for card in await mission.confirmations():
+            if card.tool != "message_send":
+                await approve(mission, card)
+        return bool(await sandbox.live(mission_id))
+
+    await eventually(booked)
+    await sweep_until_found(client, mission_id)
+    report = await client.rollback(mission_id, reason="to see its end")
+    ended = await client.temporal.get_workflow_handle(mission_id).describe()
+
+    assert ended.status is WorkflowExecutionStatus.TIMED_OUT
+    assert set(states_of(report.ledger).values()) == {"cancelled"}
+    assert await sandbox.live(mission_id) == []
+
+
+async def test_a_mission_that_succeeded_and_was_deleted_stays_as_it_is(
+    client: MissionClient, sandbox: Witness
+) -> None:
+    """All its legs have succeeded: nothing says that what they did is to be undone."""
+    mission = await client.start(MissionRequest(goal=DINNER))
+    result = await run_to_end(mission)
+    booked = await sandbox.live(mission.mission_id)
+    await delete(client, mission.mission_id)
+
+    async def gone() -> bool:
+        return not await client.connection.is_running(mission.mission_id, missing=False)
+
+    await eventually(gone)
+    report = await client.sweep()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert mission.mission_id not in report.started
+    assert booked
+    assert await sandbox.live(mission.mission_id) == booked

@@ -1,0 +1,50 @@
+"""What `worker` and `sandbox` are started on: documents with the overlays that are named."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.testing.commands import Ran
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What a worker or a sandbox was given, in place of running it."""
+    given: list[Any] = []
+
+    async def connect() -> None:
+        return None
+
+    async def work(client: Any, settings: Any, **_: Any) -> None:
+        given.append(settings)
+
+    monkeypatch.setattr("orchestrator.client.connection.connect_temporal", connect)
+    monkeypatch.setattr("orchestrator.runtime.worker.run_worker", work)
+    monkeypatch.setattr("orchestrator.sandbox.run", lambda *a, **more: given.append((a, more)))
+    return given
+
+
+def test_a_worker_takes_overlays(
+    run: Callable[..., Ran], served: list[Any], ours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In place of those of its settings."""
+    monkeypatch.setenv("ORCHESTRATOR_OVERLAYS", "theirs.yaml")
+
+    assert run("worker", "--overlay", str(ours)).exit_code == 0
+    (settings,) = served
+    assert settings.overlays == (ours,)
+
+
+def test_a_sandbox_serves_documents_with_their_overlays(
+    run: Callable[..., Ran], served: list[Any], crm: Path, ours: Path
+) -> None:
+    """So that it keeps the contracts that they add; without any it reads the files by itself."""
+    assert run("sandbox", "--specs", str(crm), "--overlay", str(ours)).exit_code == 0
+    assert run("sandbox", "--specs", str(crm)).exit_code == 0
+    (_, overlaid), ((paths,), plain) = served
+
+    operation = overlaid["documents"]["crm"]["paths"]["/customers/{id}"]["get"]
+    assert operation["x-orchet-tool"] is True
+    assert (paths, plain["documents"]) == ((crm,), None)

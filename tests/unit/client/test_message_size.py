@@ -1,0 +1,70 @@
+"""How large a message may be: measured as it is sent, and refused with its size and the limit."""
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, RPCStatusCode
+
+from orchestrator.client.connection import Connection
+from orchestrator.client.message_size import LARGEST_MESSAGE, MOST_INPUTS, check_request
+from orchestrator.core.errors import MessageTooLarge, UsageError
+from orchestrator.messages import names
+from orchestrator.messages.leg import AnswerInput
+from orchestrator.messages.mission import MissionRequest
+
+CLIENT = cast(Client, SimpleNamespace(data_converter=pydantic_data_converter))
+
+
+async def test_a_request_is_measured_as_it_is_sent() -> None:
+    """In UTF-8, with the names and the marks of JSON; just below the limit it passes."""
+    room = LARGEST_MESSAGE - 10_000
+
+    await check_request(CLIENT, MissionRequest(goal="go", inputs={"note": "x" * room}))
+    with pytest.raises(MessageTooLarge, match=r"0\.98 MB|1\.0 MB"):
+        await check_request(CLIENT, MissionRequest(goal="go", inputs={"note": "ü" * room}))
+
+
+async def test_a_request_with_too_many_inputs_is_refused() -> None:
+    """However small they are."""
+    inputs = dict.fromkeys(map(str, range(MOST_INPUTS + 1)), 1)
+
+    with pytest.raises(UsageError, match="1,001 inputs"):
+        await check_request(CLIENT, MissionRequest(goal="go", inputs={**inputs}))
+
+
+async def test_an_update_that_is_too_large_is_not_sent() -> None:
+    """The client here could not send anything."""
+    answer = AnswerInput(question_id="q", values={"note": "x" * LARGEST_MESSAGE})
+
+    with pytest.raises(MessageTooLarge, match="what is sent about q"):
+        await Connection(CLIENT, "missions").update(
+            "m.1-x", names.ANSWER_UPDATE, answer, str, about="q"
+        )
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (
+            RPCStatusCode.RESOURCE_EXHAUSTED,
+            "grpc: received message after decompression larger than max 4194304",
+        ),
+        (RPCStatusCode.INVALID_ARGUMENT, "Blob data size exceeds limit."),
+    ],
+)
+def test_what_a_server_finds_too_large_is_one_sentence(status: RPCStatusCode, message: str) -> None:
+    """A server may be configured to take less than we thought."""
+    explained = Connection(CLIENT, "missions").explained(RPCError(message, status, b""), "trip")
+
+    assert isinstance(explained, UsageError)
+    assert message in str(explained)
+
+
+def test_a_server_that_is_busy_is_not_told_as_a_size() -> None:
+    """The same status says that too many asked."""
+    busy = RPCError("namespace rate limit exceeded", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
+
+    assert Connection(CLIENT, "missions").explained(busy, "trip") is busy
