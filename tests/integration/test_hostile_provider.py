@@ -217,7 +217,7 @@ async def test_a_rollback_prints_none_of_it(
     client = await own_stack.client()
     mission = await client.start(MissionRequest(goal=f"{GOAL} {HOSTILE}"))
     await run_to_end(mission, approve)
-    await mission.rollback(reason=HOSTILE)
+    await mission.rollback(reason=HOSTILE, approver="ann@example.com")
     commands = [("mission", "show"), ("rollback", "show"), ("rollback", "show", "--json")]
     ran = await asyncio.gather(
         *(_command(own_stack, *command, mission.mission_id) for command in commands)
