@@ -56,9 +56,10 @@ class PrepareActivities:
         with translated_errors():
             catalog = self._catalogs.get(wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
-            await self._origins.check(wanted, tool)
         if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
             return PreparedCall(problems=(refusal,))
+        with translated_errors():
+            await self._origins.check(wanted, tool)
         arguments = dict(wanted.arguments)
         for name in tool.reference_inputs:
             arguments.setdefault(name, wanted.call_id)

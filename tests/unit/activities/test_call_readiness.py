@@ -1,5 +1,6 @@
 """What is settled before a person is asked: whose values a call carries, and that it can leave."""
 
+import dataclasses
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -17,6 +18,7 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.pii import Handle, handles_within
 from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.saga.ledger import ObligationState
@@ -316,7 +318,13 @@ async def test_a_rollback_whose_values_were_purged_is_parked_and_says_so(
         async with ToolClient(
             secrets=MemorySecrets(), pii=vault, allowed_private_hosts=["127.0.0.1"]
         ) as tools:
-            return await ActivityEnvironment().run(
+            environment = ActivityEnvironment()
+            environment.info = dataclasses.replace(
+                environment.info,
+                workflow_type=names.ROLLBACK_WORKFLOW,
+                workflow_id=names.rollback_workflow_id(committed.mission_id),
+            )
+            return await environment.run(
                 RollbackActivities(store, tools, cast(Client, None)).compensate,
                 CompensateInput(obligation=committed),
             )

@@ -1,9 +1,11 @@
 """Which policy a mission is started with, and which one is not sent at all."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from temporalio.contrib.pydantic import pydantic_data_converter
 
 from orchestrator.client.connection import Connection
 from orchestrator.client.start import Starter
@@ -21,6 +23,8 @@ FREE = MissionPolicy(
 
 class Wire:
     """A connection that keeps the requests it is given."""
+
+    temporal = SimpleNamespace(data_converter=pydantic_data_converter)
 
     def __init__(self) -> None:
         self.sent: list[MissionRequest] = []
