@@ -28,6 +28,7 @@ class Wire:
 
     def __init__(self) -> None:
         self.sent: list[MissionRequest] = []
+        self.temporal = SimpleNamespace(data_converter=pydantic_data_converter)
 
     async def await_poller(self) -> None:
         """There is one."""
