@@ -36,7 +36,7 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Any:
     async def describe() -> object:
         return SimpleNamespace(status=server.ended)
 
-    async def is_running(_: str, **__: bool) -> bool:
+    async def is_running(_: str, **_more: object) -> bool:
         return False
 
     handle = SimpleNamespace(describe=describe)
