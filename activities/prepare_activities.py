@@ -56,28 +56,27 @@ class PrepareActivities:
         with translated_errors():
             catalog = self._catalogs.get(wanted.catalog_digest)
             tool = catalog.tool(wanted.tool)
-        if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
-            return PreparedCall(problems=(refusal,))
-        with translated_errors():
+            if refusal := self._guard.refusal(wanted.agent, tool, at="preparation"):
+                return PreparedCall(problems=(refusal,))
             await self._origins.check(wanted, tool)
+            return await self._checked(wanted, catalog, tool)
+
+    async def _checked(self, wanted: PrepareInput, catalog: Catalog, tool: Tool) -> PreparedCall:
+        """A call that this leg may make: its arguments, what it lacks, whom it has to ask."""
         arguments = dict(wanted.arguments)
         for name in tool.reference_inputs:
             arguments.setdefault(name, wanted.call_id)
         problems = check_arguments(catalog, tool, arguments)
         if problems:
             return PreparedCall(problems=problems)
-        with translated_errors():
-            arguments, lacking = await readied(self._tools, catalog, tool, arguments, wanted)
+        arguments, lacking = await readied(self._tools, catalog, tool, arguments, wanted)
         if lacking is not None:
             return lacking
         wanted = wanted.model_copy(update={"arguments": arguments})
-        with translated_errors():
-            asked = await self._cancels.asked(wanted, catalog, tool)
+        asked = await self._cancels.asked(wanted, catalog, tool)
         if asked is not None:
             tool = asked.asking(tool)
-        prepared = _prepared(wanted, catalog, tool, asked)
-        with translated_errors():
-            return await self._authority.over(prepared, wanted)
+        return await self._authority.over(_prepared(wanted, catalog, tool, asked), wanted)
 
 
 def _prepared(
