@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from temporalio import activity, workflow
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowFailureError
 from temporalio.exceptions import ApplicationError, TimeoutError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
@@ -218,7 +219,9 @@ async def test_a_mission_whose_rollback_was_turned_away_gets_another(
             )
 
         async def waits() -> bool | None:
-            return (await mission.snapshot()).status is MissionStatus.ROLLING_BACK or None
+            history = await mission.handle.fetch_history()
+            taken = EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED
+            return any(event.event_type == taken for event in history.events) or None
 
         await mission.eventually(waits)
         await stranger.signal("tell")
