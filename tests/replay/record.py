@@ -1,7 +1,8 @@
 """Records the histories of this folder from real runs: `python tests/replay/record.py`.
 
-Run it when the shape of a workflow is released, never to make a failing replay pass: a history that
-no longer replays is a mission under way that would break.
+Run it when the shape of a workflow is released: it adds the histories that are not there yet. Those
+that are stay as they were, for a history that no longer replays is a mission under way that would
+break.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from temporalio.client import WorkflowHistory
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.confirmation.policy import ConfirmationPolicy
+from orchestrator.confirmation.policy import ConfirmationPolicy, TwoApprovers
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
@@ -57,6 +58,8 @@ class Recorder:
         await self.cancelled()
         await self.asked_again()
         await self.swept()
+        await self.approved_by_two()
+        await self.cancelled_of_another()
 
     async def succeeded(self) -> None:
         """Legs side by side, a budget that they share, confirmations, facts handed on."""
@@ -155,6 +158,27 @@ class Recorder:
         newest = max([s async for s in sweeps], key=lambda execution: execution.start_time)
         await self._write("sweep", newest.id)
 
+    async def approved_by_two(self) -> None:
+        """A card that two people approve, one after the other."""
+        rules = ConfirmationPolicy(two_approvers=(TwoApprovers(tools=("dining_*",)),))
+
+        async def by_both(mission: MissionHandle, card: ConfirmationCard) -> None:
+            receipt = await mission.approve(card, approver="ann")
+            if receipt.card is not None:
+                await mission.approve(receipt.card, approver="bob")
+
+        mission = await self._start(DINNER, policy=MissionPolicy(confirmation=rules))
+        result = await run_to_end(mission, by_both)
+        await self._write("leg-approved-by-two", _leg(result, 0))
+
+    async def cancelled_of_another(self) -> None:
+        """A cancel of what another mission booked, which a person approves."""
+        goal = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+        booked = await run_to_end(await self._start(goal))
+        reference = booked.receipts[0].reference["reservation_id"]
+        result = await run_to_end(await self._start(f"Cancel table reservation {reference}"))
+        await self._write("leg-cancelled-of-another", _leg(result, 0))
+
     async def _decided_on(self, tool: str, decide: Decide) -> MissionResult:
         """A dinner whose cards are approved, except for those of one tool."""
 
@@ -186,10 +210,13 @@ class Recorder:
         await eventually(parked_again)
 
     async def _write(self, name: str, workflow_id: str) -> None:
+        path = self._folder / f"{name}.json"
+        if path.exists():
+            return
         handle = self._client.temporal.get_workflow_handle(workflow_id)
         history = await handle.fetch_history()
         self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / f"{name}.json").write_text(history.to_json() + "\n", encoding="utf-8")
+        path.write_text(history.to_json() + "\n", encoding="utf-8")
 
 
 _ANSWERS = {"origin": "Berlin", "departure_date": "2026-12-03", "return_date": "2026-12-06"}
@@ -218,6 +245,9 @@ def break_history(folder: Path) -> None:
     A history that ended is only compared up to what its last command needed, so a wrong name can
     slip through; before its last workflow task every command is compared.
     """
+    target = folder / MUST_FAIL / "mission-with-a-wrong-activity.json"
+    if target.exists():
+        return
     text = (folder / "mission-succeeded.json").read_text(encoding="utf-8")
     history = WorkflowHistory.from_json("broken", text)
     events = list(history.events)
@@ -230,7 +260,6 @@ def break_history(folder: Path) -> None:
     scheduled = next(e for e in events if e.HasField("activity_task_scheduled_event_attributes"))
     scheduled.activity_task_scheduled_event_attributes.activity_type.name = WRONG_ACTIVITY
     broken = WorkflowHistory(workflow_id="broken", events=events)
-    target = folder / MUST_FAIL / "mission-with-a-wrong-activity.json"
     target.parent.mkdir(exist_ok=True)
     target.write_text(broken.to_json() + "\n", encoding="utf-8")
 

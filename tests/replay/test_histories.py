@@ -54,6 +54,8 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         "leg-asked-again",
         "leg-lost",
         "leg-cancelled",
+        "leg-approved-by-two",
+        "leg-cancelled-of-another",
         "rollback-done",
         "rollback-parked-and-resolved",
         "sweep",
