@@ -229,7 +229,7 @@ async def test_a_mission_whose_rollback_was_turned_away_gets_another(
             await stranger.result()
     world.strand((mission.mission_id,))
     report = await sweep(stage)
-    result = await mission.end()
+    result = await mission.over()
 
     assert report.started == (mission.mission_id,)
     assert result.status is MissionStatus.ROLLED_BACK
