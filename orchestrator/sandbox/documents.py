@@ -72,20 +72,21 @@ class Document:
 
     def match(self, method: str, path: str) -> tuple[ServedOperation, dict[str, str]] | None:
         """The operation that answers, with the raw values of its path parameters."""
-        for operation, values in self._matches(path):
+        for operation, values in self.matches(path):
             if operation.method == method.lower():
                 return operation, values
         return None
 
     def methods(self, path: str) -> list[str]:
         """The methods that this path answers, upper case; empty for an unknown path."""
-        return [operation.method.upper() for operation, _ in self._matches(path)]
+        return [operation.method.upper() for operation, _ in self.matches(path)]
 
-    def _matches(self, path: str) -> Iterator[tuple[ServedOperation, dict[str, str]]]:
+    def matches(self, path: str) -> Iterator[tuple[ServedOperation, dict[str, str]]]:
+        """The operations at this path, those with the fewest parameters first."""
         for operation in sorted(self.operations, key=lambda o: len(o.path_names)):
-            found = operation.path_pattern.fullmatch(path)
-            if found:
-                yield operation, dict(zip(operation.path_names, found.groups(), strict=True))
+            values = operation.path_values(path)
+            if values is not None:
+                yield operation, dict(zip(operation.path_names, values, strict=True))
 
     def operation(self, operation_id: str) -> ServedOperation | None:
         """The operation of that id; None when the document has no such one."""
