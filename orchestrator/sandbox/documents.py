@@ -244,7 +244,8 @@ def read_document(name: str, raw: Mapping[str, Any]) -> Document:
     """One document, ready to be served.
 
     Raises:
-        DocumentError: it has no paths, or a reference that finds nothing.
+        DocumentError: it has no paths, a reference that finds nothing, or a schema that is part of
+            itself.
     """
     if not isinstance(raw.get("paths"), Mapping):
         raise DocumentError(f"document {name!r} has no paths, so there is nothing to serve")
@@ -253,8 +254,12 @@ def read_document(name: str, raw: Mapping[str, Any]) -> Document:
         document = Document(name, raw, book, tuple(_operations(book, raw)))
         # Read everything now: a broken reference is better found before the first request.
         _ = document.known_ids, [operation.kind for operation in document.operations]
+        for operation in document.operations:
+            book.follow(operation.raw.get("requestBody", {}))
     except LookupError as exc:
         raise DocumentError(f"document {name!r}: {exc}") from exc
+    except RecursionError as exc:
+        raise DocumentError(f"document {name!r}: a schema of it is part of itself") from exc
     return document
 
 

@@ -43,10 +43,15 @@ class SchemaBook:
         """The object that a chain of references ends at; a node without one is itself.
 
         Raises:
-            LookupError: the reference leaves the document or finds nothing.
+            LookupError: the reference leaves the document, finds nothing or leads in a circle.
         """
+        passed: set[str] = set()
         while "$ref" in node:
-            node = self._lookup(str(node["$ref"]))
+            reference = str(node["$ref"])
+            if reference in passed:
+                raise LookupError(f"reference {reference!r} leads in a circle")
+            passed.add(reference)
+            node = self._lookup(reference)
         return node
 
     def resolve(self, schema: Schema) -> Schema:

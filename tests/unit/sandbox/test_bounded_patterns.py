@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from orchestrator.sandbox.bounded_patterns import is_match, texts_matching
-from orchestrator.sandbox.documents import read_document
+from orchestrator.sandbox.documents import DocumentError, read_document
+from orchestrator.sandbox.loopback import redirected
 from orchestrator.sandbox.served_schemas import SchemaBook
 from orchestrator.sandbox.synthesis import Scene, Synthesizer, UnsupportedSchema
 
@@ -185,3 +186,54 @@ async def test_a_provider_that_has_no_id_left_says_so(
         answers = [await http.post("/shop/orders", json=body) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [201, 501]
     assert "order_id" in answers[1].text
+
+
+@pytest.mark.parametrize("kind", ["parameters", "requestBodies", "responses"])
+def test_references_in_a_circle_are_named(kind: str) -> None:
+    """References that lead to each other are followed once, and refused."""
+    refers = {"$ref": f"#/components/{kind}/A"}
+    where: dict[str, Any] = {
+        "parameters": {"parameters": [refers]},
+        "requestBodies": {"requestBody": refers},
+        "responses": {"responses": {"200": refers}},
+    }
+    post = {"operationId": "x", "responses": {}, **where[kind]}
+    circle = {"A": {"$ref": f"#/components/{kind}/B"}, "B": refers}
+    raw = {"openapi": "3.1.0", "paths": {"/x": {"post": post}}, "components": {kind: circle}}
+    with pytest.raises(DocumentError, match="circle"):
+        read_document("d", raw)
+
+
+def test_paths_that_refer_to_each_other_are_not_turned_for_ever() -> None:
+    """A path that is a reference to itself, by way of another, is refused."""
+    paths = {"/x": {"$ref": "#/paths/~1y"}, "/y": {"$ref": "#/paths/~1x"}}
+    with pytest.raises(DocumentError, match=r"'d'.*circle"):
+        redirected({"d": {"openapi": "3.1.0", "paths": paths}}, "http://127.0.0.1:1")
+
+
+def test_a_schema_that_is_its_own_alternative_is_named() -> None:
+    """An answer that is one of itself cannot be served."""
+    itself = {"$ref": "#/components/schemas/A"}
+    schemas = {"A": {"oneOf": [itself, {"type": "string"}]}}
+    answer = {"description": "x", "content": {"application/json": {"schema": itself}}}
+    post = {"operationId": "x", "responses": {"201": answer}}
+    raw = {
+        "openapi": "3.1.0",
+        "paths": {"/x": {"post": post}},
+        "components": {"schemas": schemas},
+    }
+    with pytest.raises(DocumentError, match="part of itself"):
+        read_document("d", raw)
+
+
+async def test_an_answer_that_must_contain_itself_is_refused(
+    open_app: Opener, shop: dict[str, Any]
+) -> None:
+    """An answer without end is answered with a reason."""
+    order = shop["components"]["schemas"]["Order"]
+    order["properties"]["again"] = {"$ref": "#/components/schemas/Order"}
+    order["required"] = [*order.get("required", []), "again"]
+    async with open_app() as http:
+        book = (await http.get("/shop/books", params={"author": "Eco"})).json()["books"][0]
+        answer = await http.post("/shop/orders", json={"book_id": book["book_id"]})
+    assert answer.status_code == 501
