@@ -72,20 +72,21 @@ class Document:
 
     def match(self, method: str, path: str) -> tuple[ServedOperation, dict[str, str]] | None:
         """The operation that answers, with the raw values of its path parameters."""
-        for operation, values in self._matches(path):
+        for operation, values in self.matches(path):
             if operation.method == method.lower():
                 return operation, values
         return None
 
     def methods(self, path: str) -> list[str]:
         """The methods that this path answers, upper case; empty for an unknown path."""
-        return [operation.method.upper() for operation, _ in self._matches(path)]
+        return [operation.method.upper() for operation, _ in self.matches(path)]
 
-    def _matches(self, path: str) -> Iterator[tuple[ServedOperation, dict[str, str]]]:
+    def matches(self, path: str) -> Iterator[tuple[ServedOperation, dict[str, str]]]:
+        """The operations at this path, those with the fewest parameters first."""
         for operation in sorted(self.operations, key=lambda o: len(o.path_names)):
-            found = operation.path_pattern.fullmatch(path)
-            if found:
-                yield operation, dict(zip(operation.path_names, found.groups(), strict=True))
+            values = operation.path_values(path)
+            if values is not None:
+                yield operation, dict(zip(operation.path_names, values, strict=True))
 
     def operation(self, operation_id: str) -> ServedOperation | None:
         """The operation of that id; None when the document has no such one."""
@@ -243,7 +244,8 @@ def read_document(name: str, raw: Mapping[str, Any]) -> Document:
     """One document, ready to be served.
 
     Raises:
-        DocumentError: it has no paths, or a reference that finds nothing.
+        DocumentError: it has no paths, a reference that finds nothing, or a schema that is part of
+            itself.
     """
     if not isinstance(raw.get("paths"), Mapping):
         raise DocumentError(f"document {name!r} has no paths, so there is nothing to serve")
@@ -252,8 +254,12 @@ def read_document(name: str, raw: Mapping[str, Any]) -> Document:
         document = Document(name, raw, book, tuple(_operations(book, raw)))
         # Read everything now: a broken reference is better found before the first request.
         _ = document.known_ids, [operation.kind for operation in document.operations]
+        for operation in document.operations:
+            book.follow(operation.raw.get("requestBody", {}))
     except LookupError as exc:
         raise DocumentError(f"document {name!r}: {exc}") from exc
+    except RecursionError as exc:
+        raise DocumentError(f"document {name!r}: a schema of it is part of itself") from exc
     return document
 
 

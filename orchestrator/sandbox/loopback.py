@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from orchestrator.sandbox.documents import DocumentError
 from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.served_schemas import SchemaBook
 
@@ -27,11 +28,15 @@ def redirected(
         documents: by name; they stay as they are.
         base_url: of the sandbox, e.g. "http://127.0.0.1:8700".
         variables: defaults of the server variables in it, e.g. {"port": "8700"}.
+
+    Raises:
+        DocumentError: a path is a reference that finds nothing; the document is named.
     """
     prefixes = _prefixes(documents)
     declared = {name: {"default": value} for name, value in (variables or {}).items()}
     return {
         name: _redirected(
+            name,
             raw,
             {
                 "url": f"{base_url.rstrip('/')}{prefixes[name]}",
@@ -52,12 +57,15 @@ def _prefixes(names: Iterable[str]) -> dict[str, str]:
     return prefixes
 
 
-def _redirected(raw: Mapping[str, Any], server: Mapping[str, Any]) -> JsonObject:
+def _redirected(name: str, raw: Mapping[str, Any], server: Mapping[str, Any]) -> JsonObject:
     paths = raw.get("paths")
     book = SchemaBook(raw)
     turned: JsonObject = {**raw, "servers": [server]}
     if isinstance(paths, Mapping):
-        turned["paths"] = {path: _path(book, item) for path, item in paths.items()}
+        try:
+            turned["paths"] = {path: _path(book, item) for path, item in paths.items()}
+        except LookupError as error:
+            raise DocumentError(f"document {name!r}: {error}") from error
     if isinstance(components := raw.get("components"), Mapping):
         turned["components"] = _without_token_endpoints(components)
     return turned

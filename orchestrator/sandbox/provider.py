@@ -20,9 +20,13 @@ from orchestrator.sandbox.resource_finder import KEY, SENT, ResourceFinder
 from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, is_id
 from orchestrator.sandbox.served_schemas import Schema
 from orchestrator.sandbox.store import GivenAnswer, Resource, Store
+from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 # Facts of a thing that are not facts of what is made from it.
 _OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at", SENT)
+
+_IDS = 1_000
+"""How many ids are tried for a new thing; a schema may allow few."""
 
 
 class Provider:
@@ -169,13 +173,13 @@ class Provider:
     def _fresh_id(self, call: Call, named: str) -> str | int:
         thing = self._document.thing_schema(call.operation)
         schema = self._document.book.properties(thing).get(named, {})
-        number = self._store.count()
-        while True:
+        count = self._store.count()
+        for number in range(count, count + _IDS):
             rng = Random(f"{self._seed}:{call.operation.operation_id}:{number}")
             made = self._compose.make.identifier(schema or {"type": "string"}, rng, name=named)
             if self._store.resource(named, str(made)) is None:
                 return made
-            number += 1
+        raise UnsupportedSchema(f"every {named!r} that its schema allows is taken already")
 
     def _due(
         self, schema: Schema, hints: Mapping[str, Any], parents: Mapping[str, Any]

@@ -13,17 +13,25 @@ from jsonschema.exceptions import ValidationError as SchemaError
 from jsonschema_path import SchemaPath
 from openapi_core import V30RequestUnmarshaller, V31RequestUnmarshaller
 from openapi_core.datatypes import RequestParameters
+from openapi_core.templating.datatypes import TemplateResult
 from openapi_core.templating.media_types.exceptions import MediaTypeNotFound
+from openapi_core.templating.paths.datatypes import Path
 from openapi_core.templating.paths.finders import APICallPathFinder
 from openapi_core.templating.paths.iterators import SimpleServersIterator
+from openapi_core.unmarshalling.schemas.factories import SchemaUnmarshallersFactory
 from openapi_core.validation.request.exceptions import MissingRequiredRequestBody
 from openapi_core.validation.schemas.exceptions import InvalidSchemaValue
+from openapi_core.validation.schemas.factories import SchemaValidatorsFactory
+from openapi_schema_validator import OAS30WriteValidator, OAS31Validator
 from starlette.requests import Request
 
+from orchestrator.sandbox.bounded_patterns import bounded
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.problems import RequestRefused, Violation
 from orchestrator.sandbox.runtime_expressions import is_key
 from orchestrator.sandbox.served_operations import ServedOperation
+
+_HOST = "http://sandbox"
 
 
 @dataclass
@@ -35,13 +43,26 @@ class IncomingRequest:
     parameters: RequestParameters
     body: bytes | None
     content_type: str
-    host_url: str = "http://sandbox"
+    host_url: str = _HOST
 
 
-class _PathFinder(APICallPathFinder):
-    """Looks for no server: the prefix is cut off, and names such as {order.id} stop the search."""
+def _path_finder(document: Document) -> type[APICallPathFinder]:
+    """Finds paths as the sandbox does, in bounded time, and looks for no server.
 
-    servers_iterator = SimpleServersIterator()
+    The prefix is cut off already, and names such as {order.id} would stop the search.
+    """
+
+    class _Paths:
+        def __call__(self, name: str, spec: SchemaPath, base_url: str | None = None) -> Any:
+            items = dict((spec / "paths").str_items())
+            for operation, values in document.matches(name.removeprefix(_HOST)):
+                yield Path(items[operation.path], TemplateResult(operation.path, values))
+
+    class _PathFinder(APICallPathFinder):
+        paths_iterator = _Paths()
+        servers_iterator = SimpleServersIterator()
+
+    return _PathFinder
 
 
 class RequestValidator:
@@ -55,10 +76,19 @@ class RequestValidator:
         # openapi-core reads application/json by itself, and no other kind of JSON.
         dialects: dict[str, Callable[[bytes], Any]]
         dialects = {name: json.loads for name in _media_types(document) if name.endswith("+json")}
+        made = kind.schema_unmarshallers_factory
+        checks = made.schema_validators_factory
+        checked = SchemaValidatorsFactory(
+            bounded(OAS30WriteValidator if is_30 else OAS31Validator, raw), checks.format_checker
+        )
         self._unmarshaller = kind(
             SchemaPath.from_dict(_without_security(raw)),
-            path_finder_cls=_PathFinder,
+            path_finder_cls=_path_finder(document),
             extra_media_type_deserializers=dialects,
+            schema_validators_factory=checked,
+            schema_unmarshallers_factory=SchemaUnmarshallersFactory(
+                checked, made.types_unmarshaller, made.format_unmarshallers
+            ),
         )
 
     def arguments(

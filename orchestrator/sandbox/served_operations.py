@@ -47,11 +47,26 @@ class ServedOperation:
     is_cancel: bool = False
     """Whether another operation names it as its cancel."""
 
-    @cached_property
-    def path_pattern(self) -> re.Pattern[str]:
-        """The path as a regular expression with one group per parameter, in order."""
-        literals = _PARAMETER.split(self.path)[::2]
-        return re.compile("([^/]+)".join(re.escape(text) for text in literals))
+    def path_values(self, path: str) -> list[str] | None:
+        """What a path has for each parameter, the first as long as can be; None for another path.
+
+        Without a regular expression: one for many parameters in a row would go back and forth.
+        """
+        first, *others = _PARAMETER.split(self.path)[::2]
+        if not others:
+            return [] if path == first else None
+        start, end = len(first), len(path) - len(others[-1])
+        if end <= start or not (path.startswith(first) and path.endswith(others[-1])):
+            return None
+        values = []
+        for literal in reversed(others[:-1]):
+            at = path.rfind(literal, start + 1, end - 1)
+            if at < 0:
+                return None
+            values.append(path[at + len(literal) : end])
+            end = at
+        values = [path[start:end], *reversed(values)]
+        return None if any("/" in value for value in values) else values
 
     @cached_property
     def path_names(self) -> list[str]:

@@ -16,6 +16,7 @@ from openapi_schema_validator import (
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from orchestrator.sandbox.bounded_patterns import bounded
 from orchestrator.sandbox.runtime_expressions import unescaped
 
 Schema = Mapping[str, Any]
@@ -28,7 +29,9 @@ class SchemaBook:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
-        self._is_30 = str(document.get("openapi", "")).startswith("3.0")
+        is_30 = str(document.get("openapi", "")).startswith("3.0")
+        self._formats = oas30_format_checker if is_30 else oas31_format_checker
+        self._kind = bounded(OAS30Validator if is_30 else OAS31Validator, document)
         resource = DRAFT202012.create_resource(_absolute(document))
         # Crawled once: an uncrawled registry is crawled anew by every check.
         self._registry: Registry[Any] = Registry().with_resource(_BASE, resource).crawl()
@@ -40,10 +43,15 @@ class SchemaBook:
         """The object that a chain of references ends at; a node without one is itself.
 
         Raises:
-            LookupError: the reference leaves the document or finds nothing.
+            LookupError: the reference leaves the document, finds nothing or leads in a circle.
         """
+        passed: set[str] = set()
         while "$ref" in node:
-            node = self._lookup(str(node["$ref"]))
+            reference = str(node["$ref"])
+            if reference in passed:
+                raise LookupError(f"reference {reference!r} leads in a circle")
+            passed.add(reference)
+            node = self._lookup(reference)
         return node
 
     def resolve(self, schema: Schema) -> Schema:
@@ -95,9 +103,9 @@ class SchemaBook:
 
     def _validator(self, schema: Schema) -> Validator:
         absolute = _absolute(schema)
-        checks = oas30_format_checker if self._is_30 else oas31_format_checker
-        kind = OAS30Validator if self._is_30 else OAS31Validator
-        made: Validator = kind(absolute, registry=self._registry, format_checker=checks)
+        made: Validator = self._kind(
+            absolute, registry=self._registry, format_checker=self._formats
+        )
         return made
 
     def _lookup(self, reference: str) -> Mapping[str, Any]:

@@ -141,6 +141,9 @@ class Service:
                 self._record(visit, seen, fault, cause=call.cause, replayed=answer.replayed)
         except UnsupportedSchema as exc:
             raise RequestRefused(501, f"{operation.operation_id}: {exc}") from exc
+        except RecursionError as exc:
+            reason = f"{operation.operation_id}: the schema of its answer is part of itself"
+            raise RequestRefused(501, reason) from exc
         return answer
 
     def _refuse(self, visit: _Visit, problem: RequestRefused, fault: InjectedFault) -> Response:

@@ -11,13 +11,15 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from rstr import Rstr
-
+from orchestrator.sandbox.bounded_patterns import texts_matching
 from orchestrator.sandbox.currency_amount import DEFAULT_CURRENCY, MONEY_NAMES
 from orchestrator.sandbox.provider_call import timestamp
 from orchestrator.sandbox.served_schemas import Schema, SchemaBook
 
 _DEEPEST = 8
+_PLENTY = 1_000
+_MOST = 5_000
+_LONG = 1_000
 _CODE = string.ascii_lowercase + string.digits
 _ATTEMPTS = 20
 _PLAIN_WORDS = ("green", "north", "harbour", "garden", "river", "stone", "central", "morning")
@@ -30,6 +32,28 @@ _GONE = (*_CANCEL, "reject", "declin", "fail", "expir", "error", "draft", "deliv
 
 class UnsupportedSchema(ValueError):
     """No value could be made; the schema needs an example."""
+
+
+@dataclass
+class Effort:
+    """How many values were made for one answer; a long text counts for several."""
+
+    values: int = 0
+
+    @property
+    def is_large(self) -> bool:
+        """Whether no more should be made than has to be."""
+        return self.values > _PLENTY
+
+    def spend(self, values: int) -> None:
+        """Count values.
+
+        Raises:
+            UnsupportedSchema: they are more than an answer may have.
+        """
+        self.values += values
+        if self.values > _MOST:
+            raise UnsupportedSchema(f"more than {_MOST:,} values would have to be made")
 
 
 @dataclass(frozen=True)
@@ -45,6 +69,7 @@ class Scene:
         wrappers: properties that hold the thing itself, so that the hints speak of what is inside.
         is_request: what is made are arguments: examples come first, and at every depth only what
             is required.
+        effort: what was made so far.
     """
 
     rng: Random
@@ -54,11 +79,12 @@ class Scene:
     omit: Callable[[str], bool] = lambda name: False
     wrappers: Collection[str] = ()
     is_request: bool = False
+    effort: Effort = field(default_factory=Effort)
 
     def inside(self) -> Scene:
         """The scene of a nested object: of the hints only the currency still means the same."""
         kept = {key: value for key, value in self.hints.items() if key == "currency"}
-        inside = Scene(self.rng, self.now, self.day, kept)
+        inside = Scene(self.rng, self.now, self.day, kept, effort=self.effort)
         return replace(inside, omit=self.omit, is_request=True) if self.is_request else inside
 
 
@@ -75,6 +101,7 @@ class Synthesizer:
         Raises:
             UnsupportedSchema: nothing that was tried conforms.
         """
+        scene.effort.spend(1)
         resolved = self._book.resolve(schema)
         hint = scene.hints.get(name)
         if hint is not None and self._book.is_valid(resolved, hint):
@@ -88,7 +115,8 @@ class Synthesizer:
         required = self._required(resolved)
         made: dict[str, Any] = {}
         for name, inner in self._book.properties(resolved).items():
-            if name not in required and (scene.omit(name) or depth > _DEEPEST):
+            is_enough = depth > _DEEPEST or scene.effort.is_large
+            if name not in required and (scene.omit(name) or is_enough):
                 continue
             below = scene if depth == 0 else scene.inside()
             made[name] = self.value(inner, below, name=name, depth=depth + 1)
@@ -161,9 +189,10 @@ class Synthesizer:
                 yield None
 
     def _array(self, schema: Schema, scene: Scene, name: str, depth: int) -> list[Any]:
-        least = int(schema.get("minItems", 0 if depth > _DEEPEST else 1))
+        is_enough = depth > _DEEPEST or scene.effort.is_large
+        least = int(schema.get("minItems", 0 if is_enough else 1))
         most = min(int(schema.get("maxItems", 3)), max(least, 3))
-        if depth > _DEEPEST or "items" not in schema:
+        if is_enough or "items" not in schema:
             most = least
         below = scene if depth <= 1 else scene.inside()
         count = scene.rng.randint(min(least, most), most)
@@ -179,6 +208,7 @@ class Synthesizer:
 
     def _strings(self, schema: Schema, scene: Scene, name: str) -> Iterator[str]:
         rng = scene.rng
+        scene.effort.spend(int(schema.get("minLength", 0)) // _LONG)
         yield from _formatted(str(schema.get("format")), scene, name)
         if name == "id" or name.endswith("_id"):
             yield from _identifiers(schema, rng, name)
@@ -188,7 +218,7 @@ class Synthesizer:
             yield from rng.sample(self._words[name], len(self._words[name]))
         yield from (text for text in _examples(schema) if isinstance(text, str))
         if "pattern" in schema:
-            yield from _matching(schema["pattern"], rng)
+            yield from texts_matching(schema["pattern"], rng, attempts=_ATTEMPTS)
         yield from _sentences(schema, rng, name)
 
 
@@ -202,19 +232,13 @@ def _identifiers(schema: Schema, rng: Random, name: str) -> Iterator[str]:
     if schema.get("format") == "uuid":
         yield str(UUID(int=rng.getrandbits(128), version=4))
     if "pattern" in schema:
-        yield from _matching(schema["pattern"], rng)
+        yield from texts_matching(schema["pattern"], rng, attempts=_ATTEMPTS)
     styles = (re.match(r"([A-Za-z]+[_-])", str(example)) for example in _examples(schema))
     prefix = next((style[1] for style in styles if style), name.removesuffix("_id")[:3] + "_")
     code = "".join(rng.choices(_CODE, k=10))
     yield prefix + code
     yield code[: int(schema.get("maxLength", 10))]
-    yield "".join(rng.choices(_CODE, k=int(schema.get("minLength", 12))))
-
-
-def _matching(pattern: str, rng: Random) -> Iterator[str]:
-    source = Rstr(rng)
-    for _ in range(_ATTEMPTS):
-        yield source.xeger(pattern)
+    yield "".join(rng.choices(_CODE, k=min(int(schema.get("minLength", 12)), _MOST * _LONG)))
 
 
 def _formatted(kind: str, scene: Scene, name: str) -> Iterator[str]:
@@ -255,7 +279,7 @@ def _sentences(schema: Schema, rng: Random, name: str) -> Iterator[str]:
 
 def _integers(schema: Schema, rng: Random, name: str) -> Iterator[int]:
     low, high = _bounds(schema, name, 1)
-    step = int(schema.get("multipleOf", 1))
+    step = max(1, int(schema.get("multipleOf", 1)))
     least, most = -(-int(low) // step), int(high) // step
     yield from (rng.randint(least, max(least, most)) * step for _ in range(_ATTEMPTS))
     yield from (int(low), int(high))
