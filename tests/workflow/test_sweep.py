@@ -261,7 +261,7 @@ async def test_what_a_refused_rollback_did_not_begin_is_not_gone_on_with(
 async def test_what_was_no_rollback_of_the_mission_holds_nothing_up(
     stage: Stage, world: FakeWorld, booked: Mission
 ) -> None:
-    """It had the id of one, and was another mission's: nobody goes on with it, or asks as it did."""
+    """It had the id of one, and was another mission's: nobody goes on with it."""
     strange = await stage.env.client.start_workflow(
         names.ROLLBACK_WORKFLOW,
         RollbackInput(mission_id="another", approver="eve"),
