@@ -51,8 +51,8 @@ async def read_legs(client: Client, mission_id: str, *, asked_by_it: bool = Fals
         MissionStillRuns: it is under way; nothing was touched.
         LegsRunning: a leg has not ended; it was asked to.
     """
-    mission = await described(client.get_workflow_handle(mission_id))
-    if mission is None or mission.workflow_type != names.MISSION_WORKFLOW:
+    mission = await described_mission(client, mission_id)
+    if mission is None:
         runs = [run async for run in found_leg_runs(client, mission_id)]
         return await _read(client, mission_id, runs)
     if mission.status is WorkflowExecutionStatus.RUNNING and not asked_by_it:
@@ -63,6 +63,12 @@ async def read_legs(client: Client, mission_id: str, *, asked_by_it: bool = Fals
     found = [await own_leg_run(client, mission_id, leg_id) for leg_id in started or ()]
     # None: it was about to be started when the mission stopped.
     return await _read(client, mission_id, [run for run in found if run is not None])
+
+
+async def described_mission(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:
+    """What the server says of a mission; None when it keeps none of that id."""
+    found = await described(client.get_workflow_handle(mission_id))
+    return found if found is not None and found.workflow_type == names.MISSION_WORKFLOW else None
 
 
 async def waits_for_rollback(client: Client, mission_id: str) -> bool:

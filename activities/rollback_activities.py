@@ -6,7 +6,7 @@ from temporalio.exceptions import ApplicationError
 
 from activities.boundary import heartbeats, translated_errors
 from activities.call_origins import check_taken_back
-from activities.legs import read_legs
+from activities.legs import described_mission, read_legs
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.temporal.rollbacks import (
@@ -17,7 +17,7 @@ from orchestrator.adapters.temporal.rollbacks import (
     was_refused,
 )
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import OrchestratorError, TransportFailed
+from orchestrator.core.errors import MissionUnknown, OrchestratorError, TransportFailed
 from orchestrator.messages import names
 from orchestrator.messages.rollback import (
     CollectLegsInput,
@@ -45,19 +45,33 @@ class RollbackActivities:
 
         Raises:
             ApplicationError: LegsRunning while a leg is, retried until none is; non-retryable
-                MissionStillRuns when it is not the mission that wants to be rolled back.
+                MissionStillRuns when it is not the mission that wants to be rolled back, and
+                MissionUnknown when there is none.
         """
         asked_by_it = activity.info().workflow_id == wanted.mission_id
         async with heartbeats():
             with translated_errors():
                 read = await read_legs(self._client, wanted.mission_id, asked_by_it=asked_by_it)
+            taken_over = await self._taken_over(wanted)
+            if not (read.legs or read.notes or taken_over.obligations):
+                with translated_errors():
+                    await self._check_known(wanted.mission_id)
             newest = await describe_rollback(self._client, wanted.mission_id)
             return CollectLegsOutput(
                 legs=read.legs,
                 notes=read.notes,
-                taken_over=await self._taken_over(wanted),
+                taken_over=taken_over,
                 last_rollback=newest.run_id if newest is not None else None,
             )
+
+    async def _check_known(self, mission_id: str) -> None:
+        """Refuse to roll back what there never was: that would stand for a rollback of what comes.
+
+        Raises:
+            MissionUnknown: the server keeps no mission of that id.
+        """
+        if await described_mission(self._client, mission_id) is None:
+            raise MissionUnknown(mission_id)
 
     async def _taken_over(self, wanted: CollectLegsInput) -> Ledger:
         """The ledger of the run that was broken off, or of the one that it had taken over from."""

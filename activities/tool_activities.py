@@ -103,7 +103,11 @@ class ToolActivities:
                 if _is_the_only_attempt():
                     return _not_sent(silent, earlier_attempts=False)
                 raise
-            await self._cancels.check(catalog, tool, call)
+            try:
+                await self._cancels.check(catalog, tool, call)
+            except GrantMissing as doubt:
+                # Another leg may have cancelled it first: nothing left, and the planner is told.
+                return _not_sent(doubt, earlier_attempts=activity.info().attempt > 1)
             left = _time_left(call)
             if approved_as(tool, call) is not None:
                 await self._use_grant(call)

@@ -4,14 +4,28 @@ Whoever may start workflows on the namespace can start these directly, with what
 run ends before its first command. Only the server says who a run's parent is; nobody can claim it.
 """
 
+import re
+
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.errors import LegUnowned, RollbackMisnamed
+    from orchestrator.core.errors import LegUnowned, MissionMisnamed, RollbackMisnamed
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput
+    from orchestrator.messages.mission import MISSION_ID_PATTERN
     from orchestrator.messages.rollback import RollbackInput
     from workflows.failures import refuse
+
+
+def check_mission() -> None:
+    """Refuse to be a mission in the place of a leg or of a rollback.
+
+    Raises:
+        ApplicationError: MissionMisnamed.
+    """
+    own_id = workflow.info().workflow_id
+    if not re.fullmatch(MISSION_ID_PATTERN, own_id):
+        raise refuse(MissionMisnamed(own_id))
 
 
 def check_leg(leg: LegInput) -> None:

@@ -33,6 +33,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
+    from workflows.lineage import check_mission
     from workflows.reservations import BudgetReservations
     from workflows.waiting import finish_despite_cancel, until
 
@@ -66,9 +67,11 @@ class MissionWorkflow:
         """Reach the goal.
 
         Raises:
-            ApplicationError: MissionFailed, its details the same MissionResult a success returns.
+            ApplicationError: MissionFailed, its details the same MissionResult a success returns;
+                MissionMisnamed under the id of something else.
             asyncio.CancelledError: a person cancelled it; the result is there to be queried.
         """
+        check_mission()
         try:
             await self._pursue()
         except LOST as error:

@@ -1,6 +1,5 @@
 """`orchestrator mission ...`: start, list, show, watch, answer, cancel, roll back."""
 
-from getpass import getuser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -170,7 +169,8 @@ def answer(
 
     Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=2026-12-03
     """
-    mission_id, who, given = question_id.partition(".")[0], getuser(), read_pairs(values or [])
+    mission_id, given = question_id.partition(".")[0], read_pairs(values or [])
+    who = account_name()
     ask(lambda client: client.get(mission_id).answer(question_id, given, answered_by=who))
     console.print("answered")
 
@@ -211,7 +211,7 @@ def rollback(
     if preview.is_a_decision and not yes and not confirmed("Roll it back?", instead=_YES):
         progress.print("nothing was rolled back")
         raise typer.Exit(1)
-    who = approver or getuser()
+    who = approver or account_name() or None
     with progress.status(f"undoing {mission_id}"):
         report = ask(lambda client: client.rollback(mission_id, reason=reason, approver=who))
     present(report, render_missions.rollback, as_json=as_json, ok=not report.parked)

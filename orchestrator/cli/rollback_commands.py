@@ -1,6 +1,5 @@
 """`orchestrator rollback ...`: what rollbacks could not take back, and what an operator decides."""
 
-from getpass import getuser
 from typing import Annotated
 
 import typer
@@ -8,6 +7,7 @@ import typer
 from orchestrator.cli import render_missions
 from orchestrator.cli.connected import ask
 from orchestrator.cli.output import AsJson, present
+from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
 from orchestrator.saga.ledger import Resolution
 
@@ -50,7 +50,7 @@ def resolve(
     """
     if decision not in _WORDS:
         raise UsageError(f"{decision!r} is not a decision; use retry, cancelled or accept")
-    who = operator or getuser()
+    who = operator or account_name()
     report = ask(
         lambda client: client.resolve(obligation_id, _WORDS[decision], operator=who, note=note)
     )

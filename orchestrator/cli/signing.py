@@ -55,8 +55,11 @@ def make_key(file: Path, *, approver: str, issuer: str) -> JsonObject:
     """Write a new private key to a file; the public one.
 
     Raises:
-        UsageError: the file is there already, or cannot be written.
+        UsageError: the file is there already, or cannot be written; or nobody could sign with it.
     """
+    for option, name in (("--approver", approver), ("--issuer", issuer)):
+        if not (name.strip() and name.isprintable()):
+            raise UsageError(f"{option} is a name of printable characters")
     from orchestrator.adapters.signing_keys import write_signing_key
     from orchestrator.confirmation.signatures import SigningKey
 

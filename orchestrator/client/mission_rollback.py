@@ -92,20 +92,18 @@ async def roll_back(
 async def _rollback_before(
     connection: Connection, mission_id: str
 ) -> WorkflowExecutionDescription | None:
-    """The newest rollback of a mission that may be rolled back.
+    """The newest rollback of a mission that may be rolled back; one that was refused is none.
 
     Raises:
         UsageError: the mission still runs.
     """
     with connection.explaining(mission_id):
-        before = await describe_rollback(connection.temporal, mission_id)
-        broken_off = (
-            before is not None
-            and before.status in BROKEN_OFF
-            and not await was_refused(connection.temporal, before)
-        )
+        newest = await describe_rollback(connection.temporal, mission_id)
+        refused = newest is not None and await was_refused(connection.temporal, newest)
+    before = None if refused else newest
+    broken_off = before is not None and before.status in BROKEN_OFF
     # A mission that was deleted is over, where there is a rollback of it.
-    missing = None if before is None else False
+    missing = None if newest is None else False
     if not broken_off and await connection.is_running(mission_id, missing=missing):
         raise UsageError(
             f"mission {mission_id} still runs; cancel it and it undoes itself: "

@@ -11,7 +11,7 @@ from typing import Final
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from orchestrator.adapters.storage.pii_vault import FilePiiVault
-from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, describe_rollback, described
+from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF, begun_rollback, described
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 
@@ -80,7 +80,7 @@ async def remove_expired(
 async def end_of(client: Client, mission_id: str) -> MissionEnd:
     """When a mission and its rollback were over, as the server says."""
     mission = await described(client.get_workflow_handle(mission_id))
-    rollback = await describe_rollback(client, mission_id)
+    rollback = await begun_rollback(client, mission_id)
     if rollback is not None and rollback.status is WorkflowExecutionStatus.RUNNING:
         return MissionEnd(needed=f"the rollback of {mission_id} is open")
     if rollback is not None and rollback.status in BROKEN_OFF:

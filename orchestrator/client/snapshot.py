@@ -2,8 +2,9 @@
 
 import asyncio
 
+from orchestrator.adapters.temporal.rollbacks import begun_rollback
 from orchestrator.client.connection import Connection
-from orchestrator.core.errors import MissionNotFound
+from orchestrator.core.errors import MissionNotFound, QueryFailed
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus, receipts_of, spend_of
@@ -50,6 +51,10 @@ async def _after_rollback(connection: Connection, mission_id: str, ledger: Ledge
         report = await connection.query(rollback, names.REPORT_QUERY, RollbackReport)
     except MissionNotFound:
         return ledger
+    except QueryFailed:
+        if await begun_rollback(connection.temporal, mission_id) is None:
+            return ledger  # what has its id is none
+        raise
     return ledger.written(*report.ledger.obligations)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
+from unicodedata import normalize
 
 from pydantic import Field, model_validator
 
@@ -167,7 +168,7 @@ def approver_problem(approver: str, patterns: tuple[str, ...]) -> str | None:
     """Why this name may not decide on a card for which these patterns hold; None when it may."""
     if not approver.strip() or not approver.isprintable() or len(approver) > _LONGEST_NAME:
         return f"say who decides, by a name of at most {_LONGEST_NAME} printable characters"
-    if approver.lower().startswith(POLICY_PREFIX):
+    if _alike(approver).startswith(POLICY_PREFIX):
         return f"{POLICY_PREFIX}... is the name of a standing approval, not of a person"
     if not _fits(approver, patterns):
         return f"{approver} may not decide on this; who may: {', '.join(patterns)}"
@@ -175,8 +176,12 @@ def approver_problem(approver: str, patterns: tuple[str, ...]) -> str | None:
 
 
 def is_same_person(name: str, other: str) -> bool:
-    """Whether two names are one person's, as far as names tell."""
-    return " ".join(name.split()).casefold() == " ".join(other.split()).casefold()
+    """Whether two names are one person's, as far as names tell: case, width and spaces do not."""
+    return _alike(name) == _alike(other)
+
+
+def _alike(name: str) -> str:
+    return "".join(normalize("NFKC", name).casefold().split())
 
 
 def _all_within(amounts: Iterable[Money], most: Money) -> bool:

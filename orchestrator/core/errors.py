@@ -154,6 +154,22 @@ class MissionStillRuns(Unowned, Worded):
     mission_id: str
 
 
+class MissionUnknown(Unowned, Worded):
+    """A rollback of a mission that the server does not know, and of which no leg is found."""
+
+    template = "there is no mission {mission_id!r}, and no leg of one: nothing can be rolled back"
+    mission_id: str
+
+
+class MissionMisnamed(Unowned, Worded):
+    """A mission under an id that is, or looks like, that of a leg or a rollback."""
+
+    template = (
+        "{mission_id!r} is no id of a mission: letters, digits, '-' and '_', at most 80 of them"
+    )
+    mission_id: str
+
+
 class SpecError(OrchestratorError):
     """A document or catalog is at fault."""
 

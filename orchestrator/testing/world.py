@@ -30,7 +30,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import price_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import CatalogNotFound
+from orchestrator.core.errors import CatalogNotFound, GrantMissing
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
@@ -328,7 +328,10 @@ class FakeWorld:
             if refusal is not None:
                 return ToolOutcome(kind="rejected", reason=refusal)
             check_grant(tool, call)
-            await self._cancels.check(self.catalog, tool, call)
+            try:
+                await self._cancels.check(self.catalog, tool, call)
+            except GrantMissing as doubt:
+                return ToolOutcome(kind="rejected", reason=str(doubt))
         await self._enter(names.INVOKE_TOOL, call.tool, call)
         played = _next(self._outcomes, call.tool) or _went_well(call)
         if isinstance(played, Exception):

@@ -211,3 +211,48 @@ async def test_a_mission_that_succeeded_and_was_deleted_stays_as_it_is(
     assert mission.mission_id not in report.started
     assert booked
     assert await sandbox.live(mission.mission_id) == booked
+
+
+async def test_a_rollback_that_was_turned_away_decides_nothing(
+    client: MissionClient, stack: Stack, sandbox: Witness
+) -> None:
+    """Before the mission, beside it, another's, and no rollback at all, each under that id.
+
+    What the mission did is asked about as if none of them had been.
+    """
+    mission_id = "turned-away"
+    rollback_id = names.rollback_workflow_id(mission_id)
+    early = await failure(await start_rollback(client, stack, mission_id, rollback_id))
+    mission = await client.start(MissionRequest(goal=DINNER, mission_id=mission_id))
+    await eventually(mission.confirmations)
+    beside = await failure(await start_rollback(client, stack, mission_id, rollback_id))
+    result = await run_to_end(mission)
+    booked = await sandbox.live(mission_id)
+    anothers = await failure(await start_rollback(client, stack, "another", rollback_id))
+    squatter = await client.temporal.start_workflow(
+        names.MISSION_WORKFLOW,
+        MissionInput(request=MissionRequest(goal=DINNER)),
+        id=rollback_id,
+        task_queue=stack.task_queue,
+    )
+    squatting = await failure(squatter)
+    swept = await client.sweep()
+    preview = await client.rollback_preview(mission_id)
+    with pytest.raises(UsageError, match="is a decision; say whose"):
+        await client.rollback(mission_id, reason="nobody's")
+    untouched = await sandbox.live(mission_id)
+    report = await client.rollback(mission_id, reason="wrong evening", approver="ann")
+
+    assert [e.type for e in (early, beside, anothers, squatting)] == [
+        "MissionUnknown",
+        "MissionStillRuns",
+        "RollbackMisnamed",
+        "MissionMisnamed",
+    ]
+    assert result.status is MissionStatus.SUCCEEDED
+    assert mission_id not in swept.started
+    assert preview.is_a_decision
+    assert untouched == booked != []
+    assert report.order.approver == "ann"
+    assert set(states_of(report.ledger).values()) == {"cancelled"}
+    assert await sandbox.live(mission_id) == []

@@ -17,7 +17,7 @@ from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegInput, LegStatus
-from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.rollback import RollbackInput
 from orchestrator.planning.models import CallTool, GiveUp
@@ -188,3 +188,21 @@ async def test_a_rollback_takes_over_from_no_run_but_its_own(
 
     assert states_of(report.ledger) == {"book_flight": "cancelled"}
     assert {o.mission_id for o in report.ledger.obligations} == {mission.mission_id}
+
+
+async def test_a_mission_is_none_under_the_id_of_a_leg_or_a_rollback(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """It would stand in the way of the one that has that id; it ends before it is planned."""
+    for taken in ("trip.rollback", "trip.1-flights"):
+        with pytest.raises(WorkflowFailureError) as failed:
+            await stage.env.client.execute_workflow(
+                names.MISSION_WORKFLOW,
+                MissionInput(request=MissionRequest(goal="go")),
+                id=taken,
+                task_queue=stage.task_queue,
+            )
+        assert isinstance(failed.value.cause, ApplicationError)
+        assert failed.value.cause.type == "MissionMisnamed"
+
+    assert world.calls == []

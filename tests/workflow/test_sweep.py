@@ -256,3 +256,26 @@ async def test_what_a_refused_rollback_did_not_begin_is_not_gone_on_with(
     assert result.status is MissionStatus.SUCCEEDED
     assert report.started == ()
     assert world.compensated() == []
+
+
+async def test_what_was_no_rollback_of_the_mission_holds_nothing_up(
+    stage: Stage, world: FakeWorld, booked: Mission
+) -> None:
+    """It had the id of one, and was another mission's: nobody goes on with it."""
+    strange = await stage.env.client.start_workflow(
+        names.ROLLBACK_WORKFLOW,
+        RollbackInput(mission_id="another", approver="eve"),
+        id=names.rollback_workflow_id(booked.mission_id),
+        task_queue=stage.task_queue,
+    )
+    with pytest.raises(WorkflowFailureError):
+        await strange.result()
+    await booked.handle.terminate()
+    world.strand((booked.mission_id,))
+
+    started = (await sweep(stage)).started
+    report = await booked.rollback_handle.result()
+
+    assert started == (booked.mission_id,)
+    assert (report.mission_id, report.order.approver) == (booked.mission_id, None)
+    assert states_of(report.ledger) == {"book_flight": "cancelled"}

@@ -20,7 +20,7 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import search_attributes
-from orchestrator.core.errors import MissionStillRuns
+from orchestrator.core.errors import MissionStillRuns, MissionUnknown, RollbackMisnamed
 from orchestrator.messages import names
 from orchestrator.messages.rollback import RollbackInput, RollbackStatus
 
@@ -35,6 +35,11 @@ BROKEN_OFF: Final = frozenset(
     }
 )
 """Ends of a rollback that are not its own: it completes, or it goes on."""
+
+_TURNED_AWAY: Final = frozenset(
+    error.__name__ for error in (MissionStillRuns, MissionUnknown, RollbackMisnamed)
+)
+"""What a rollback fails with that was never to be: it took nothing back."""
 
 Begun = Literal["started", "restarted", "running", "completed"]
 
@@ -62,7 +67,8 @@ async def start_rollback(
         What there was before: nothing, one that was broken off, one that runs, one that completed.
     """
     before = await describe_rollback(client, mission_id)
-    if before is not None and before.status not in BROKEN_OFF:
+    counts = before is not None and not await was_refused(client, before)
+    if before is not None and counts and before.status not in BROKEN_OFF:
         running = before.status is WorkflowExecutionStatus.RUNNING
         return "running" if running else "completed"
     take_over = before.run_id if before is not None else None
@@ -73,7 +79,7 @@ async def start_rollback(
         approver=approver,
         asked_at=asked_at,
     )
-    if before is not None:
+    if before is not None and counts:
         handle = client.get_workflow_handle(before.id, run_id=before.run_id)
         begun = await started_with(client, handle, RollbackInput)
         if begun.approver is not None:
@@ -84,7 +90,7 @@ async def start_rollback(
             rollback,
             id=names.rollback_workflow_id(mission_id),
             task_queue=task_queue,
-            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
+            id_reuse_policy=_after(counts=counts),
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
             search_attributes=search_attributes(mission_id, RollbackStatus.COLLECTING),
             static_summary=rollback.summary,
@@ -94,16 +100,31 @@ async def start_rollback(
     return "started" if before is None else "restarted"
 
 
+def _after(*, counts: bool) -> WorkflowIDReusePolicy:
+    """Whether a rollback may follow one that completed: only where that was none of the mission."""
+    if counts:
+        return WorkflowIDReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY
+    return WorkflowIDReusePolicy.ALLOW_DUPLICATE
+
+
 async def describe_rollback(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:
     """The newest run of a mission's rollback; None when there never was one."""
     return await described(client.get_workflow_handle(names.rollback_workflow_id(mission_id)))
 
 
-async def was_refused(client: Client, rollback: WorkflowExecutionDescription) -> bool:
-    """Whether a rollback ended because its mission was under way: it took nothing back.
+async def begun_rollback(client: Client, mission_id: str) -> WorkflowExecutionDescription | None:
+    """The newest run of a mission's rollback; None when it never had one that was its own."""
+    newest = await describe_rollback(client, mission_id)
+    return None if newest is None or await was_refused(client, newest) else newest
 
-    Nobody has to go on with it, whatever has become of the mission since.
+
+async def was_refused(client: Client, rollback: WorkflowExecutionDescription) -> bool:
+    """Whether what has the id of a rollback was none, or was turned away: it took nothing back.
+
+    Nobody decided on it, and nobody has to go on with it, whatever has become of the mission since.
     """
+    if rollback.workflow_type != names.ROLLBACK_WORKFLOW:
+        return True
     if rollback.status is not WorkflowExecutionStatus.FAILED:
         return False
     handle = client.get_workflow_handle(rollback.id, run_id=rollback.run_id)
@@ -112,7 +133,7 @@ async def was_refused(client: Client, rollback: WorkflowExecutionDescription) ->
         failure = event.workflow_execution_failed_event_attributes.failure
         while failure.HasField("cause"):
             failure = failure.cause
-        return failure.application_failure_info.type == MissionStillRuns.__name__
+        return failure.application_failure_info.type in _TURNED_AWAY
     return False
 
 

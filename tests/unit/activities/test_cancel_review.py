@@ -245,7 +245,7 @@ async def test_anything_else_is_asked_about(
     assert warnings(prepared)["Whose"] == whose
     assert warnings(prepared)["After that"] == prepared.card.undo == "nothing undoes a cancel"
     assert await desk.send(prepared.call) == "GrantMissing"
-    assert await desk.send(naked) == "GrantMissing"
+    assert await desk.send(naked) == "rejected"
     assert desk.client.called.count("cancel_order") == 0
     assert await desk.send(approved(prepared)) == "succeeded"
     assert await desk.send(approved(prepared), attempt=2) == "succeeded"
@@ -268,13 +268,17 @@ async def test_anything_else_is_asked_about(
 async def test_what_was_free_is_looked_at_again_before_it_is_sent(
     desk: Desk, holds: Callable[..., None], held: Ledger
 ) -> None:
-    """A call that its mission has not written down, or that means nothing now, never leaves."""
+    """A call that its mission has not written down, or that means nothing now, never leaves.
+
+    Nothing about it is in doubt then, unless an earlier attempt may have left.
+    """
     holds(Ledger(obligations=(order(),)))
     prepared = await desk.prepare({"order_id": "o1"})
     assert prepared.call is not None
     holds(held)
 
-    assert await desk.send(prepared.call) == "GrantMissing"
+    assert await desk.send(prepared.call) == "rejected"
+    assert await desk.send(prepared.call, attempt=2) == "unknown"
     assert desk.client.called == []
 
 

@@ -71,7 +71,13 @@ CASES: dict[str, tuple[str, ...]] = {
 }
 """Arguments with which each command shows text of others; services show it in usage errors."""
 
-_SILENT = {"mission answer", "pii set", "route calibrate ", "tools discover --json"}
+_SILENT = {
+    "confirm keygen",
+    "mission answer",
+    "pii set",
+    "route calibrate ",
+    "tools discover --json",
+}
 """What shows no text of others."""
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli import main
+from orchestrator.cli import main, signing
 from orchestrator.cli.output import progress
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_rollback import RollbackPreview
@@ -159,3 +159,17 @@ def test_what_is_no_decision_is_listed_and_not_asked(
 
     assert (code, len(client.started)) == (0, 1)
     assert ("Book a hotel room" in shown) is bool(client.obligations)
+
+
+def test_an_account_without_a_name_is_nobody(
+    client: Client, roll_back: RollBack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container: the client says whether somebody has to be named."""
+
+    def unknown() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(signing, "getuser", unknown)
+
+    assert roll_back("--yes", "--reason", "wrong week")[0] == 0
+    assert client.started == [{"reason": "wrong week", "approver": None}]

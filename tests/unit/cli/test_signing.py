@@ -89,3 +89,16 @@ def test_a_new_key_gives_its_public_half_alone(tmp_path: Path) -> None:
 
     assert "d" not in public
     assert (public["sub"], public["iss"]) == ("bob", "example.com")
+
+
+@pytest.mark.parametrize(
+    ("approver", "issuer", "option"),
+    [(" ", "example.com", "--approver"), ("a\u202eb", "x", "--approver"), ("ann", "", "--issuer")],
+)
+def test_no_key_is_made_that_could_prove_nothing(
+    tmp_path: Path, approver: str, issuer: str, option: str
+) -> None:
+    """A signature has to name its approver and its issuer."""
+    with pytest.raises(UsageError, match=f"{option} is a name"):
+        make_key(tmp_path / "key.jwk", approver=approver, issuer=issuer)
+    assert list(tmp_path.iterdir()) == []

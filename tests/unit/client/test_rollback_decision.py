@@ -11,6 +11,7 @@ from orchestrator.client import mission_rollback
 from orchestrator.client.connection import Connection
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.core.errors import UsageError
+from orchestrator.messages import names
 
 Status = WorkflowExecutionStatus
 
@@ -74,4 +75,17 @@ async def test_what_did_not_succeed_needs_nobody(connection: Any, ended: Status)
     connection.ended = ended
 
     with pytest.raises(Started):
+        await roll_back(cast(Connection, connection), "m", reason="r")
+
+
+async def test_a_rollback_that_was_refused_has_decided_nothing(
+    connection: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody started it beside the mission, which has succeeded since: it is asked about."""
+
+    async def refused(*_: object) -> object:
+        return SimpleNamespace(workflow_type=names.LEG_WORKFLOW, status=Status.FAILED)
+
+    monkeypatch.setattr(mission_rollback, "describe_rollback", refused)
+    with pytest.raises(UsageError, match="is a decision"):
         await roll_back(cast(Connection, connection), "m", reason="r")

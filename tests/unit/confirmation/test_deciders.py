@@ -8,6 +8,7 @@ from orchestrator.confirmation.deciders import check_decider
 from orchestrator.confirmation.models import Approve, ConfirmationCard
 from orchestrator.core.errors import ApproverRefused
 
+ANN = "ann@finance.example.com"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 CARD = ConfirmationCard(
     confirmation_id="m.1-pay.2",
@@ -39,3 +40,31 @@ def test_a_name_has_to_fit_both_policies(name: str, may: bool) -> None:
         return
     with pytest.raises(ApproverRefused, match="may not decide on this"):
         check_decider(approve, CARD, None, at=NOW)
+
+
+@pytest.mark.parametrize(
+    "name", ["Ann@Finance.example.com", "ann@ finance.example.com", "\uff41nn@finance.example.com"]
+)
+def test_one_person_is_not_two_by_another_spelling(name: str) -> None:
+    """Case, spaces and the width of letters make nobody another person."""
+    card = CARD.model_copy(
+        update={
+            "approvers": (),
+            "operators_approvers": (),
+            "approved_by": ("ann@finance.example.com",),
+        }
+    )
+    approve = Approve(confirmation_id=CARD.confirmation_id, digest=CARD.digest, approver=name)
+    with pytest.raises(ApproverRefused, match="has approved this already"):
+        check_decider(approve, card, None, at=NOW)
+
+
+@pytest.mark.parametrize(
+    "name", ["policy:meals", " Policy:meals", "policy :meals", "\uff50olicy:meals"]
+)
+def test_nobody_is_recorded_as_a_standing_approval(name: str) -> None:
+    """Not by a name that only looks like one either."""
+    card = CARD.model_copy(update={"approvers": (), "operators_approvers": ()})
+    approve = Approve(confirmation_id=CARD.confirmation_id, digest=CARD.digest, approver=name)
+    with pytest.raises(ApproverRefused, match="name of a standing approval"):
+        check_decider(approve, card, None, at=NOW)
