@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import yaml
 from pydantic import (
     BeforeValidator,
     Field,
@@ -17,6 +16,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentUnreadable, ProfilesInvalid, UsageError
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AgentProfile
@@ -181,14 +181,14 @@ def _read(path: Path, kind: TypeAdapter[T], name: str) -> T:
     """What a YAML or JSON file holds.
 
     A key that is not known is refused too: mistyped, a rule on who may decide would silently hold
-    for nobody.
+    for nobody. So is one that is there twice: one of the two walls, or rules, would not hold.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = load_yaml(path.read_text(encoding="utf-8"))
         return kind.validate_python(content, extra="forbid")
     except ValidationError as error:
         raise DocumentUnreadable(str(path), _first_fault(error, name)) from error
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise DocumentUnreadable(str(path), f"{reason}; it should be {name}") from error
 

@@ -100,10 +100,23 @@ def exit_code(error: errors.OrchestratorError) -> int:
     return WRONG_USAGE if isinstance(error, _USAGE) else WORK_FAILED
 
 
+def _check_encoding(words: list[str]) -> None:
+    """Refuse bytes that are no text: no message, and no file of ours, can hold them.
+
+    Raises:
+        UsageError: a word of the command line holds such bytes.
+    """
+    try:
+        "".join(words).encode()
+    except UnicodeEncodeError:
+        raise errors.UsageError("an argument is not written in UTF-8") from None
+
+
 def main() -> None:
     """Run the command line; every error and warning of ours is one line on standard error."""
     clean_what_python_prints()
     try:
+        _check_encoding(sys.argv)
         app()
     except errors.OrchestratorError as error:
         tell_error(str(error))

@@ -1,6 +1,7 @@
 """Values as they are written on a command line: K=V pairs, amounts, paths of documents."""
 
 import json
+import math
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import JsonValue, ValidationError
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.wellformed import find_defect
 
 Specs = Annotated[
     list[Path] | None,
@@ -46,17 +48,39 @@ def split_pair(pair: str) -> tuple[str, str]:
 
 
 def read_json(text: str) -> JsonValue:
-    """The text as JSON where it reads as such, else the text itself."""
+    """The text as JSON where it reads as such, else the text itself.
+
+    Raises:
+        UsageError: it is JSON that is nested too deep, or holds half a character.
+    """
     try:
-        value: JsonValue = json.loads(text, parse_constant=_no_number)
+        value: JsonValue = json.loads(
+            text, parse_constant=_no_number, parse_float=_finite, parse_int=_of_json
+        )
     except ValueError:
         return text
+    except RecursionError:
+        raise UsageError("a value is nested too deep") from None
+    if (defect := find_defect(value)) is not None:
+        raise UsageError(f"a value cannot be taken: {defect.reason}")
     return value
 
 
 def _no_number(name: str) -> None:
     """NaN and Infinity are words here: JSON has no such numbers."""
     raise ValueError(name)
+
+
+def _finite(text: str) -> float:
+    """So is a number beyond all that JSON's receivers can hold: it may be an id of digits."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(text)
+    return number
+
+
+def _of_json(text: str) -> int:
+    _finite(text)
+    return int(text)
 
 
 def read_money(amount: str, currency: str) -> Money:

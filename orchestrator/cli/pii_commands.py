@@ -63,8 +63,8 @@ def forget(name: Annotated[str, typer.Argument(help="The field.")]) -> None:
 
     Example: orchestrator pii forget traveler_phone
     """
-    _vault().forget(name)
-    console.print(line(f"forgot {name}"))
+    had = _vault().forget(name)
+    console.print(line(f"forgot {name}" if had else f"nothing is kept of {name}"))
 
 
 @app.command()

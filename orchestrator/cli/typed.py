@@ -61,6 +61,8 @@ def _read_file(name: str, file: Path, kinds: frozenset[str]) -> JsonValue:
         raise UsageError(f"{name}: {file} cannot be read: {reason}") from error
     except ValueError as error:
         raise UsageError(f"{name}: {file} is no JSON: {error}") from error
+    except RecursionError:
+        raise UsageError(f"{name}: {file} is nested too deep") from None
     return value
 
 

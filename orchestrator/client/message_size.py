@@ -1,12 +1,18 @@
-"""How large a message to a workflow may be, measured as it would be sent, before it is."""
+"""How large and deep a message to a workflow may be, measured as it would be sent, before it is.
 
+A message that its workflow could not read would keep it at its first task for good.
+"""
+
+import json
 from typing import Final
 
+from pydantic_core import PydanticSerializationError, to_json
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.core.errors import MessageTooLarge, UsageError
 from orchestrator.core.record import Record
+from orchestrator.json_schema.wellformed import find_defect
 from orchestrator.messages.mission import MissionRequest
 
 LARGEST_MESSAGE: Final = 500_000
@@ -19,7 +25,7 @@ _ITS_STATUS: Final = (RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXH
 
 
 async def check_size(temporal: Client, message: Record, *, what: str) -> None:
-    """Refuse a message that is too large to be carried through a mission.
+    """Refuse a message that could not be carried through a mission: it is too large, or no JSON.
 
     Args:
         temporal: whose data converter would write it.
@@ -28,7 +34,16 @@ async def check_size(temporal: Client, message: Record, *, what: str) -> None:
 
     Raises:
         MessageTooLarge: it is; nothing was sent.
+        UsageError: it is nested too deep, or holds half a character or too large a number.
     """
+    try:
+        defect = find_defect(json.loads(to_json(message)))
+    except (PydanticSerializationError, RecursionError):
+        # Not what pydantic says: it may quote a value.
+        raise UsageError(f"{what} cannot be written as JSON in UTF-8") from None
+    if defect is not None:
+        place = ".".join(map(str, defect.path))
+        raise UsageError(f"{what}: {place}: {defect.reason}")
     payloads = await temporal.data_converter.encode([message])
     size = sum(len(payload.data) for payload in payloads)
     if size > LARGEST_MESSAGE:
@@ -40,7 +55,7 @@ async def check_request(temporal: Client, request: MissionRequest) -> None:
 
     Raises:
         MessageTooLarge: it is.
-        UsageError: it has too many inputs.
+        UsageError: it has too many inputs, or holds what no message can.
     """
     if len(request.inputs) > MOST_INPUTS:
         raise UsageError(

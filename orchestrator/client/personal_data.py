@@ -74,16 +74,19 @@ def _check_undeclared(name: str, inputs: JsonObject, personal: Iterable[str]) ->
     """Refuse what would be kept in the open and is likely a person's.
 
     Raises:
-        UsageError: its value looks personal, or its name is nearly a personal field's.
+        UsageError: its name or value looks personal, or its name is nearly a personal field's.
     """
     near = next((field for field in sorted(personal) if _is_near(name, field)), None)
-    look = personal_look(inputs[name])
-    if near is None and look is None:
+    named, look = personal_look(name), personal_look(inputs[name])
+    if not near and not named and not look:
         return
+    which = "one of the inputs" if named else f"an input {name!r}"
     why = f"its value looks like {look}" if look else f"it reads like the personal field {near}"
+    if named:
+        why = f"its name looks like {named}"
     hint = f"did you mean {near}? Name" if near else "name"
     raise UsageError(
-        f"no tool takes an input {name!r}, and {why}, so it would be kept in histories in the "
+        f"no tool takes {which}, and {why}, so it would be kept in histories in the "
         f"open; {hint} the input that a tool takes, and let its document list it in "
         "x-orchet-pii-required"
     )

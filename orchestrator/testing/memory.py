@@ -82,9 +82,9 @@ class MemoryPii:
         """The names of the fields of which the owner has a value, sorted."""
         return self._held.fields()
 
-    def forget(self, field: str) -> None:
+    def forget(self, field: str) -> bool:
         """Remove all values that the owner has or had of a field; nothing when there is none."""
-        self._held.forget(field)
+        return self._held.forget(field)
 
 
 class MadeUpSecrets:

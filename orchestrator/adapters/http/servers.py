@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+import httpx
+
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import EgressRefused, UsageError
@@ -45,11 +47,12 @@ def declared_origins(operation: Operation, configured: Mapping[str, str]) -> fro
 
 
 def origin_of(url: str) -> Origin | None:
-    """The origin of an absolute HTTP URL; None for anything else."""
+    """The origin of an absolute HTTP URL that can be called; None for anything else."""
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:
+        _ = httpx.URL(url).host  # which raises where a request to it would
+    except (ValueError, httpx.InvalidURL):
         return None
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or parts.username is not None:
         return None

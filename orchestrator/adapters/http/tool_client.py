@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Self
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 
@@ -289,7 +289,8 @@ class ToolClient:
         """What must be configured before a call of a tool can be sent, a sentence each.
 
         Its server, the credentials of one of its security alternatives (of OAuth the client's key,
-        no token is asked for), and the addresses that its host and its token endpoint lead to.
+        no token is asked for), and whether its host and its token endpoint may be called, at the
+        addresses that they lead to.
 
         Raises:
             DocumentInvalid, EgressRefused: no configuration helps; the document is at fault.
@@ -299,7 +300,7 @@ class ToolClient:
             endpoint = self._endpoints.of(catalog, tool)
         except UsageError as error:
             return (str(error),)
-        hosts = [urlsplit(endpoint.base_url).hostname or ""]
+        urls = [endpoint.base_url]
         try:
             credentials = await asyncio.to_thread(
                 resolve_credentials, endpoint.credentials, self._secrets
@@ -309,17 +310,18 @@ class ToolClient:
             found.append(str(missing))
         for credential, value in credentials:
             if isinstance(value, ClientKey) and credential.grant is not None:
-                hosts.append(urlsplit(credential.grant.token_url).hostname or "")
-        for host in dict.fromkeys(hosts):
+                urls.append(credential.grant.token_url)
+        for url in dict.fromkeys(map(_origin, urls)):
             try:
-                await self._check_destination(host)
+                await self._check_destination(url)
             except AddressRefused as refused:
                 found.append(str(_egress_refused(tool, refused)))
         return tuple(found)
 
-    async def _check_destination(self, host: str) -> None:
+    async def _check_destination(self, url: httpx.URL) -> None:
+        self._only.check(url)
         if self._policy is not None:
-            await check_destination(self._policy, host, within_s=self._resolves_within_s)
+            await check_destination(self._policy, url.host, within_s=self._resolves_within_s)
 
     async def _exchange(self, call: Attempt, request: httpx.Request, mask: Mask) -> Answer:
         call.wire.begun = True
@@ -351,6 +353,10 @@ class ToolClient:
                 fault = "the body broke off"
                 return Answer(response.status_code, response.headers, is_empty=False, fault=fault)
             raise transport_failure(call.endpoint.tool.name, fault_of(error)) from error
+
+
+def _origin(url: str) -> httpx.URL:
+    return httpx.URL(url).copy_with(raw_path=b"/", fragment=None)
 
 
 def _egress_refused(tool: Tool, refused: AddressRefused) -> EgressRefused:

@@ -121,9 +121,9 @@ class FilePiiVault:
         """
         self._change(lambda held, key: held.put(field, value, key=key, at=_now()))
 
-    def forget(self, field: str) -> None:
-        """Remove all values that the owner has or had of a field; nothing when there is none."""
-        self._change(lambda held, _: held.forget(field))
+    def forget(self, field: str) -> bool:
+        """Remove all values that the owner has or had of a field; whether there was one."""
+        return self._change(lambda held, _: held.forget(field))
 
     def handles_of(self, scope: str, values: Mapping[str, str]) -> dict[str, Handle]:
         """The handles that these values have once they are kept for a mission; keeps nothing."""

@@ -1,7 +1,8 @@
 """What is settled before a person is asked: whose values a call carries, and that it can leave."""
 
+import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -87,11 +88,15 @@ async def prepared(
     secrets: Mapping[str, str] = {},
     described: JsonObject | None = None,
     mission_id: str = "m",
+    only_hosts: Sequence[str] = (),
 ) -> PreparedCall:
     catalog = Catalog.from_documents({"flights": described or document()})
     store.put(catalog)
     async with ToolClient(
-        secrets=MemorySecrets(secrets), pii=vault, allowed_private_hosts=["127.0.0.1"]
+        secrets=MemorySecrets(secrets),
+        pii=vault,
+        allowed_private_hosts=["127.0.0.1"],
+        only_hosts=only_hosts,
     ) as tools:
         wanted = PrepareInput(
             call_id=f"{mission_id}.l.1",
@@ -269,6 +274,45 @@ async def test_a_host_that_may_not_be_called_is_found_before_the_card(
 
     assert call.card is None
     assert obstacle in call.obstacles[0]
+
+
+@pytest.mark.parametrize(
+    ("only", "obstacles"),
+    [
+        ("127.0.0.1:9", ()),
+        ("127.0.0.1", ()),
+        ("127.0.0.1:8", ("127.0.0.1:9",)),
+        ("api.example.com", ("127.0.0.1:9",)),
+    ],
+)
+async def test_a_host_that_this_installation_does_not_call_is_found_before_the_card(
+    store: CatalogStore, only: str, obstacles: tuple[str, ...]
+) -> None:
+    """The port counts where it is given, as when the call is sent."""
+    call = await prepared(store, MemoryPii(), {}, only_hosts=[only])
+
+    assert (call.card is None) is bool(obstacles)
+    assert len(call.obstacles) == len(obstacles)
+    for found, address in zip(call.obstacles, obstacles, strict=True):
+        assert f"leads to {address}, which is none of ORCHESTRATOR_ONLY_HOSTS" in found
+
+
+async def test_a_token_endpoint_that_this_installation_does_not_call_is_found_before_the_card(
+    store: CatalogStore,
+) -> None:
+    """Its host is another than the provider's."""
+    secured = document(**copy.deepcopy(SECURED))
+    schemes = cast(Any, secured)["components"]["securitySchemes"]
+    token_url = "https://login.example.com/token"
+    schemes["token"]["flows"]["clientCredentials"]["tokenUrl"] = token_url
+    key = {"flights_token_client_id": "a", "flights_token_client_secret": "b"}
+
+    call = await prepared(
+        store, MemoryPii(), {}, described=secured, secrets=key, only_hosts=["127.0.0.1:9"]
+    )
+
+    assert call.card is None
+    assert "login.example.com:443" in call.obstacles[0]
 
 
 async def test_a_host_that_does_not_resolve_is_no_obstacle(store: CatalogStore) -> None:

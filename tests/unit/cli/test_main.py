@@ -43,3 +43,13 @@ def test_completion_is_offered_at_the_top_alone(name: str) -> None:
     options = {option for parameter in load_command(name).params for option in parameter.opts}
 
     assert "--install-completion" not in options
+
+
+def test_bytes_that_are_no_text_are_refused_in_a_line() -> None:
+    """They could not be sent, nor kept."""
+    shown: list[str | bytes] = ["mission", "show", b"\xff"]
+    command = [sys.executable, "-m", "orchestrator", *shown]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "orchestrator: an argument is not written in UTF-8\n"

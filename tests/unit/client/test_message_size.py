@@ -4,6 +4,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from pydantic import JsonValue
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
@@ -33,6 +34,29 @@ async def test_a_request_with_too_many_inputs_is_refused() -> None:
 
     with pytest.raises(UsageError, match="1,001 inputs"):
         await check_request(CLIENT, MissionRequest(goal="go", inputs={**inputs}))
+
+
+def nested(levels: int) -> JsonValue:
+    value: JsonValue = "4111111111111111"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (nested(200), "nested too deep"),
+        ("\ud800", "cannot be written"),
+        (10**400, "the number is too large"),
+    ],
+)
+async def test_what_a_workflow_could_not_read_is_not_sent(value: JsonValue, why: str) -> None:
+    """It would fail at its first task for ever; the sentence does not quote the value."""
+    with pytest.raises(UsageError, match=why) as refused:
+        await check_request(CLIENT, MissionRequest(goal="go", inputs={"note": value}))
+
+    assert "4111" not in str(refused.value)
 
 
 async def test_an_update_that_is_too_large_is_not_sent() -> None:

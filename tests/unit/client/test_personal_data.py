@@ -60,6 +60,7 @@ def test_names_that_a_tool_takes_are_declared(vault: FilePiiVault, name: str) ->
     [
         ("email", "ada@example.com", "looks like an e-mail address"),
         ("note", {"pay with": "4111111111111111"}, "looks like a card number"),
+        ("ada@example.com", 1, "looks like an e-mail address"),
         ("traveller_id", "T-1", "did you mean traveler_id"),
         ("Traveler-Id", "T-1", "did you mean traveler_id"),
     ],

@@ -148,6 +148,8 @@ confirmation:
         ("confirmation: {on_expiry: shrug}", "Input should be 'fail_leg' or 'ask_again'"),
         ("[]", "a mission policy: Input should be"),
         ("{", "it should be a mission policy"),
+        ("on_expiry: ask_again\non_expiry: fail_leg", "the key 'on_expiry' is there twice"),
+        ("[" * 3000, "it is nested too deep"),
     ],
 )
 def test_a_wrong_policy_file_is_refused_in_a_sentence(

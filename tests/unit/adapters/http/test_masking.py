@@ -22,6 +22,11 @@ from orchestrator.core.pii import Handle
         ("Anna", "by_anna_1", "by_pii:who_1"),
         ("M", "Main Menu M", "Main Menu M"),
         ("a.b(c", "aXb(c a.b(c", "aXb(c pii:who"),
+        ("O'Neill \"Co\\1", r"no 'O\'Neill \"Co\\1'", "no 'pii:who'"),
+        ("O'Neill \"Co\\1", r"\"no 'O\\'Neill \\\"Co\\\\1'\"", "\\\"no 'pii:who'\\\""),
+        ("ada b@example.com", "?q=ada%20b@example.com", "?q=pii:who"),
+        ("Zoë Ünicode", r"b'Zo\xeb \xdcnicode'", "b'pii:who'"),
+        ("Zoë Ünicode", "Zo&#235; &#xDC;nicode", "pii:who"),
     ],
 )
 def test_text(value: str, text: str, masked: str) -> None:

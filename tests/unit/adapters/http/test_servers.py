@@ -52,9 +52,12 @@ def test_a_variable_without_a_value_is_named() -> None:
         base_url(_tool("https://{region}.example.com"), {})
 
 
-@pytest.mark.parametrize("server", ["", "/v1", "ftp://h/x", "file:///etc", "http://u:p@h/x"])
+@pytest.mark.parametrize(
+    "server",
+    ["", "/v1", "ftp://h/x", "file:///etc", "http://u:p@h/x", "https://xn--/x", "https://ä..b"],
+)
 def test_what_names_no_http_host_is_refused(server: str) -> None:
-    """Relative servers, other schemes, and addresses with credentials in them."""
+    """Relative servers, other schemes, credentials in them, and what no request could go to."""
     with pytest.raises(EgressRefused):
         base_url(_tool(server), {})
 
