@@ -6,7 +6,6 @@ A message that its workflow could not read would keep it at its first task for g
 import json
 from typing import Final
 
-from pydantic_core import PydanticSerializationError, to_json
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -37,8 +36,8 @@ async def check_size(temporal: Client, message: Record, *, what: str) -> None:
         UsageError: it is nested too deep, or holds half a character or too large a number.
     """
     try:
-        defect = find_defect(json.loads(to_json(message)))
-    except (PydanticSerializationError, RecursionError):
+        defect = find_defect(json.loads(message.model_dump_json()))
+    except (ValueError, RecursionError):
         # Not what pydantic says: it may quote a value.
         raise UsageError(f"{what} cannot be written as JSON in UTF-8") from None
     if defect is not None:

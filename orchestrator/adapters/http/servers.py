@@ -51,7 +51,8 @@ def origin_of(url: str) -> Origin | None:
     try:
         parts = urlsplit(url)
         port = parts.port
-        _ = httpx.URL(url).host  # which raises where a request to it would
+        # Which raises where a request to that host would.
+        _ = httpx.URL(f"{parts.scheme}://{parts.netloc}").host
     except (ValueError, httpx.InvalidURL):
         return None
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or parts.username is not None:
