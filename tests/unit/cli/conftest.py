@@ -1,13 +1,17 @@
 """What tests of the command line share: running it, and a document that is not ours."""
 
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from orchestrator.cli import main
+from orchestrator.cli.output import progress
+from orchestrator.client.mission_client import MissionClient
 from orchestrator.testing.commands import Ran
 
 
@@ -26,6 +30,47 @@ def run(
         return Ran(int(ended.value.code or 0), captured.out, captured.err)
 
     return run_command
+
+
+class Terminal(io.StringIO):
+    """Text that says it comes from a terminal, or goes there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def run_typed(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """Runs `orchestrator ...` as a person does who types an answer, or in a script: None.
+
+    Gives the exit code, and what stood on standard error.
+    """
+
+    def run_command(*arguments: str, typed: str | None = None) -> tuple[int, str]:
+        errors = Terminal() if typed is not None else io.StringIO()
+        monkeypatch.setenv("COLUMNS", "160")
+        monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
+        monkeypatch.setattr(sys, "stderr", errors)
+        monkeypatch.setattr(progress, "file", errors)
+        monkeypatch.setattr(sys, "argv", ["orchestrator", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), errors.getvalue()
+
+    return run_command
+
+
+@pytest.fixture
+def connect_to(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
+    """Lets commands speak to this object in place of a client of a server."""
+
+    def replace(client: object) -> None:
+        async def connect(*_: object) -> Any:
+            return client
+
+        monkeypatch.setattr(MissionClient, "connect", connect)
+
+    return replace
 
 
 _ANSWER = {

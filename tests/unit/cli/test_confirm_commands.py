@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 
-from orchestrator.cli import main
-from orchestrator.cli.output import progress
-from orchestrator.client.mission_client import MissionClient
 from orchestrator.confirmation import models
 from orchestrator.confirmation.models import ConfirmationCard, Decision, DecisionReceipt
 from orchestrator.core.budget import Money
@@ -28,13 +24,6 @@ CARD = ConfirmationCard(
     price=Money(amount=Decimal(36), currency="EUR"),
     digest="ab" * 32,
 )
-
-
-class Terminal(io.StringIO):
-    """Text that says it comes from a terminal, or goes there."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 class Client:
@@ -58,33 +47,17 @@ class Client:
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+def client(connect_to: Callable[[object], None]) -> Client:
     """Whom the command speaks to."""
     one = Client()
-
-    async def connect(*_: object) -> Client:
-        return one
-
-    monkeypatch.setattr(MissionClient, "connect", connect)
+    connect_to(one)
     return one
 
 
 @pytest.fixture
-def approve(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+def approve(run_typed: Callable[..., tuple[int, str]]) -> Callable[..., tuple[int, str]]:
     """Runs the command as a person does who types this, or in a script."""
-
-    def run(*arguments: str, typed: str | None = None) -> tuple[int, str]:
-        errors = Terminal() if typed is not None else io.StringIO()
-        monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
-        monkeypatch.setattr(sys, "stderr", errors)
-        monkeypatch.setattr(progress, "file", errors)
-        command = ["orchestrator", "confirm", "approve", "m.1-dinner.2", *arguments]
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), errors.getvalue()
-
-    return run
+    return partial(run_typed, "confirm", "approve", "m.1-dinner.2")
 
 
 Approve = Callable[..., Any]

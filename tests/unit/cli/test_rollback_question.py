@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 
-from orchestrator.cli import main, signing
-from orchestrator.cli.output import progress
-from orchestrator.client.mission_client import MissionClient
+from orchestrator.cli import signing
 from orchestrator.client.mission_rollback import RollbackPreview
 from orchestrator.core.budget import Money
 from orchestrator.messages.mission import MissionStatus
@@ -27,13 +24,6 @@ HOTEL = fake_obligation(
     price=Money(amount=Decimal("292.32"), currency="EUR"),
 )
 NOTE = fake_obligation("m.2-note.1", title="Post a note", cancel_tool=None)
-
-
-class Terminal(io.StringIO):
-    """Text that says it comes from a terminal, or goes there."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 class Client:
@@ -62,33 +52,17 @@ class Client:
 
 
 @pytest.fixture
-def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+def client(connect_to: Callable[[object], None]) -> Client:
     """Whom the command speaks to."""
     one = Client()
-
-    async def connect(*_: object) -> Client:
-        return one
-
-    monkeypatch.setattr(MissionClient, "connect", connect)
+    connect_to(one)
     return one
 
 
 @pytest.fixture
-def roll_back(monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+def roll_back(run_typed: Callable[..., tuple[int, str]]) -> Callable[..., tuple[int, str]]:
     """Runs the command as a person does who types this, or in a script."""
-
-    def run(*arguments: str, typed: str | None = None) -> tuple[int, str]:
-        errors = Terminal() if typed is not None else io.StringIO()
-        monkeypatch.setenv("COLUMNS", "160")
-        monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Terminal(typed))
-        monkeypatch.setattr(sys, "stderr", errors)
-        monkeypatch.setattr(progress, "file", errors)
-        monkeypatch.setattr(sys, "argv", ["orchestrator", "mission", "rollback", "m", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), errors.getvalue()
-
-    return run
+    return partial(run_typed, "mission", "rollback", "m")
 
 
 RollBack = Callable[..., Any]
