@@ -5,7 +5,7 @@ import json
 import os
 import sqlite3
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 import pytest
@@ -17,6 +17,7 @@ from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.rollback import SweepReport
 from orchestrator.runtime.demo import TRIP
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.sandbox import SandboxClient
@@ -155,6 +156,25 @@ async def booked_trip(client: MissionClient, sandbox: Witness) -> MissionHandle:
     await eventually(asks_to_expense)
     going.cancel()
     return mission
+
+
+SweepUntilFound = Callable[[str], Awaitable[SweepReport]]
+
+
+@pytest.fixture
+def sweep_until_found(client: MissionClient) -> SweepUntilFound:
+    """Sweeps until that starts a mission's rollback: what just ended shows a moment later."""
+
+    async def sweep(mission_id: str) -> SweepReport:
+        async def found() -> SweepReport | None:
+            report = await client.sweep()
+            return report if mission_id in report.started else None
+
+        report = await eventually(found)
+        assert report is not None
+        return report
+
+    return sweep
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import LegInput
 from orchestrator.messages.mission import MissionInput, MissionRequest, MissionStatus
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
-from orchestrator.messages.rollback import RollbackInput, SweepReport
+from orchestrator.messages.rollback import RollbackInput
 from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.runtime.demo import DINNER
 from orchestrator.runtime.devserver import Stack
@@ -32,7 +32,7 @@ from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end, states_of
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Witness
+    from tests.integration.conftest import SweepUntilFound, Witness
 
 ANYTHING = MissionPolicy(
     confirmation=ConfirmationPolicy(standing=(StandingApproval(name="all", tools=("*",)),))
@@ -95,18 +95,6 @@ async def delete(client: MissionClient, workflow_id: str) -> None:
     )
 
 
-async def sweep_until_found(client: MissionClient, mission_id: str) -> SweepReport:
-    """Sweep until it starts this mission's rollback: what has just ended shows a moment later."""
-
-    async def found() -> SweepReport | None:
-        report = await client.sweep()
-        return report if mission_id in report.started else None
-
-    report = await eventually(found)
-    assert report is not None
-    return report
-
-
 async def test_a_leg_that_no_mission_started_spends_nothing(
     client: MissionClient, stack: Stack, sandbox: Witness
 ) -> None:
@@ -124,7 +112,11 @@ async def test_a_leg_that_no_mission_started_spends_nothing(
 
 
 async def test_strangers_neither_undo_a_mission_nor_hide_what_it_did(
-    client: MissionClient, stack: Stack, sandbox: Witness, booked_trip: MissionHandle
+    client: MissionClient,
+    stack: Stack,
+    sandbox: Witness,
+    booked_trip: MissionHandle,
+    sweep_until_found: SweepUntilFound,
 ) -> None:
     """A rollback beside it, one under another name, a leg under the id of one of its own.
 
@@ -145,7 +137,7 @@ async def test_strangers_neither_undo_a_mission_nor_hide_what_it_did(
     unharmed = [e["kind"] for e in await sandbox.ledger(mission_id)]
     still_waiting = [card.tool for card in await booked_trip.confirmations()]
     await delete(client, mission_id)
-    await sweep_until_found(client, mission_id)
+    await sweep_until_found(mission_id)
 
     async def settled() -> dict[str, str] | None:
         report = await client.rollback_report(mission_id)
@@ -163,7 +155,7 @@ async def test_strangers_neither_undo_a_mission_nor_hide_what_it_did(
 
 
 async def test_a_mission_that_timed_out_is_rolled_back(
-    client: MissionClient, stack: Stack, sandbox: Witness
+    client: MissionClient, stack: Stack, sandbox: Witness, sweep_until_found: SweepUntilFound
 ) -> None:
     """Temporal's own limit, set by whoever starts it, leaves it no moment to clean up."""
     mission_id = "out-of-time"
@@ -183,7 +175,7 @@ async def test_a_mission_that_timed_out_is_rolled_back(
         return bool(await sandbox.live(mission_id))
 
     await eventually(booked)
-    await sweep_until_found(client, mission_id)
+    await sweep_until_found(mission_id)
     report = await client.rollback(mission_id, reason="to see its end")
     ended = await client.temporal.get_workflow_handle(mission_id).describe()
 

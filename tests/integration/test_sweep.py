@@ -18,23 +18,15 @@ from orchestrator.sandbox import FaultRule
 from orchestrator.testing import eventually, states_of
 
 if TYPE_CHECKING:
-    from tests.integration.conftest import Cli, Witness
-
-
-async def sweep_until_found(client: MissionClient, mission_id: str) -> SweepReport:
-    """Sweep until it starts this mission's rollback: what has just ended shows a moment later."""
-
-    async def found() -> SweepReport | None:
-        report = await client.sweep()
-        return report if mission_id in report.started else None
-
-    report = await eventually(found)
-    assert report is not None
-    return report
+    from tests.integration.conftest import Cli, SweepUntilFound, Witness
 
 
 async def test_what_a_terminated_rollback_had_noted_is_taken_over(
-    client: MissionClient, sandbox: Witness, cli: Cli, booked_trip: MissionHandle
+    client: MissionClient,
+    sandbox: Witness,
+    cli: Cli,
+    booked_trip: MissionHandle,
+    sweep_until_found: SweepUntilFound,
 ) -> None:
     """The sweep starts a rollback, and starts it again when that is terminated, to one end.
 
@@ -49,7 +41,7 @@ async def test_what_a_terminated_rollback_had_noted_is_taken_over(
     )
     mission = booked_trip
     await client.temporal.get_workflow_handle(mission.mission_id).terminate("chaos")
-    await sweep_until_found(client, mission.mission_id)
+    await sweep_until_found(mission.mission_id)
 
     async def parked() -> tuple[Obligation, ...]:
         return (await client.rollback_report(mission.mission_id)).parked
@@ -60,7 +52,7 @@ async def test_what_a_terminated_rollback_had_noted_is_taken_over(
     broken_off = (await first.describe()).run_id
     await first.terminate("chaos")
     await sandbox.clear_faults()
-    await sweep_until_found(client, mission.mission_id)
+    await sweep_until_found(mission.mission_id)
     report = await client.rollback(mission.mission_id, reason="to see its end")
     again = await cli("rollback", "sweep", "--json")
     effects = await sandbox.ledger(mission.mission_id)
