@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from orchestrator.core.currencies import EXPONENTS
 from orchestrator.core.record import Record
 
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code")]
@@ -19,8 +20,10 @@ class Money(Record):
     currency: Currency
 
     def __str__(self) -> str:
-        """As a person reads it: `181.40 EUR`."""
-        return f"{self.amount:,.2f} {self.currency}"
+        """As a person reads it: `181.40 EUR`, `1,000 JPY`; no decimal that is there is left out."""
+        written = -int(self.amount.normalize().as_tuple().exponent)
+        decimals = max(EXPONENTS.get(self.currency, 2), written)
+        return f"{self.amount:,.{decimals}f} {self.currency}"
 
 
 class Spend(Record):
