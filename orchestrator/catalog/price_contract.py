@@ -29,6 +29,7 @@ class PricePlace(Record):
 class PriceContract(Record):
     """Both ends of what a call costs, each as far as it is declared."""
 
+    is_free: bool = Field(default=False, description="whether a call costs nothing")
     expected: PricePlace | None = Field(
         default=None, description="what it will cost, in the request; None: as quoted"
     )

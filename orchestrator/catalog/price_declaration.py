@@ -24,6 +24,8 @@ def read_price(operation: Operation) -> PriceContract | None:
     declared = operation.node.at(PRICE)
     if declared is None:
         return None
+    if declared.value is False:
+        return PriceContract(is_free=True)
     if not any(declared.at(end) is not None for end in _ENDS if isinstance(declared.value, dict)):
         place = _place(declared)
         end = "expected" if _message(place) == "request" else "charged"

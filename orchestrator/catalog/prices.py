@@ -55,6 +55,8 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
     `quoted` is the thing of an earlier answer that the call is about, its money plain. A price per
     piece is one for as many as the call asks for; where it may be either, it is unknown.
     """
+    if tool.price is not None and tool.price.is_free:
+        return None
     if tool.price is not None and tool.price.expected is not None:
         return _at(tool.price.expected, tool, arguments, None)
     asked = stated_price(plain_arguments(tool, arguments))
@@ -63,6 +65,8 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
     """What the answer to a call says that it cost; None when it does not say so plainly."""
+    if tool.price is not None and tool.price.is_free:
+        return None
     if tool.price is not None and tool.price.charged is not None:
         return _at(tool.price.charged, tool, arguments, body)
     return stated_price(plain_answer(tool, body))

@@ -157,8 +157,14 @@ class Tool(Record):
 
     @property
     def spends(self) -> bool:
-        """Whether the price in its answer is money that leaves; a claim spends none."""
-        return self.is_side_effect and self.card_type is not None and spends(self.card_type)
+        """Whether a call costs money that leaves: no claim does, and nothing that is free."""
+        is_free = self.price is not None and self.price.is_free
+        return (
+            self.is_side_effect
+            and not is_free
+            and self.card_type is not None
+            and spends(self.card_type)
+        )
 
     @property
     def title(self) -> str:

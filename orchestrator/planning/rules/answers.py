@@ -143,9 +143,7 @@ def _walk(
         if not lists and not (empty and depth == 0 and is_empty(node)):
             yield Item(whole.fields, frozenset(node), singular(label), whole.plain)
         if depth < _MAX_DEPTH:
-            outer = _Around(
-                *({k: v for k, v in f.items() if not isinstance(v, list)} for f in whole)
-            )
+            outer = _Around(_without_lists(whole.fields), _without_lists(whole.plain))
             for name, members in lists.items():
                 yield from _walk(members, plain[name], outer, name, depth)
             if lists and depth == 0:
