@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Final, cast
 
 from pydantic import JsonValue
 from temporalio.client import Client
@@ -12,6 +12,7 @@ from activities.legs import mission_ledger
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.card_types import CANCELLATION
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.prices import plain_answer, plain_bodies
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import items_holding
 from orchestrator.confirmation.cancellation import AskedCancel
@@ -52,7 +53,7 @@ class CancelReview:
             doubt = "This mission made it; a person who was asked has changed what is cancelled"
         if doubt is None:
             return None
-        answers = [o.body for o in wanted.observations]
+        answers = plain_bodies(catalog, wanted.observations)
         found = await self._found(wanted, catalog, tool, answers)
         return AskedCancel(doubt, found=found, leaves_a_consequence=not own)
 
@@ -103,7 +104,8 @@ class CancelReview:
                     timeout_s=_PROBE_S,
                     mission_id=wanted.mission_id,
                 )
-            return _about(arguments, outcome)
+            found = _about(arguments, outcome)
+            return cast("JsonObject", plain_answer(asked, found)) if found is not None else None
         return None
 
 

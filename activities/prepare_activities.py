@@ -15,9 +15,10 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import amounts_in
+from orchestrator.catalog.prices import expected_price, plain_arguments, plain_bodies
+from orchestrator.catalog.stated_prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.confirmation.build import build_card, quoted_items, quoted_price
+from orchestrator.confirmation.build import build_card, quoted_items
 from orchestrator.confirmation.cancellation import AskedCancel
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.budget import Money
@@ -84,7 +85,7 @@ def _prepared(
 ) -> PreparedCall:
     """A call whose arguments are complete and valid."""
     arguments, effect, now = wanted.arguments, tool.effect, wanted.now
-    quoted = tuple(quoted_items(arguments, [o.body for o in wanted.observations]))
+    quoted = tuple(quoted_items(arguments, plain_bodies(catalog, wanted.observations)))
     if asked is not None:
         quoted = asked.found
     item = quoted[0] if quoted else None
@@ -101,13 +102,13 @@ def _prepared(
             arguments=arguments,
             card_type=tool.card_type,
             timeout_s=wanted.policy.call_timeout.total_seconds(),
-            amounts=_amounts(wanted, item) if tool.needs_confirmation else None,
+            amounts=_amounts(wanted, tool, item) if tool.needs_confirmation else None,
         ),
         title=tool.title,
         side_effect=tool.is_side_effect,
         spends=tool.spends,
         repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
-        price=quoted_price(arguments, item) if tool.spends else None,
+        price=expected_price(tool, arguments, item) if tool.spends else None,
         card=card,
         standing_approver=_standing_approver(wanted, tool, item),
         obligation=draft_obligation(wanted, tool, arguments, now=now) if obliges else None,
@@ -136,11 +137,13 @@ def _standing_approver(wanted: PrepareInput, tool: Tool, item: JsonObject | None
     if tool.card_type is None:
         return None
     return wanted.policy.confirmation.standing_approver(
-        card_type=tool.card_type, tool=tool.name, amounts=_amounts(wanted, item)
+        card_type=tool.card_type, tool=tool.name, amounts=_amounts(wanted, tool, item)
     )
 
 
-def _amounts(wanted: PrepareInput, item: JsonObject | None) -> tuple[Money, ...] | None:
+def _amounts(wanted: PrepareInput, tool: Tool, item: JsonObject | None) -> tuple[Money, ...] | None:
     """The price of a call and every other amount on its card; None when its price is unknown."""
-    price = quoted_price(wanted.arguments, item)
-    return None if price is None else tuple(amounts_in([wanted.arguments, item]))
+    price = expected_price(tool, wanted.arguments, item)
+    if price is None:
+        return None
+    return price, *amounts_in([plain_arguments(tool, wanted.arguments), item])

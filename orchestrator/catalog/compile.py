@@ -17,6 +17,7 @@ from orchestrator.catalog.contract import (
 )
 from orchestrator.catalog.inputs import choose_content_type, is_json, read_inputs
 from orchestrator.catalog.operations import Operation, check_document, operations
+from orchestrator.catalog.price_declaration import read_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
@@ -79,6 +80,7 @@ def compile_operation(operation: Operation) -> Tool:
         irreversible=is_irreversible(operation),
         card_type=card_type,
         card_layout=read_card_layout(operation, card_type),
+        price=read_price(operation),
         pii_fields=read_pii_fields(operation, inputs.bindings),
         intent_tags=operation.node.texts_at("x-orchet-intent-tags"),
         examples=operation.node.texts_at("x-orqen-examples"),

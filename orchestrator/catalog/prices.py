@@ -1,240 +1,137 @@
-"""The one reader of prices: what JSON says that something costs, told by the words of names."""
+"""The one reader of prices: what a call will cost, and what its answer says was charged.
 
-import re
-from collections.abc import Iterator
-from decimal import Decimal
-from functools import lru_cache
-from typing import Final
+What a document declares comes first (x-orchet-price), then what its schemas and names say. Where
+they leave open which number is the price, or what it is counted in, the price is unknown.
+"""
 
-from pydantic import JsonValue, ValidationError
+from collections.abc import Iterable
+from typing import Protocol, cast
 
+from pydantic import JsonValue
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.expressions import parse_expression
+from orchestrator.catalog.plain_money import plain_amount, plain_money
+from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE, PricePlace
+from orchestrator.catalog.price_places import Place, place_of
+from orchestrator.catalog.stated_prices import currency_of, money_in, quantity_in, stated_price
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.language.words import name_words
+from orchestrator.json_schema.references import with_definitions
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+def plain_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """The arguments of a call, every amount in units of its currency: to show and compare."""
+    return cast("JsonObject", plain_money(arguments, tool.input_schema))
 
 
-_PRICE: Final = _words("amount charge charged cost fare price total")
-_WHOLE: Final = _words(
-    "booking cart checkout invoice offer order payment purchase quote rental reservation stay "
-    "transaction trip"
-)
-"""All of what is bought: the price of one of these is the price."""
-_NEUTRAL: Final = _words("all charges costs current due final full grand in inclusive overall")
-"""Beside these a price is still the price."""
-_LAST: Final = _NEUTRAL | _words("gross paid value")
-"""What may stand behind a price word: the price that was paid is a price."""
-_OTHER: Final = _words(
-    "addon adjustment allowance average baggage balance base breakdown budget cancel cancellation "
-    "cap cashback change commission coupon credit delivery deposit discount estimate estimated "
-    "extra fee insurance limit luggage max maximum min minimum monthly nightly old optional "
-    "original penalty per policy previous rate refund saving shipping surcharge tax tip unit "
-    "upgrade vat voucher"
-)
-"""Money of objects named so is no price, a part of one, or the price of something else."""
-_CERTAIN: Final = _words("cost fare price total")
-"""Price words that say so even in an object of unknown kind: an amount may be of anything."""
-_PAID: Final = _words("deposit outstanding paid prepaid remaining")
-_PAGING: Final = _words("cursor limit more offset page pages")
-_MINOR: Final = _words("cent cents exponent micros minor nanos pence precision scale")
-_MEASURE: Final = _words("basis frequency interval per period unit")
-_RATE: Final = _MINOR | _words(
-    "adult daily day each hour hourly item km mile minute month monthly night nightly person piece "
-    "unit week weekly"
-)
-_QUALIFIED: Final = (
-    _OTHER
-    | _RATE
-    | _words(
-        "breakfast child cleaning eur from gbp handling highest list lowest net partial "
-        "recommended regular retail service starting suggested target usd was"
-    )
-)
-"""Beside these a price is not what the thing as a whole costs."""
-_NUMBER: Final = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*")
-_MOST_LEVELS: Final = 3
-_DUE: Final = 3
-"""The rank of what is still to be paid: the price, unless a part of it was paid before."""
+def plain_answer(tool: Tool, body: JsonValue) -> JsonValue:
+    """The answer to a call, every amount in units of its currency: to show and compare."""
+    return plain_money(body, tool.output_schema)
 
 
-def price_of(body: JsonValue) -> Money | None:
-    """What the body says that something costs; None when it does not say so plainly.
+class Answered(Protocol):
+    """What a call was answered: an observation, or a fact of another leg."""
 
-    A price has a name of words such as `total`, `price`, `fare` or `amount` and of none that make
-    it something else: a part, a deposit, a fee, a refund, a limit, a rate per night or piece. It is
-    an object of amount and currency, or a number with a currency beside or above. A total comes
-    before a price, a price before what is due of it; two that differ are none. Where the body
-    states no price, the one object in it that does is read. Lists are not: an answer that lists
-    offers has no price of its own.
+    @property
+    def tool(self) -> str:
+        """The name of the tool."""
 
-    Currencies are ISO 4217 codes in capitals: lower case ones come from providers that count in
-    minor units, and reading cents as euros would be wrong by a factor of a hundred.
+    @property
+    def body(self) -> JsonValue:
+        """The answer."""
+
+
+def plain_bodies(catalog: Catalog, answers: Iterable[Answered]) -> list[JsonValue]:
+    """What was answered, read by the documents that it comes from; searches are left out."""
+    known = catalog.tools
+    return [plain_answer(known[a.tool], a.body) for a in answers if a.tool in known]
+
+
+def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None) -> Money | None:
+    """What a call will cost: as its document declares, as its arguments say, else as was quoted.
+
+    `quoted` is the thing of an earlier answer that the call is about, its money plain. A price per
+    piece is one for as many as the call asks for; where it may be either, it is unknown.
     """
-    if not isinstance(body, dict):
+    if tool.price is not None and tool.price.is_free:
         return None
-    found = _stated(body, _ranked(body), "")
-    if not found:
-        inner = (_stated_within(*member, _currency(body)) for member in body.items())
-        stating = [prices for prices in inner if prices]
-        found = stating[0] if len(stating) == 1 else frozenset()
-    return _only(found)
+    if tool.price is not None and tool.price.expected is not None:
+        return _at(tool.price.expected, tool, arguments, None)
+    asked = stated_price(plain_arguments(tool, arguments))
+    return asked or (_quoted_price(tool, arguments, quoted) if quoted is not None else None)
 
 
-def money_of(value: JsonValue, holder: JsonObject | None = None) -> Money | None:
-    """The money that a value is, whatever it is for: an object of amount and currency, or a number.
-
-    `holder` is the object around the value, where a number has its currency. An object that says
-    more than an amount is more than money.
-    """
-    if isinstance(value, dict):
-        rest = [name for name in value if not names_currency(name)]
-        if len(rest) == len(value) or not all(n == "value" or names_price(n) for n in rest):
-            return None
-    return _only(_read(value, _currency(holder or {}), _MOST_LEVELS))
-
-
-def amounts_in(value: JsonValue, currency: str = "") -> Iterator[Money]:
-    """Every amount of money in a JSON value, whatever it is for."""
-    if isinstance(value, list):
-        for member in value:
-            yield from amounts_in(member, currency)
-    elif isinstance(value, dict):
-        beside = _currency(value, currency)
-        for name, inner in value.items():
-            if isinstance(inner, dict | list):
-                yield from amounts_in(inner, beside)
-            elif set(name_words(name)) & (_PRICE | {"fee", "value"}):
-                yield from _number(inner, beside)
-
-
-def names_price(name: str) -> bool:
-    """Whether a field of that name holds the price of what it is a field of."""
-    return _rank(name) is not None
-
-
-def names_money(name: str) -> bool:
-    """Whether a number in a field of that name is money where a currency is beside it."""
-    words = set(name_words(name))
-    return bool(words & (_PRICE | {"fee"})) and not words & _MINOR
-
-
-def names_currency(name: str) -> bool:
-    """Whether a field of that name holds the code of a currency."""
-    return name_words(name) in (("currency",), ("currency", "code"))
-
-
-def _ranked(holder: JsonObject) -> dict[str, int]:
-    """The fields of an object that may hold its price, the most telling with the lowest number."""
-    ranks = {name: rank for name in holder if (rank := _rank(name)) is not None}
-    is_part_paid = any(_PAID & set(name_words(name)) for name in holder)
-    left_out = {name for name, rank in ranks.items() if rank == _DUE and is_part_paid}
-    return {n: r for n, r in ranks.items() if n not in left_out and not _counts(n, holder)}
-
-
-@lru_cache(maxsize=4096)
-def _rank(name: str) -> int | None:
-    """How much a name tells of a price, 0 the most; None when it names no price."""
-    in_order = name_words(name)
-    words = frozenset(in_order)
-    if not words & _PRICE:
+def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
+    """What the answer to a call says that it cost; None when it does not say so plainly."""
+    if tool.price is not None and tool.price.is_free:
         return None
-    if not words <= _PRICE | _WHOLE | _NEUTRAL:
-        # The price of a room is one; an amount, a total or a charge of anything else may be not,
-        # and what a price has, such as an id, a level or a class, is told by the last word.
-        is_price = words & {"cost", "fare", "price"} and in_order[-1] in _PRICE | _LAST
-        return 4 if is_price and not _has(words, _QUALIFIED) else None
-    if "due" in words:
-        return _DUE
-    if words & {"final", "grand", "overall"}:
-        return 0
-    return 1 if "total" in words else 2
+    if tool.price is not None and tool.price.charged is not None:
+        return _at(tool.price.charged, tool, arguments, body)
+    return stated_price(plain_answer(tool, body))
 
 
-def _counts(name: str, holder: JsonObject) -> bool:
-    """Whether a total is the number of things that are listed."""
-    value = holder[name]
-    return (
-        name_words(name) == ("total",)
-        and isinstance(value, int)
-        and any(
-            (isinstance(other, list) and len(other) == value) or _PAGING & set(name_words(beside))
-            for beside, other in holder.items()
-        )
-    )
+def _quoted_price(tool: Tool, arguments: JsonObject, quoted: JsonObject) -> Money | None:
+    money, declared = stated_price(quoted), quoted.get(PRICE)
+    per = declared.get("per") if isinstance(declared, dict) else None
+    if money is None:
+        return None
+    if isinstance(per, str):
+        pieces = arguments.get(per, tool.properties.get(per, {}).get("default"))
+        return _times(money, pieces)
+    asked = quantity_in(arguments)
+    return money if asked in (1, quantity_in(quoted)) else None
 
 
-def _stated_within(name: str, value: JsonValue, currency: str) -> frozenset[Money]:
-    """The prices that an object inside of the body states."""
-    words = frozenset(name_words(name))
-    if not isinstance(value, dict) or names_price(name) or _has(words, _OTHER):
-        return frozenset()
-    ranks = _ranked(value)
-    if not words & _WHOLE:
-        ranks = {n: rank for n, rank in ranks.items() if _CERTAIN & set(name_words(n))}
-    return _stated(value, ranks, currency)
+def _times(money: Money, pieces: JsonValue) -> Money | None:
+    if not isinstance(pieces, int) or isinstance(pieces, bool) or pieces < 0:
+        return None
+    return Money(amount=money.amount * pieces, currency=money.currency)
 
 
-def _stated(
-    holder: JsonObject, ranks: dict[str, int], currency: str, levels: int = _MOST_LEVELS
-) -> frozenset[Money]:
-    """The prices in the fields of the lowest rank that hold any; several where they differ."""
-    if _is_relative(holder):
-        return frozenset()
-    beside = _currency(holder, currency)
-    for rank in sorted(set(ranks.values())):
-        fields = [holder[name] for name, its in ranks.items() if its == rank]
-        found = frozenset(money for value in fields for money in _read(value, beside, levels))
-        if found:
-            return found
-    return frozenset()
+def _at(price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
+    """The money at a declared place; None when it is not there."""
+    found = _found(price.amount, tool, arguments, body)
+    if found is None:
+        return None
+    place, values = found
+    currency = _currency(price, tool, arguments, body, values)
+    *around, own = place.schemas()
+    declared: JsonObject = {} if price.minor_units is None else {MINOR_UNITS: price.minor_units}
+    if isinstance(values[-1], dict):
+        schema = {**(own[0] if own else {}), **declared}
+        plain = plain_money(values[-1], with_definitions(schema, place.root))
+        return money_in(plain, currency.upper())
+    holders = around[-1] if around else ()
+    name = place.path[-1] if place.path else ""
+    amount = plain_amount(name, values[-1], currency, declared, *own, *holders)
+    return money_in(amount, currency.upper())
 
 
-def _is_relative(holder: JsonObject) -> bool:
-    """Whether amounts beside these fields are rates, or counted in minor units."""
-    for name, value in holder.items():
-        words = set(name_words(name))
-        if words & _MINOR and not words & _PRICE:
-            return True
-        if words & _MEASURE and isinstance(value, str) and _RATE & set(name_words(value)):
-            return True
-    return False
+def _found(
+    expression: str, tool: Tool, arguments: JsonObject, body: JsonValue
+) -> tuple[Place, list[JsonValue]] | None:
+    """Where an expression leads, and what is on the way there; None when nothing is at its end."""
+    read = parse_expression(expression)
+    place = place_of(read, tool)
+    if place is None:
+        return None
+    values = place.values(body if read.message == "response" else arguments)
+    return (place, values) if len(values) > len(place.path) else None
 
 
-def _read(value: JsonValue, currency: str, levels: int) -> frozenset[Money]:
-    if not isinstance(value, dict):
-        return frozenset(_number(value, currency))
-    ranks = {**_ranked(value), **({"value": 2} if "value" in value else {})}
-    return _stated(value, ranks, currency, levels - 1) if levels else frozenset()
-
-
-def _currency(holder: JsonObject, above: str = "") -> str:
-    """The currency of an object: its own, else that of the object around it; '' when unclear."""
-    own = [value for name, value in holder.items() if names_currency(name)]
-    if not own:
-        return above
-    return own[0] if isinstance(own[0], str) and all(o == own[0] for o in own) else ""
-
-
-def _number(amount: JsonValue, currency: str) -> Iterator[Money]:
-    """The money, when the amount is a number or the text of one, not negative."""
-    if isinstance(amount, bool) or not isinstance(amount, int | float | str):
-        return
-    if isinstance(amount, str) and not _NUMBER.fullmatch(amount):
-        return
-    try:
-        # By its text: 249.9 is the amount that was written, its binary neighbour was not.
-        yield Money(amount=Decimal(str(amount)), currency=currency)
-    except ValidationError:
-        return
-
-
-def _has(words: frozenset[str], listed: frozenset[str]) -> bool:
-    """Whether one of the words is listed, in the singular or the plural."""
-    return bool((words | {word.removesuffix("s") for word in words}) & listed)
-
-
-def _only(found: frozenset[Money]) -> Money | None:
-    return next(iter(found)) if len(found) == 1 else None
+def _currency(
+    price: PricePlace, tool: Tool, arguments: JsonObject, body: JsonValue, values: list[JsonValue]
+) -> str:
+    """The declared currency, or the nearest that stands around the amount; '' for none."""
+    if price.currency is None:
+        around = ""
+        for value in values[:-1]:
+            around = currency_of(value, around) if isinstance(value, dict) else around
+        return around
+    if not price.currency.startswith("$"):
+        return price.currency
+    found = _found(price.currency, tool, arguments, body)
+    code = found[1][-1] if found is not None else None
+    return code if isinstance(code, str) else ""

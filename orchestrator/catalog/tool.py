@@ -8,6 +8,7 @@ from pydantic import Field, SkipValidation
 
 from orchestrator.catalog.card_layout import CardLayout
 from orchestrator.catalog.card_types import spends
+from orchestrator.catalog.price_contract import PriceContract
 from orchestrator.core import compensation_limits
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.walker import properties_of, required_of
@@ -108,6 +109,9 @@ class Tool(Record):
     card_layout: CardLayout | None = Field(
         default=None, description="of a card type that the document declares and lays out"
     )
+    price: PriceContract | None = Field(
+        default=None, description="where the document says that the price of a call stands"
+    )
     pii_fields: tuple[str, ...] = ()
     intent_tags: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
@@ -137,6 +141,8 @@ class Tool(Record):
         if not self.irreversible:
             # The same, of those in which nothing says so.
             del content["irreversible"]
+        if self.price is None:
+            del content["price"]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     @property
@@ -151,8 +157,14 @@ class Tool(Record):
 
     @property
     def spends(self) -> bool:
-        """Whether the price in its answer is money that leaves; a claim spends none."""
-        return self.is_side_effect and self.card_type is not None and spends(self.card_type)
+        """Whether a call costs money that leaves: no claim does, and nothing that is free."""
+        is_free = self.price is not None and self.price.is_free
+        return (
+            self.is_side_effect
+            and not is_free
+            and self.card_type is not None
+            and spends(self.card_type)
+        )
 
     @property
     def title(self) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from pydantic import JsonValue, ValidationError
 
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, check_currencies
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.wellformed import find_defect
@@ -87,10 +87,10 @@ def read_money(amount: str, currency: str) -> Money:
     """An amount and a currency code.
 
     Raises:
-        UsageError: not a number, negative, or not a three-letter code.
+        UsageError: not a number, negative, or not the code of a currency.
     """
     try:
-        return Money(amount=Decimal(amount), currency=currency.upper())
+        money = Money(amount=Decimal(amount), currency=currency.upper())
     except InvalidOperation:
         raise UsageError(f"{amount!r} is not a number; write: --budget 900 EUR") from None
     except ValidationError as error:
@@ -99,3 +99,5 @@ def read_money(amount: str, currency: str) -> Money:
         raise UsageError(
             f"{wrong!r} is not a valid {where}; write an amount and a currency: --budget 900 EUR"
         ) from None
+    check_currencies(money)
+    return money

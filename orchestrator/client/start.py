@@ -18,6 +18,7 @@ from orchestrator.client.connection import PICK_UP, Connection
 from orchestrator.client.message_size import check_request
 from orchestrator.client.personal_data import BroughtInputs, open_vault, separate_personal
 from orchestrator.core import errors
+from orchestrator.core.budget import check_currencies
 from orchestrator.core.shown_text import markdown_summary, visible_block
 from orchestrator.messages import names
 from orchestrator.messages.mission import (
@@ -91,10 +92,12 @@ class Starter:
 
     async def _completed(self, request: MissionRequest) -> tuple[MissionRequest, BroughtInputs]:
         """The request as it may enter history, with an id; a worker is there to run it."""
+        check_currencies(request)
         await check_request(self._connection.temporal, request)
         await self._connection.await_poller()
         mission_id = request.mission_id or new_mission_id(request.goal)
         policy = self._policy_of(request)
+        check_currencies(policy)
         brought = await asyncio.to_thread(self._separated, request, mission_id)
         completed = request.model_copy(
             update={

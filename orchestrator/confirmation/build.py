@@ -6,13 +6,12 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
-from orchestrator.catalog.prices import price_of
+from orchestrator.catalog.prices import expected_price, plain_arguments
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine, Moment
 from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
-from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
@@ -25,7 +24,7 @@ def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator
 
     An offer is booked by its id alone; what a person wants to read on the card (the times, the
     price) is in the answers in which that id was found: an offer, its rules, an older offer.
-    Of the bodies of the answers the newest is the last.
+    Of the bodies of the answers, whose money is plain, the newest is the last.
     """
     wanted = {
         (name, value)
@@ -45,11 +44,6 @@ def items_holding(
                 yield item
 
 
-def quoted_price(arguments: JsonObject, item: JsonObject | None) -> Money | None:
-    """What the call will cost: as its arguments say, else as the quoted item says."""
-    return price_of(arguments) or price_of(item)
-
-
 def build_card(
     call: CallRef,
     tool: Tool,
@@ -63,8 +57,9 @@ def build_card(
 ) -> ConfirmationCard:
     """The card for one exact call.
 
-    Of `quoted`, which `quoted_items` finds, the first is shown; `confirmation_id` is the call's own
-    when it is left out; `asked` counts how often the call is asked about, this time included.
+    Of `quoted`, which `quoted_items` finds in plain answers, the first is shown; `confirmation_id`
+    is the call's own when it is left out; `asked` counts how often the call is asked about, this
+    time included.
     """
     card_type = tool.card_type or DEFAULT_CARD
     item = quoted[0] if quoted else None
@@ -83,7 +78,7 @@ def build_card(
         arguments=arguments,
         personal=tool.pii_fields,
         inputs=_inputs_of(tool),
-        price=quoted_price(arguments, item),
+        price=expected_price(tool, arguments, item),
         undo=terms.sentence(),
         undo_terms=terms,
         digest=call_digest(
@@ -115,8 +110,8 @@ def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[C
         for name, schema in tool.properties.items()
         if isinstance(title := schema.get("title"), str)
     }
-    price = quoted_price(arguments, item)
-    sent = list(facts(arguments, labels))
+    price = expected_price(tool, arguments, item)
+    sent = list(facts(plain_arguments(tool, arguments), labels))
     names = {fact.name for fact in sent} | set(arguments)
     found = [fact for fact in facts(item or {}) if not fact.is_empty]
     added = [f for f in found if not {f.name, f.name.split(".")[0]} & names]

@@ -10,7 +10,14 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.prices import money_of, names_currency, names_money, price_of
+from orchestrator.catalog.price_contract import PRICE
+from orchestrator.catalog.stated_prices import (
+    money_of,
+    names_currency,
+    names_money,
+    names_quantity,
+    stated_price,
+)
 from orchestrator.confirmation.card_content import CardLine, LineItem
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import field_of, is_handle, shown_without_version
@@ -59,6 +66,8 @@ class CardFact:
 def facts(holder: JsonObject, labels: dict[str, str] | None = None) -> Iterator[CardFact]:
     """The facts of an object, those of objects inside of it after their own names."""
     for name, value in holder.items():
+        if name == PRICE:
+            continue  # the property that it was declared of is shown
         if names_currency(name) and _is_beside_amount(holder):
             continue
         yield from _facts_of(name, value, holder, (labels or {}).get(name) or label_of(name))
@@ -110,7 +119,8 @@ def line_items(value: JsonValue) -> Iterator[LineItem]:
             continue
         name = next((item[n] for n in _NAMES if isinstance(item.get(n), str)), None)
         quantity = next((item[q] for q in _QUANTITIES if q in item), "")
-        price = price_of(item)
+        # Shown beside its quantity, a price needs no telling whether it is that of one.
+        price = stated_price({k: v for k, v in item.items() if not names_quantity(k)})
         rest = [
             fact.line()
             for fact in facts(item)
@@ -138,7 +148,7 @@ def readable(value: JsonValue, *, prose: bool = False) -> str:
 
 def _text(value: JsonValue) -> str:
     if isinstance(value, dict):
-        money = price_of({"price": value}) if "amount" in value else None
+        money = stated_price({"price": value}) if "amount" in value else None
         if money is not None:
             return str(money)
         inner = (f"{label_of(n).lower()} {readable(v)}" for n, v in value.items())

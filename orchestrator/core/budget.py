@@ -7,6 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from orchestrator.core.currencies import EXPONENTS, exists
+from orchestrator.core.errors import CurrencyUnknown
 from orchestrator.core.record import Record
 
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$", description="ISO 4217 code")]
@@ -19,8 +21,29 @@ class Money(Record):
     currency: Currency
 
     def __str__(self) -> str:
-        """As a person reads it: `181.40 EUR`."""
-        return f"{self.amount:,.2f} {self.currency}"
+        """As a person reads it: `181.40 EUR`, `1,000 JPY`; no decimal that is there is left out."""
+        written = -int(self.amount.normalize().as_tuple().exponent)
+        decimals = max(EXPONENTS.get(self.currency, 2), written)
+        return f"{self.amount:,.{decimals}f} {self.currency}"
+
+
+def check_currencies(value: object) -> None:
+    """See that every amount in a value of ours is in a currency that exists.
+
+    Not where messages are read: what was recorded under an older table of currencies stays
+    readable.
+
+    Raises:
+        CurrencyUnknown: one is not.
+    """
+    if isinstance(value, Money) and not exists(value.currency):
+        raise CurrencyUnknown(value.currency)
+    if isinstance(value, Record):
+        value = [getattr(value, name) for name in type(value).model_fields]
+    if isinstance(value, dict):
+        value = list(value.values())
+    for inner in value if isinstance(value, list | tuple) else ():
+        check_currencies(inner)
 
 
 class Spend(Record):

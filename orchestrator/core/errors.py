@@ -94,6 +94,16 @@ class MessageTooLarge(UsageError, Worded):
         )
 
 
+class CurrencyUnknown(UsageError, Worded):
+    """An amount of money in a currency that does not exist."""
+
+    template = (
+        "{currency!r} is no currency of ISO 4217, so nothing can be paid in it; write a code such "
+        "as EUR, USD or JPY"
+    )
+    currency: str
+
+
 class MissionNotFound(UsageError, Worded):
     """The server knows no mission with that id."""
 

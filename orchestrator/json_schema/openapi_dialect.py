@@ -3,9 +3,19 @@
 from orchestrator.core.record import JsonObject
 
 ANNOTATIONS = frozenset(
-    {"default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"}
+    {
+        "default",
+        "deprecated",
+        "description",
+        "examples",
+        "readOnly",
+        "title",
+        "writeOnly",
+        "x-orchet-minor-units",
+        "x-orchet-price",
+    }
 )
-"""Keywords that constrain nothing."""
+"""Keywords that constrain nothing; those of ours say what a value means."""
 
 
 def as_json_schema(schema: JsonObject, *, is_3_0: bool, is_nullable: bool) -> JsonObject:

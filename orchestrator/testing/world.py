@@ -27,7 +27,7 @@ from orchestrator.adapters.http.pinning import PersonalValues
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import price_of
+from orchestrator.catalog.stated_prices import stated_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
 from orchestrator.core.errors import CatalogNotFound, GrantMissing
@@ -416,5 +416,5 @@ def _went_well(call: ToolCall) -> ToolOutcome:
         kind="succeeded",
         status=201,
         body={"reference": call.call_id},
-        price=price_of(call.arguments),
+        price=stated_price(call.arguments),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from orchestrator.adapters.http.endpoint import Endpoint
 from orchestrator.adapters.http.oauth import ClientGrant, ClientKey, Token
 from orchestrator.adapters.telemetry import CallFacts
+from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import TransportFault
 
 
@@ -46,6 +47,8 @@ class Attempt:
     facts: CallFacts
     mission_id: str = ""
     """Whose call it is; empty: no mission's."""
+    arguments: JsonObject = field(default_factory=dict)
+    """What the tool was called with, before personal values are put in."""
     wire: Wire = field(default_factory=Wire)
     tokens: list[tuple[ClientGrant, ClientKey, Token]] = field(default_factory=list)
 

@@ -34,7 +34,7 @@ from orchestrator.adapters.telemetry import Telemetry, default_telemetry, tool_c
 from orchestrator.adapters.wire_logs import wire_logs_dropped
 from orchestrator.catalog.arguments import check_arguments, check_names, needed_handles
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import price_of
+from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import (
     ArgumentsInvalid,
@@ -168,7 +168,7 @@ class ToolClient:
         key = idempotency_key if tool.idempotency_header else None
         span = tool_call_span(self._telemetry, tool, base_url=endpoint.base_url, call_id=call_id)
         with span as facts, wire_logs_dropped():
-            call = Attempt(endpoint, call_id, key, timeout_s, facts, mission_id)
+            call = Attempt(endpoint, call_id, key, timeout_s, facts, mission_id, arguments)
             return await self._within_time(catalog, call, arguments, needed)
 
     async def _within_time(
@@ -392,7 +392,7 @@ def _outcome(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         body=mask.json(answer.body),
         reason=None if kind == "succeeded" else mask.text(reason_of(answer)),
         contract_breach=mask.text(breach) if breach else None,
-        price=price_of(answer.body) if spends else None,
+        price=charged_price(tool, call.arguments, answer.body) if spends else None,
         headers={
             name: mask.text(answer.header(name))
             for name in sorted(call.endpoint.kept_headers)

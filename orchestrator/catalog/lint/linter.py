@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from orchestrator.catalog.lint import (
     contract_rules,
     document_rules,
+    money_rules,
+    price_rules,
     rollback_rules,
     schema_rules,
     shape_rules,
@@ -23,6 +25,8 @@ from orchestrator.json_schema.pointer import parse_pointer
 _MODULES = (
     contract_rules,
     document_rules,
+    money_rules,
+    price_rules,
     rollback_rules,
     schema_rules,
     shape_rules,

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from orchestrator.catalog.lint.document_rules import INVALID
 from orchestrator.catalog.lint.finding import MOST_FINDINGS, Code, Finding, Problem, shortened
+from orchestrator.catalog.lint.money_rules import money_problems
 from orchestrator.catalog.lint.openapi_schema import json_schema_breaches
 from orchestrator.catalog.operations import Operation
 from orchestrator.core.errors import DocumentInvalid
@@ -23,7 +24,7 @@ _Path = tuple[str, ...]
 
 
 def schema_findings(document: str, exposed: Iterable[Operation], *, is_3_1: bool) -> list[Finding]:
-    """ORC001 and ORC025 to ORC028 on the schemas that the tools of a document use.
+    """ORC001, ORC025 to ORC028, ORC062 and ORC063 on the schemas that the tools of a document use.
 
     Those of 3.1 documents are JSON Schema's, and not OpenAPI's.
     """
@@ -50,6 +51,7 @@ def _problems(operations: Iterable[Operation], *, is_3_1: bool) -> Iterator[tupl
             yield from ((INVALID, problem) for problem in _breaches(schema))
         for place in _inside(schema):
             yield from _pattern_problems(place)
+            yield from money_problems(place)
             yield from ((ENDLESS, problem) for problem in _cycles(place, examined))
             waiting += _targets(place)
 

@@ -82,7 +82,11 @@ class _Call:
             finder = self.situation.catalog.tool(answer.tool)
             loose = {p.name for p in tool_parameters(finder) if p.kind in _LOOSE}
             asked = {name: v for name, v in answer.arguments.items() if name not in loose}
-            yield read_items(answer.body, asked=asked), finder, isinstance(answer, Observation)
+            yield (
+                read_items(answer.body, tool=finder, asked=asked),
+                finder,
+                isinstance(answer, Observation),
+            )
 
     def wish(self, finder: Tool) -> Wish:
         """What is asked of a thing that `finder` found: what it was searched by, what is stated."""

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.prices import names_currency, names_price, price_of
+from orchestrator.catalog.price_contract import PRICE
+from orchestrator.catalog.prices import plain_answer
+from orchestrator.catalog.stated_prices import names_currency, names_price, stated_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -32,6 +34,8 @@ class Item:
     own: frozenset[str] = field(default_factory=frozenset)
     label: str = ""
     """The name of the list it is from, singular; '' for the answer itself."""
+    plain: JsonObject = field(default_factory=dict)
+    """The same fields, their money plain."""
 
     def value(self, name: str) -> JsonValue:
         """The field of that name; `hotel_id` is also the `id` of a thing listed in `hotels`."""
@@ -44,18 +48,26 @@ class Item:
     @property
     def price(self) -> Money | None:
         """What it says itself that it costs; the currency may be that of the answer around it."""
-        return price_of(
-            {k: v for k, v in self.fields.items() if k in self.own or names_currency(k)}
+        return stated_price(
+            {
+                k: v
+                for k, v in self.plain.items()
+                if k in self.own or names_currency(k) or k == PRICE
+            }
         )
 
 
-def read_items(body: JsonValue, *, asked: JsonObject | None = None) -> list[Item]:
-    """The things that an answer holds, in its order; what was `asked` holds of each.
+def read_items(
+    body: JsonValue, *, tool: Tool | None = None, asked: JsonObject | None = None
+) -> list[Item]:
+    """The things that an answer of `tool` holds, in its order; what was `asked` holds of each.
 
     These are the members of its lists, each with what the objects around it say of all of them,
     then the answer itself unless its lists are empty.
     """
-    return list(islice(_walk(body, asked or {}, "", 0), MAX_ITEMS))
+    plain = plain_answer(tool, body) if tool is not None else body
+    around = _Around(asked or {}, {})
+    return list(islice(_walk(body, plain, around, "", 0), MAX_ITEMS))
 
 
 def is_empty(body: JsonValue) -> bool:
@@ -80,7 +92,10 @@ def answer_fields(tool: Tool) -> frozenset[str]:
 def answers_price(tool: Tool) -> bool:
     """Whether the tool's answer is promised to say what the call cost."""
     schema = tool.output_schema or {}
-    return any(map(names_price, properties_of(resolve(schema, schema))))
+    if tool.price is not None and tool.price.charged is not None:
+        return True
+    promised = properties_of(resolve(schema, schema)).items()
+    return any(names_price(name) or PRICE in part for name, part in promised)
 
 
 def is_listing(tool: Tool) -> bool:
@@ -107,23 +122,41 @@ def flat_fields(body: JsonValue, *, depth: int = 0) -> Iterator[tuple[str, JsonV
                 yield from flat_fields(value, depth=depth + 1)
 
 
-def _walk(node: JsonValue, around: JsonObject, label: str, depth: int) -> Iterator[Item]:
-    if isinstance(node, list) and depth < _MAX_DEPTH:
-        for member in node:
-            yield from _walk(member, around, label, depth + 1)
-    elif isinstance(node, dict):
-        fields = {**around, **node}
+class _Around(NamedTuple):
+    """What the objects around a thing say of it, as it was answered and with money plain."""
+
+    fields: JsonObject
+    plain: JsonObject
+
+
+def _walk(
+    node: JsonValue, plain: JsonValue, around: _Around, label: str, depth: int
+) -> Iterator[Item]:
+    if isinstance(node, list) and isinstance(plain, list) and depth < _MAX_DEPTH:
+        for member, its_plain in zip(node, plain, strict=True):
+            yield from _walk(member, its_plain, around, label, depth + 1)
+    elif isinstance(node, dict) and isinstance(plain, dict):
+        whole = _Around({**around.fields, **node}, {**_without_price(around.plain), **plain})
         listed = {k: v for k, v in node.items() if isinstance(v, list)}
         lists = {k: v for k, v in listed.items() if any(isinstance(m, dict) for m in v)}
         empty = any(v == [] for v in node.values())
         if not lists and not (empty and depth == 0 and is_empty(node)):
-            yield Item(fields=fields, own=frozenset(node), label=singular(label))
+            yield Item(whole.fields, frozenset(node), singular(label), whole.plain)
         if depth < _MAX_DEPTH:
-            outer: JsonObject = {k: v for k, v in fields.items() if not isinstance(v, list)}
+            outer = _Around(_without_lists(whole.fields), _without_lists(whole.plain))
             for name, members in lists.items():
-                yield from _walk(members, outer, name, depth)
+                yield from _walk(members, plain[name], outer, name, depth)
             if lists and depth == 0:
-                yield Item(fields=outer, own=frozenset(node) - set(lists))
+                yield Item(outer.fields, frozenset(node) - set(lists), plain=outer.plain)
+
+
+def _without_lists(fields: JsonObject) -> JsonObject:
+    return {name: value for name, value in fields.items() if not isinstance(value, list)}
+
+
+def _without_price(plain: JsonObject) -> JsonObject:
+    """The fields without the price of the object that they are of: what is inside has its own."""
+    return {name: value for name, value in plain.items() if name != PRICE}
 
 
 def _promised(schema: JsonObject, root: JsonObject, label: str, depth: int) -> Iterator[str]:

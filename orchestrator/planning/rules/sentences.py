@@ -5,7 +5,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.prices import money_of
+from orchestrator.catalog.prices import plain_answer
+from orchestrator.catalog.stated_prices import money_of
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.language import lexicon
@@ -67,7 +68,7 @@ def details(body: JsonValue, *, reference: bool = True) -> list[str]:
 
 def answer_sentence(tool: Tool, body: JsonValue) -> str:
     """What a reading tool answered, in one sentence."""
-    things = [item for item in read_items(body) if item.label]
+    things = [item for item in read_items(body, tool=tool) if item.label]
     if things:
         named = ", ".join(filter(None, (_name(item) for item in things[:_MAX_NAMED])))
         more = f" and {len(things) - _MAX_NAMED} more" if len(things) > _MAX_NAMED else ""
@@ -78,7 +79,7 @@ def answer_sentence(tool: Tool, body: JsonValue) -> str:
         return f"{_subject(tool)}: nothing was found."
     parts = [
         f"{' '.join(tokens(name))} {_value(value)}".rstrip(".")
-        for name, value in flat_fields(body)
+        for name, value in flat_fields(plain_answer(tool, body))
         if not _is_bookkeeping(tokens(name)) and value is not None
     ]
     return f"{_subject(tool)}: {', '.join(parts)}." if parts else f"{_subject(tool)}."

@@ -8,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import price_of
+from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import PII_PREFIX
@@ -32,7 +32,8 @@ class FactSource:
     @property
     def price(self) -> Money | None:
         """What the call cost."""
-        return self.fact.price or price_of(self.fact.body)
+        fact = self.fact
+        return fact.price or charged_price(self.tool, fact.arguments, fact.body)
 
     @property
     def fields(self) -> JsonObject:

@@ -72,6 +72,22 @@ def in_body(place: tuple[str, str], **keywords: Any) -> Change:
     return change
 
 
+def priced(total: dict[str, Any], currency: str = "EUR") -> dict[str, Any]:
+    """An answer that has a total and a currency."""
+    return {"properties": {"total": total, "currency": {"const": currency}}}
+
+
+def in_answer_of_post(schema: dict[str, Any]) -> Change:
+    """Replaces the schema of the answer to an order, without what reads from it."""
+
+    def change(shop: dict[str, Any]) -> None:
+        answer = {"properties": {"order_id": {"type": "string"}, **schema.get("properties", {})}}
+        made = operation(shop, POST)["responses"]["201"]
+        made["content"]["application/json"]["schema"] = {"type": "object", **answer}
+
+    return change
+
+
 def in_answer(place: tuple[str, str], schema: dict[str, Any]) -> Change:
     """Replaces the schema of the 200 answer."""
 
@@ -264,6 +280,28 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC052", by_article, f"{AT_POST}/{PREFIX}args"),
     ("ORC053", laid_out("artcle"), "/x-orchet-card-types/0"),
     ("ORC054", nothing_undoes(False), f"{AT_POST}/x-orchet-requires-confirmation"),
+    ("ORC060", in_answer_of_post({}), AT_POST),
+    ("ORC060", in_answer_of_post(priced({"type": "integer"})), AT_POST),
+    ("ORC060", in_answer_of_post(priced({"type": "string", "format": "uuid"}, "PTS")), AT_POST),
+    ("ORC061", put(POST, x_orchet_price="$response.body#/fare"), f"{AT_POST}/x-orchet-price"),
+    ("ORC061", put(POST, x_orchet_price="$request.body#/amount"), f"{AT_POST}/x-orchet-price"),
+    (
+        "ORC061",
+        put(POST, x_orchet_price={"amount": "$response.body#/price/amount/x"}),
+        f"{AT_POST}/x-orchet-price",
+    ),
+    ("ORC036", put(POST, x_orchet_price="fare"), f"{AT_POST}/x-orchet-price"),
+    ("ORC036", put(POST, x_orchet_price=True), f"{AT_POST}/x-orchet-price"),
+    (
+        "ORC062",
+        in_answer_of_post(priced({"type": "integer", "description": "In cents, or in euros."})),
+        f"{AT_POST}/responses/201/content/application~1json/schema/properties/total",
+    ),
+    (
+        "ORC063",
+        in_answer_of_post(priced({"type": "number"}, "PTS")),
+        f"{AT_POST}/responses/201/content/application~1json/schema/properties/currency/const",
+    ),
 ]
 
 

@@ -1,5 +1,6 @@
-"""The price that an answer states."""
+"""What a call costs, by what its document declares, and by real answers of well-known APIs."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -8,165 +9,299 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from orchestrator.catalog.prices import amounts_in, money_of, names_price, price_of
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.prices import (
+    charged_price,
+    expected_price,
+    plain_answer,
+    plain_arguments,
+)
+from orchestrator.catalog.tool import Tool
+from orchestrator.core import currencies
 from orchestrator.core.budget import Money
 
-EUR_5: Any = {"amount": 5, "currency": "EUR"}
-EUR_9: Any = {"amount": 9, "currency": "EUR"}
+SMALLEST = "Amount intended to be collected. A positive integer in the [smallest currency unit](x)"
+CODE = {"type": "string"}
+INTEGER = {"type": "integer"}
+NUMBER = {"type": "number"}
+
+
+def document(
+    *, body: Mapping[str, Any] | None = None, answer: Any = None, **keywords: Any
+) -> dict[str, Any]:
+    """A shop in which one thing can be ordered."""
+    operation = {
+        "operationId": "shop_order",
+        "x-orchet-tool": True,
+        "x-orchet-requires-confirmation": "structured-order",
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _object(body or {"sku": CODE})}},
+        },
+        "responses": {"201": {"content": {"application/json": {"schema": answer or {}}}}},
+        **{f"x-orchet-{name.replace('_', '-')}": value for name, value in keywords.items()},
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Shop", "version": "1"},
+        "servers": [{"url": "https://shop.example"}],
+        "paths": {"/orders": {"post": operation}},
+    }
+
+
+def shop(*, body: Mapping[str, Any] | None = None, answer: Any = None, **keywords: Any) -> Tool:
+    """Its one tool."""
+    made = document(body=body, answer=answer, **keywords)
+    return Catalog.from_documents({"shop": made}).tool("shop_order")
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(properties)}
+
+
+def charged(schema: Any, body: JsonValue, **keywords: Any) -> str | None:
+    """What an answer with that schema says was charged, as a person reads it."""
+    money = charged_price(shop(answer=schema, **keywords), {}, body)
+    return str(money) if money is not None else None
+
+
+PAYMENT_INTENT = _object({"amount": {**INTEGER, "description": SMALLEST}, "currency": CODE})
+ADYEN = _object(
+    {
+        "amount": _object(
+            {
+                "currency": CODE,
+                "value": {
+                    **INTEGER,
+                    "description": "The amount of the transaction, in [minor units](x).",
+                },
+            }
+        )
+    }
+)
+UNTOLD = _object({"amount": _object({"currency": CODE, "value": INTEGER})})
+TEXTS = _object({"amount": _object({"value": CODE, "currency": CODE, "currency_code": CODE})})
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("schema", "body", "expected"),
     [
-        {"id": "a", "price": EUR_5},
-        {"total": EUR_5, "price": EUR_9},
-        {"total_price": {"value": "5.00", "currency": "EUR"}},
-        {"amount": 5, "currency": "EUR"},
-        {"price": 5, "currency_code": "EUR"},
-        {"booking": {"id": "a", "price": EUR_5}, "links": {}},
-        {"payment": EUR_5, "refund": EUR_9},
-        {"price": EUR_5, "refund": EUR_9, "deposit": EUR_9},
-        {"fare": "5.00", "currency": "EUR"},
-        {"amount_due": 5, "currency": "EUR"},
-        {"total_cost": 5, "currencyCode": "EUR"},
-        {"price": {"total": 5, "currency": "EUR"}},
-        {"price": {"total": {"value": "5.00"}, "base": {"value": "4.10"}, "currency": "EUR"}},
-        {"price": {"amount": 9, "total": 5, "currency": "EUR"}},
-        {"grandTotal": 5, "total": 4, "currency": "EUR"},
-        {"currency": "EUR", "price": {"amount": 5}},
-        {"currency": "EUR", "booking": {"id": "a", "amount": 5}},
-        {"total": 5, "total_price": "5.00", "total_tax": 1, "currency": "EUR"},
-        {"total": EUR_5, "price_per_night": EUR_9, "max_price": EUR_9},
-        {"price": EUR_5, "nightly_rate": EUR_9, "service_fee": EUR_9},
-        {"total": 5, "amount_due": 2, "amount_paid": 3, "currency": "EUR"},
-        {"total": 5, "currency": "EUR", "items": [{"price": 5}]},
-        {"order_total": 5, "subtotal": 4, "currency": "EUR"},
-        {"amount_charged": 5, "currency": "EUR"},
-        {"charge": {"id": "c", "amount": 5, "currency": "EUR"}},
-        {"taxi": {"price": EUR_5}},
-        {"room_price": 5, "currency": "EUR"},
-        {"room_price_total": 5, "room_price_level": 3, "currency": "EUR"},
-        {"price_paid": 5, "currency": "EUR"},
-        {"price": EUR_5, "room_price": EUR_9},
-        {"price": EUR_5, "unit": "metric"},
+        (PAYMENT_INTENT, {"id": "pi", "amount": 2500, "currency": "eur"}, "25.00 EUR"),
+        (PAYMENT_INTENT, {"id": "pi", "amount": 2500, "currency": "jpy"}, "2,500 JPY"),
+        (PAYMENT_INTENT, {"id": "pi", "amount": 2500, "currency": "kwd"}, "2.500 KWD"),
+        ({}, {"id": "pi", "amount": 2500, "currency": "eur"}, None),
+        (ADYEN, {"amount": {"value": 1000, "currency": "EUR"}}, "10.00 EUR"),
+        (UNTOLD, {"amount": {"value": 1000, "currency": "EUR"}}, None),
+        (UNTOLD, {"amount": {"value": 1000, "currency": "JPY"}}, "1,000 JPY"),
+        ({}, {"price": {"total": "181.40", "currency": "EUR"}}, "181.40 EUR"),
+        ({}, {"price": {"total": "181", "currency": "EUR"}}, None),
+        ({}, {"totalPrice": {"amount": "10.00", "currencyCode": "EUR"}}, "10.00 EUR"),
+        (TEXTS, {"amount": {"currency_code": "EUR", "value": "10.00"}}, "10.00 EUR"),
+        (TEXTS, {"amount": {"currency": "EUR", "value": "1000"}}, None),
+        (
+            _object({"amount_cents": INTEGER, "currency": CODE}),
+            {"amount_cents": 2500, "currency": "EUR"},
+            "25.00 EUR",
+        ),
+        (
+            _object({"amount_cents": INTEGER, "currency": CODE}),
+            {"amount_cents": 2500, "currency": "KWD"},
+            None,
+        ),
+        (
+            _object({"amount": {**NUMBER, "description": "In units of the currency."}}),
+            {"amount": 25, "currency": "EUR"},
+            "25.00 EUR",
+        ),
+        (
+            _object({"amount": {**INTEGER, "description": "Amount, not in minor units."}}),
+            {"amount": 25, "currency": "EUR"},
+            None,
+        ),
+        (
+            _object({"amount": {**INTEGER, "description": "In cents, or in major units."}}),
+            {"amount": 25, "currency": "EUR"},
+            None,
+        ),
+        (
+            _object({"total": NUMBER}),
+            {"total": 25, "currency": "PTS"},
+            None,
+        ),
+        (
+            _object({"price": NUMBER, "quantity": INTEGER}),
+            {"price": 25, "quantity": 3, "currency": "EUR"},
+            None,
+        ),
+        (
+            _object({"price": NUMBER, "sale_price": NUMBER}),
+            {"price": 25, "sale_price": 20, "currency": "EUR"},
+            None,
+        ),
     ],
 )
-def test_a_price_that_is_stated_plainly_is_read(body: Any) -> None:
-    """At the top or one level down, as an object or beside its currency."""
-    assert price_of(body) == Money(amount=Decimal(5), currency="EUR")
+def test_real_answers_are_read_right_or_not_at_all(
+    schema: Any, body: JsonValue, expected: str | None
+) -> None:
+    """Stripe, Adyen, Amadeus, Shopify, PayPal and others: never cents as euros, never a guess."""
+    assert charged(schema, body) == expected
+
+
+FARE = _object({"fare_amt": {**INTEGER, "x-orchet-minor-units": True}, "cur": CODE})
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("price", "expected"),
     [
-        None,
-        {"price_id": 12, "price_level": 2, "currency": "EUR"},
-        {"cost_center": "4711", "fare_class": "1", "currency": "EUR"},
-        {"price_valid_until": 2026, "fare_difference": 30, "currency": "EUR"},
-        "5 EUR",
-        [{"price": EUR_5}],
-        {},
-        {"offers": [{"price": EUR_5}]},
-        {"status": "cancelled", "refund": EUR_5},
-        {"refund_amount": EUR_5, "tax": EUR_5, "balance_due": EUR_5},
-        {"hotel": {"price": EUR_5}, "flight": {"price": EUR_9}},
-        {"deep": {"er": {"price": EUR_5}}},
-        {"price": {"amount": 5}},
-        {"total": 5},
-        {"price": {"amount": 500, "currency": "eur"}},
-        {"price": {"amount": True, "currency": "EUR"}},
-        {"price": {"amount": -5, "currency": "EUR"}},
-        {"price": {"amount": "free", "currency": "EUR"}},
-        {"price": {"amount": "NaN", "currency": "EUR"}},
-        {"price": {"amount": "1_000", "currency": "EUR"}},
-        {"deposit_amount": 5, "currency": "EUR"},
-        {"nightly_rate": 5, "currency": "EUR"},
-        {"nightly_rate": EUR_5},
-        {"price_per_night": EUR_5},
-        {"cancellation_fee": EUR_5, "service_charge": EUR_5},
-        {"tip": EUR_5},
-        {"insurance": {"price": EUR_5}},
-        {"insurance_price": 5, "shipping_costs": 5, "service_charge": 5, "currency": "EUR"},
-        {"room_price": 5, "car_price": 9, "currency": "EUR"},
-        {"price_usd": 5, "total_nights": 5, "adult_price": 5, "base_fare": 5, "currency": "EUR"},
-        {"list_price": 5, "unit_price": 5, "subtotal": 5, "currency": "EUR"},
-        {"max_price": 5, "price_from": 5, "estimated_total": 5, "currency": "EUR"},
-        {"discount_amount": 5, "amount_refunded": 5, "credit_limit": 5, "currency": "EUR"},
-        {"amount_due": 5, "deposit_paid": 4, "currency": "EUR"},
-        {"price": 5, "cost": 9, "currency": "EUR"},
-        {"amount": 2, "price": 5, "currency": "EUR"},
-        {"price": {"amount": 5, "value": 500, "currency": "EUR"}},
-        {"price": {"adult": EUR_5, "child": EUR_9}},
-        {"price": {"amount": 5, "currency": "EUR", "per": "night"}},
-        {"price": 5, "currency": "EUR", "price_basis": "per_person"},
-        {"price": {"total": 5, "currency": "EUR"}, "per": "night"},
-        {"total": 2, "currency": "EUR", "offers": [{"id": "a"}, {"id": "b"}]},
-        {"total": 5, "page": 1, "currency": "EUR"},
-        {"price_cents": 500, "currency": "EUR"},
-        {"amount": 500, "minor_units": True, "currency": "EUR"},
-        {"price": {"amount": 500, "currency": "EUR", "exponent": 2}},
-        {"currency": "EUR", "price": {"amount": 500, "currency": "eur"}},
-        {"price": 5, "currency": "EUR", "currency_code": "USD"},
+        ({"amount": "$response.body#/fare_amt", "currency": "$response.body#/cur"}, "25.00 EUR"),
+        ({"amount": "$response.body#/fare_amt", "currency": "EUR"}, "25.00 EUR"),
+        (
+            {"amount": "$response.body#/fare_amt", "currency": "EUR", "minor-units": False},
+            "2,500.00 EUR",
+        ),
+        (
+            {"amount": "$response.body#/fare_amt", "currency": "EUR", "minor-units": 3},
+            "2.50 EUR",
+        ),
+        ({"charged": {"amount": "$response.body#/fare_amt", "currency": "EUR"}}, "25.00 EUR"),
+        ("$response.body#/nothing", None),
     ],
 )
-def test_what_states_no_price_plainly_has_none(body: Any) -> None:
-    """No guesses: refunds, several prices, lists and unknown units are not what a call cost."""
-    assert price_of(body) is None
+def test_a_declared_place_is_where_the_price_is(price: Any, expected: str | None) -> None:
+    """Whatever names say, and also where nothing is there."""
+    body: JsonValue = {"fare_amt": 2500, "cur": "EUR", "total": "9.99", "currency": "EUR"}
+
+    assert charged(FARE, body, price=price) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "is_price"),
-    [
-        ("price", True),
-        ("totalFare", True),
-        ("amount-due", True),
-        ("refund", False),
-        ("max_price", False),
-        ("cost_per_day", False),
-        ("description", False),
-    ],
+def test_both_ends_of_a_price_are_declared() -> None:
+    """What was asked for, and what was charged; each is read in its own units."""
+    tool = shop(
+        body={"budgeted": {**INTEGER, "description": "In the smallest currency unit"}, "cur": CODE},
+        answer=_object({"sum": _object({"value": NUMBER, "currency": CODE})}),
+        price={
+            "expected": {"amount": "$request.body#/budgeted", "currency": "$request.body#/cur"},
+            "charged": "$response.body#/sum",
+        },
+    )
+    arguments: dict[str, JsonValue] = {"budgeted": 2500, "cur": "EUR"}
+
+    assert str(expected_price(tool, arguments, None)) == "25.00 EUR"
+    body: JsonValue = {"sum": {"value": 26, "currency": "EUR"}}
+    assert str(charged_price(tool, arguments, body)) == "26.00 EUR"
+
+
+def test_a_property_is_declared_to_be_the_price_of_its_object() -> None:
+    """In whichever answer the object stands: what is quoted is what is booked."""
+    offer = _object(
+        {
+            "offer_id": CODE,
+            "fare": {**INTEGER, "x-orchet-price": {"currency": "EUR"}, "description": "in cents"},
+            "total": NUMBER,
+        }
+    )
+    tool = shop(answer=_object({"offers": {"type": "array", "items": offer}, "best": offer}))
+    one: JsonValue = {"offer_id": "o1", "fare": 7695, "total": 3, "currency": "USD"}
+
+    assert str(charged_price(tool, {}, {"best": one})) == "76.95 EUR"
+    plain: Any = plain_answer(tool, {"offers": [one]})
+    assert str(expected_price(shop(), {"sku": "o1"}, plain["offers"][0])) == "76.95 EUR"
+
+
+def test_a_price_per_piece_is_that_of_as_many_as_are_asked_for() -> None:
+    """And one of which it is not said is unknown for several."""
+    per_piece = {**NUMBER, "x-orchet-price": {"per": "quantity"}}
+    meals = plain_answer(
+        shop(answer=_object({"price": per_piece})), {"price": 12.5, "currency": "EUR"}
+    )
+    untold: Any = {"price": "12.50", "currency": "EUR"}
+    tool = shop(body={"meal_id": CODE, "quantity": INTEGER})
+
+    assert isinstance(meals, dict)
+    assert str(expected_price(tool, {"quantity": 2}, meals)) == "25.00 EUR"
+    assert expected_price(tool, {}, meals) is None
+    assert expected_price(tool, {"quantity": 2}, untold) is None
+    assert str(expected_price(tool, {"quantity": 1}, untold)) == "12.50 EUR"
+
+
+def test_arguments_are_read_back_by_the_same_contract() -> None:
+    """2500 is sent, and 25.00 EUR is what a person reads."""
+    tool = shop(body={"amount": {**INTEGER, "description": SMALLEST}, "currency": CODE})
+    arguments: dict[str, JsonValue] = {"amount": 2500, "currency": "eur"}
+
+    assert str(expected_price(tool, arguments, None)) == "25.00 EUR"
+    assert plain_arguments(tool, arguments) == {"amount": "25.00", "currency": "EUR"}
+
+
+@given(
+    code=st.sampled_from(sorted(currencies.EXPONENTS)),
+    minor=st.integers(min_value=0, max_value=10**12),
 )
-def test_a_name_tells_whether_it_is_of_a_price(name: str, is_price: bool) -> None:
-    """By its words: of a schema there is nothing else to see."""
-    assert names_price(name) == is_price
+def test_minor_units_are_there_and_back_the_same(code: str, minor: int) -> None:
+    """For each currency that there is: what is sent as cents is read as euros, and is as many."""
+    exponent = currencies.EXPONENTS[code]
+    body: JsonValue = {"amount": minor, "currency": code}
 
-
-def test_money_is_read_whatever_it_is_for() -> None:
-    """A fee is no price, and money all the same."""
-    body: Any = {"fee": 5, "currency": "EUR", "taxes": [{"of": "city", "due": {**EUR_9, "id": 3}}]}
-
-    assert price_of(body) is None
-    assert money_of(body["fee"], body) == Money(amount=Decimal(5), currency="EUR")
-    assert money_of({"name": "Sea view", "price": 5, "currency": "EUR"}) is None
-    assert money_of({"price": EUR_5}) is None
-    assert [str(money) for money in amounts_in(body)] == ["5.00 EUR", "9.00 EUR"]
-
-
-def test_the_amount_is_the_one_that_was_written() -> None:
-    """249.9 is not its binary neighbour."""
-    found = price_of({"price": {"amount": 249.9, "currency": "EUR"}})
+    found = charged_price(_MINOR, {}, body)
 
     assert found is not None
-    assert found.amount == Decimal("249.9")
+    assert currencies.in_minor_units(found.amount, exponent) == minor
+    plain: JsonValue = {"amount": str(found.amount), "currency": code}
+    if exponent and "." in str(found.amount):
+        assert charged_price(_PLAIN, {}, plain) == found
 
 
-JSON: st.SearchStrategy[JsonValue] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+_MINOR = shop(answer=PAYMENT_INTENT)
+_PLAIN = shop()
+_NAMES = ["price", "total", "amount", "amount_cents", "currency", "value", "fare", "quantity"]
+_JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.integers(-3, 10**6)
+    | st.floats(allow_nan=False)
+    | st.sampled_from(["EUR", "eur", "JPY", "PTS", "10.00", "7"]),
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["price", "total", "amount", "currency", "value", "x"]),
-            inner,
-            max_size=4,
-        )
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_NAMES), inner, max_size=5)
     ),
     max_leaves=12,
 )
 
 
-@given(body=JSON)
-def test_any_json_is_read_without_an_error(body: JsonValue) -> None:
-    """An answer may be anything; what comes out is a price of zero or more, or none."""
-    found = price_of(body)
+@given(body=_JSON, schema=st.sampled_from([PAYMENT_INTENT, ADYEN, UNTOLD, TEXTS, {}]))
+def test_no_amount_is_read_that_is_not_written(body: JsonValue, schema: Any) -> None:
+    """As it stands, or as so many of the smallest unit; and in a currency that stands there too."""
+    found = charged_price(_BY_SCHEMA[repr(schema)], {}, body)
 
-    assert found is None or found.amount >= 0
+    if found is not None:
+        exponent = currencies.EXPONENTS[found.currency]
+        written = {found.amount, found.amount.scaleb(exponent)}
+        assert written & _numbers(body)
+        assert found.currency in str(body).upper()
+
+
+_BY_SCHEMA = {
+    repr(schema): shop(answer=schema) for schema in (PAYMENT_INTENT, ADYEN, UNTOLD, TEXTS, {})
+}
+
+
+def _numbers(value: JsonValue) -> set[Decimal]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return {number for member in value for number in _numbers(member)}
+    try:
+        return {Decimal(str(value))}
+    except ArithmeticError:
+        return set()
+
+
+def test_money_is_shown_with_the_decimals_of_its_currency() -> None:
+    """None for yen, three for dinars; and what is finer than that is not rounded away."""
+    shown = [("1000", "JPY"), ("1.5", "KWD"), ("25", "EUR"), ("0.125", "EUR"), ("1e3", "EUR")]
+
+    assert [str(Money(amount=Decimal(a), currency=c)) for a, c in shown] == [
+        "1,000 JPY",
+        "1.500 KWD",
+        "25.00 EUR",
+        "0.125 EUR",
+        "1,000.00 EUR",
+    ]

@@ -115,7 +115,7 @@ def test_an_order_lists_its_items() -> None:
         "structured-order",
         {
             "items": [
-                {"name": "Lamp", "quantity": 2, "price": {"amount": 30, "currency": "EUR"}},
+                {"name": "Lamp", "quantity": 2, "price": {"amount": "30.00", "currency": "EUR"}},
                 {"sku": "B-1"},
             ],
             "delivery_address": "Rua Augusta 1",
@@ -125,7 +125,7 @@ def test_an_order_lists_its_items() -> None:
 
     lamp, other = content(made)["items"]
     assert (lamp["name"], lamp["quantity"]) == ("Lamp", "2")
-    assert lamp["price"] == {"amount": "30", "currency": "EUR"}
+    assert lamp["price"] == {"amount": "30.00", "currency": "EUR"}
     assert other["name"] == "no. 2"
     assert parts(made) == {
         "Items": {"Lamp": "2 x, 30.00 EUR", "no. 2": "sku B-1"},
@@ -253,8 +253,8 @@ def test_no_argument_is_hidden_and_a_card_survives_its_json(card_type: str) -> N
         "nobody": None,
         "nothing": [],
         "nested": {"deep": {"deeper": "d1"}},
-        "room": {"name": "n1", "price": 5, "currency": "EUR"},
-        "amount": 12,
+        "room": {"name": "n1", "price": "5.00", "currency": "EUR"},
+        "amount": "12.00",
         "currency": "EUR",
     }
 

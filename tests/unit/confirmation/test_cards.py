@@ -7,7 +7,7 @@ import pytest
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
-from orchestrator.confirmation.build import build_card, quoted_items, quoted_price
+from orchestrator.confirmation.build import build_card, quoted_items
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
@@ -69,12 +69,12 @@ def test_nothing_is_quoted_without_a_shared_identifier(arguments: JsonObject) ->
 
 def test_the_arguments_price_comes_before_the_quoted_one() -> None:
     """What is sent is what will be charged."""
-    argued: JsonObject = {"price": {"amount": 80, "currency": "EUR"}}
-    quoted: JsonObject = {"price": {"amount": 95, "currency": "EUR"}}
+    argued: JsonObject = {"price": {"amount": 80.0, "currency": "EUR"}}
+    quoted: JsonObject = {"price": {"amount": 95.0, "currency": "EUR"}}
 
-    assert str(quoted_price(argued, quoted)) == "80.00 EUR"
-    assert str(quoted_price({}, quoted)) == "95.00 EUR"
-    assert quoted_price({}, None) is None
+    assert str(card(argued, item=quoted).price) == "80.00 EUR"
+    assert str(card({}, item=quoted).price) == "95.00 EUR"
+    assert card({}).price is None
 
 
 def test_a_card_shows_the_arguments_and_then_the_item() -> None:
@@ -119,7 +119,7 @@ def test_values_are_written_for_people() -> None:
     """Money as money, lists and objects in words, long texts with their end cut off."""
     made = card(
         {
-            "deposit": {"amount": 1200, "currency": "EUR"},
+            "deposit": {"amount": "1200.00", "currency": "EUR"},
             "guests": [{"name": "Ada", "adult": True}, {"name": "Bo", "adult": False}],
             "wishes": "w" * 500,
         },

@@ -9,7 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import price_of
+from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -241,7 +241,7 @@ class Mission:
             outcome="succeeded",
             side_effect=tool.is_side_effect,
             body=body,
-            price=price_of(body) if tool.is_side_effect else None,
+            price=charged_price(tool, decision.arguments, body) if tool.is_side_effect else None,
         )
 
 

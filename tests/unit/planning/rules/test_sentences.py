@@ -45,7 +45,7 @@ RESERVED = FactSource(
             "date": "2026-12-04",
             "time": "20:00",
             "party_size": 4,
-            "price": {"amount": 20, "currency": "EUR"},
+            "price": {"amount": "20.00", "currency": "EUR"},
             "created_at": "2026-11-21T10:00:00Z",
         },
     ),
