@@ -43,6 +43,7 @@ from orchestrator.planning.models import (
     Finish,
     LegPlan,
     MissionPlan,
+    Order,
     StepContext,
     StepDecision,
 )
@@ -186,7 +187,11 @@ class FakeWorld:
 
     def plan(self, *legs: LegPlan) -> None:
         """The legs of every mission."""
-        self._plan = MissionPlan(legs=legs)
+        self._plan = MissionPlan(legs=legs, orders=self._plan.orders, left_out=self._plan.left_out)
+
+    def order(self, *orders: Order, left_out: Iterable[str] = ()) -> None:
+        """What the goal of every mission orders, and what of it no leg takes up."""
+        self._plan = MissionPlan(legs=self._plan.legs, orders=orders, left_out=tuple(left_out))
 
     def decide(self, leg_id: str, *decisions: DecideStep) -> None:
         """What the planner decides at each step of a leg; after the last one the leg finishes."""
@@ -263,6 +268,7 @@ class FakeWorld:
             self._prepare_call,
             self._invoke_tool,
             self._rollback.collect_legs,
+            self._rollback.read_rollback,
             self._compensate,
             self._find_stranded,
             self._swept.recover_mission,
