@@ -23,6 +23,7 @@ from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepIn
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
+    Finish,
     MissionPlan,
     StepContext,
     StepDecision,
@@ -30,6 +31,7 @@ from orchestrator.planning.models import (
 from orchestrator.planning.orders import with_orders
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
 from orchestrator.planning.route_context import route_context
+from orchestrator.planning.served import doubt_about_finish
 from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes
 from orchestrator.routing.learning.trace import record_of
@@ -128,7 +130,8 @@ class PlanningActivities:
                         step=step.context.step,
                         tool=decision.tool,
                     )
-                return PlanStepOutput(decision=decision, usage=usage)
+                doubt = doubt_about_finish(step.context) if isinstance(decision, Finish) else None
+                return PlanStepOutput(decision=decision, refusal=doubt, usage=usage)
 
     def _router_or_none(self, catalog: Catalog) -> Router | None:
         try:

@@ -1,7 +1,7 @@
 """What planners are told and what they answer: plans, step contexts and decisions."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -114,13 +114,18 @@ class Fact(Record):
     price: Money | None = None
 
 
+FINISH: Final = "finish"
+"""What an observation names in the place of a tool when an ending was not taken as it was."""
+
+
 class Observation(Record):
     """What one step of this leg did, and what came of it.
 
     The outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
     when no clear answer came. One that was not sent is `refused` by a person, a policy or the
     profile of the agent, or `invalid` by the contract of its tool. A search for tools is
-    `discovered`, and its body the names of those that were found.
+    `discovered`, and its body the names of those that were found. An ending that nothing proves is
+    `refused` once, under the name of FINISH.
     """
 
     step: int

@@ -7,7 +7,7 @@ goes on about an earlier one ("and reserve it for eight") may share its effect.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.planning.models import MissionPlan, Order
+from orchestrator.planning.models import FINISH, MissionPlan, Order, StepContext
 from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
 
 
@@ -58,6 +58,24 @@ def why_unserved(order: Order, effects: Iterable[Effect]) -> str:
         return "no tool of the catalog does it"
     failed = [effect.why_not for effect in effects if effect.tool in order.tools and effect.why_not]
     return failed[-1] if failed else "no call that was made does it"
+
+
+def doubt_about_finish(context: StepContext) -> str | None:
+    """Why a leg is not ended yet, though its planner says that it is; None when it is ended.
+
+    Said once: a planner that has no more to do says so again, and the leg ends unproved.
+    """
+    if any(seen.tool == FINISH for seen in context.observations):
+        return None
+    done = [seen for seen in context.observations if seen.outcome == "succeeded"]
+    effects = {str(seen.step): Effect(seen.tool, context.leg_id) for seen in done}
+    missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
+    if not missing:
+        return None
+    return (
+        f"no call of this leg did what was ordered: {'; '.join(map(repr, missing))}. Do it, ask "
+        "the user, or give up; finishing again ends the mission as incomplete"
+    )
 
 
 def _left(obligation: Obligation, as_ordered: Collection[str]) -> Effect:

@@ -47,6 +47,7 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.served import doubt_about_finish
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
@@ -299,17 +300,18 @@ class FakeWorld:
         await self._enter(names.PLAN_STEP, context.leg_id, step)
         script = self._decisions.get(context.leg_id, [])
         if context.step > len(script):
-            return PlanStepOutput(
-                decision=Finish(summary=f"{context.leg_id} is done."), usage=self.usage
-            )
-        scripted = script[context.step - 1]
+            scripted: DecideStep = Finish(summary=f"{context.leg_id} is done.")
+        else:
+            scripted = script[context.step - 1]
         decision = scripted(context) if callable(scripted) else scripted
         return PlanStepOutput(
             decision=decision, refusal=self._refusal(context, decision), usage=self.usage
         )
 
     def _refusal(self, context: StepContext, decision: StepDecision) -> str | None:
-        """Why the agent may not make the call, as a real worker says it."""
+        """Why the agent may not make the call, or not end yet, as a real worker says it."""
+        if isinstance(decision, Finish):
+            return doubt_about_finish(context)
         if not isinstance(decision, CallTool) or decision.tool not in self.catalog.tools:
             return None
         guard = WallGuard()
