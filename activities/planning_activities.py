@@ -23,12 +23,15 @@ from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepIn
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
+    Finish,
     MissionPlan,
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.orders import with_orders
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
 from orchestrator.planning.route_context import route_context
+from orchestrator.planning.served import doubt_about_finish
 from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes
 from orchestrator.routing.learning.trace import record_of
@@ -73,7 +76,10 @@ class PlanningActivities:
                 plan = await _awaited(self._planner.split_goal(brief, catalog, self._agents))
                 check_plan(plan)
                 self._guard.walls.check_plan(plan, catalog)
-                return plan
+                router = self._router_or_none(catalog)
+                return await asyncio.to_thread(
+                    with_orders, plan, brief.goal, catalog, router, now=brief.now
+                )
 
     @activity.defn(name=names.SELECT_TOOLS)
     async def select_tools(self, context: StepContext) -> Selection:
@@ -124,7 +130,14 @@ class PlanningActivities:
                         step=step.context.step,
                         tool=decision.tool,
                     )
-                return PlanStepOutput(decision=decision, usage=usage)
+                doubt = doubt_about_finish(step.context) if isinstance(decision, Finish) else None
+                return PlanStepOutput(decision=decision, refusal=doubt, usage=usage)
+
+    def _router_or_none(self, catalog: Catalog) -> Router | None:
+        try:
+            return self._routers(catalog)
+        except Exception:  # words alone say what is ordered, where a catalog cannot be indexed
+            return None
 
     async def _decide(
         self, step: PlanStepInput, catalog: Catalog

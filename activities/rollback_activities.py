@@ -10,6 +10,7 @@ from activities.legs import described_mission, read_legs
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.temporal.rollbacks import (
+    begun_rollback,
     describe_rollback,
     described,
     query_or_none,
@@ -23,6 +24,8 @@ from orchestrator.messages.rollback import (
     CollectLegsInput,
     CollectLegsOutput,
     CompensateInput,
+    ReadRollbackInput,
+    ReadRollbackOutput,
     RollbackInput,
     RollbackReport,
 )
@@ -63,6 +66,22 @@ class RollbackActivities:
                 taken_over=taken_over,
                 last_rollback=newest.run_id if newest is not None else None,
             )
+
+    @activity.defn(name=names.READ_ROLLBACK)
+    async def read_rollback(self, wanted: ReadRollbackInput) -> ReadRollbackOutput:
+        """What the mission's rollback itself says, once it has tried everything.
+
+        Anybody who reaches the server can send a signal. Only what runs under the rollback's own id
+        and type, and was not turned away, is asked.
+        """
+        async with heartbeats():
+            run = await begun_rollback(self._client, wanted.mission_id)
+            if run is None:
+                return ReadRollbackOutput()
+            handle = self._client.get_workflow_handle(run.id, run_id=run.run_id)
+            report = await query_or_none(handle, names.REPORT_QUERY, RollbackReport)
+            settled = report is not None and report.settled
+            return ReadRollbackOutput(settled=report if settled else None)
 
     async def _check_known(self, mission_id: str) -> None:
         """Refuse to roll back what there never was: that would stand for a rollback of what comes.

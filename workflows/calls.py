@@ -20,8 +20,11 @@ with workflow.unsafe.imports_passed_through():
         CompensateInput,
         FindStrandedInput,
         FindStrandedOutput,
+        ReadRollbackInput,
+        ReadRollbackOutput,
         RecoverInput,
         Recovery,
+        RollbackReport,
     )
     from orchestrator.messages.step import (
         DiscoverInput,
@@ -197,6 +200,23 @@ async def collect_legs(mission_id: str, *, take_over: str | None = None) -> Coll
             initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
         ),
     )
+
+
+async def settled_rollback(mission_id: str) -> RollbackReport | None:
+    """The report of the mission's rollback; None while it has not tried everything."""
+    read = await _run(
+        names.READ_ROLLBACK,
+        ReadRollbackInput(mission_id=mission_id),
+        gives=ReadRollbackOutput,
+        summary=ui.READ_ROLLBACK,
+        start_to_close_timeout=_SERVER_TIMEOUT,
+        heartbeat_timeout=_HEARTBEAT,
+        # As often as it takes: the mission cannot conclude without it.
+        retry_policy=RetryPolicy(
+            initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
+        ),
+    )
+    return read.settled
 
 
 async def compensate(obligation: Obligation) -> CompensationOutcome:

@@ -14,7 +14,14 @@ with workflow.unsafe.imports_passed_through():
         LegWaiting,
         ReserveOutput,
     )
-    from orchestrator.planning.models import AskUser, CallTool, DiscoverTools, Finish, GiveUp
+    from orchestrator.planning.models import (
+        FINISH,
+        AskUser,
+        CallTool,
+        DiscoverTools,
+        Finish,
+        GiveUp,
+    )
     from workflows import calls
     from workflows.approval import Approvals
     from workflows.call import Caller
@@ -105,8 +112,12 @@ class LegWorkflow:
                 await self._discover(query)
             case AskUser() as wanted:
                 await self._questions.ask(wanted)
+            case Finish(summary=said) if planned.refusal is not None:
+                claimed = CallTool(tool=FINISH, arguments={"summary": said})
+                self._progress.observe(claimed, outcome="refused", error=planned.refusal)
+                self._progress.record(FINISH, "refused", planned.refusal)
             case Finish(summary=summary):
-                self._progress.record("finish", "done")
+                self._progress.record(FINISH, "done")
                 self._progress.end(LegStatus.SUCCEEDED, summary=summary)
             case GiveUp(reason=reason):
                 self._progress.record("give up", "lost", reason)

@@ -10,7 +10,6 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.budget import Usage
     from orchestrator.core.errors import MissionIdTaken
     from orchestrator.messages import names
     from orchestrator.messages.begin import BeginInput
@@ -23,17 +22,17 @@ with workflow.unsafe.imports_passed_through():
         MissionResult,
         MissionStatus,
         final_status,
-        receipts_of,
         request_digest,
-        spend_of,
     )
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
+    from orchestrator.messages.unserved import unserved_of
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
     from workflows.lineage import check_mission
+    from workflows.mission_view import MissionView, unserved_reason
     from workflows.reservations import BudgetReservations
     from workflows.waiting import finish_despite_cancel, until
 
@@ -60,6 +59,7 @@ class MissionWorkflow:
         self._cancelled = False
         self._reservations = BudgetReservations(mission.request.budget)
         self._rollback: RollbackReport | None = None
+        self._rollback_news = 0
         self._finished = False
 
     @workflow.run
@@ -188,9 +188,24 @@ class MissionWorkflow:
         if not self._ledger.live():
             return
         await self._start_rollback(take_over=collected.last_rollback)
-        await workflow.wait_condition(lambda: self._rollback is not None)
-        assert self._rollback is not None
+        self._rollback = await self._settled_rollback()
         self._ledger = self._rollback.ledger
+
+    async def _settled_rollback(self) -> RollbackReport:
+        """What the rollback came to, as it says itself.
+
+        A signal only says that there is something to read: anybody can send one.
+        """
+        if not workflow.patched("read-the-rollback"):
+            await workflow.wait_condition(lambda: self._rollback is not None)
+            assert self._rollback is not None
+            return self._rollback
+        while True:
+            await workflow.wait_condition(lambda: self._rollback_news > 0)
+            self._rollback_news = 0
+            report = await calls.settled_rollback(self._mission_id)
+            if report is not None:
+                return report
 
     async def _start_rollback(self, *, take_over: str | None) -> None:
         """Start it, or a new run that goes on where one from before us stopped."""
@@ -215,14 +230,24 @@ class MissionWorkflow:
             self._ledger = Ledger.merged(r.ledger for r in self._results.values())
         self._finished = True
         failed = self._error is not None
-        self._show(final_status(failed=failed, cancelled=self._cancelled, ledger=self._ledger))
+        if not failed:
+            # Not a loss: what was done was ordered and approved, and stands.
+            missing = unserved_of(self._plan, self._results.values(), self._ledger)
+            self._error = unserved_reason(missing)
+        self._show(
+            final_status(
+                failed=failed,
+                cancelled=self._cancelled,
+                ledger=self._ledger,
+                incomplete=not failed and self._error is not None,
+            )
+        )
         result = self.result()
         if self._cancelled:
             raise asyncio.CancelledError
         if self._error is not None:
-            raise ApplicationError(
-                self._error, result, type=names.MISSION_FAILED, non_retryable=True
-            )
+            kind = names.MISSION_FAILED if failed else names.MISSION_INCOMPLETE
+            raise ApplicationError(self._error, result, type=kind, non_retryable=True)
         return result
 
     def _note_error(self, error: BaseException) -> None:
@@ -269,7 +294,8 @@ class MissionWorkflow:
     @workflow.signal(name=names.ROLLBACK_SETTLED_SIGNAL)
     def rollback_settled(self, report: RollbackReport) -> None:
         """The rollback has tried everything; what it could not take back is parked with it."""
-        self._rollback = report
+        self._rollback = report  # believed only where a history of an older release says so
+        self._rollback_news += 1
 
     @workflow.signal(name=names.RESERVE_SIGNAL)
     async def reserve_budget(self, wanted: ReserveInput) -> None:
@@ -306,38 +332,27 @@ class MissionWorkflow:
     @workflow.query(name=names.RESULT_QUERY)
     def result(self) -> MissionResult:
         """The result document as it stands; final once the mission is over."""
-        ledger = self._ledger or Ledger.merged(r.ledger for r in self._results.values())
-        done = self._status is MissionStatus.SUCCEEDED
-        return MissionResult(
+        return MissionView(
             mission_id=self._mission_id,
-            goal=self._request.goal,
-            requester=self._request.requester,
+            request=self._request,
             status=self._status,
             error=self._error,
-            summary=" ".join(r.summary for r in self._results.values()) if done else "",
-            legs=tuple(self._leg(leg) for leg in self._plan.legs),
-            receipts=receipts_of(ledger),
-            ledger=ledger,
-            spend=spend_of(ledger),
-            usage=Usage.total(r.usage for r in self._results.values()),
-            catalog_digest=self._catalog.digest,
-            catalog_size=self._catalog.size,
+            stopped=self._cancelled,
+            catalog=self._catalog,
+            plan=self._plan,
+            started=self._started,
+            results=self._results,
+            ledger=self._ledger,
             started_at=workflow.info().start_time,
             finished_at=workflow.now() if self._finished else None,
-        )
-
-    def _leg(self, leg: LegPlan) -> LegResult:
-        if leg.leg_id in self._results:
-            return self._results[leg.leg_id]
-        status = LegStatus.RUNNING if leg.leg_id in self._started else LegStatus.WAITING
-        if self._finished:
-            status = LegStatus.CANCELLED
-        return LegResult(leg_id=leg.leg_id, agent=leg.agent.name, goal=leg.goal, status=status)
+        ).result()
 
     def _show(self, status: MissionStatus) -> None:
         """Move to this status, and show it."""
         self._status = status
-        ui.show_status(status)
+        # What is over cannot change any more: only its rollback can say when nothing is parked.
+        left = status is MissionStatus.PARKED and self._finished
+        ui.show_status(names.LEFT_TO_ROLLBACK if left else status)
         ui.show_details(ui.mission_details(self.result()))
 
 

@@ -84,6 +84,8 @@ def mission(console: Console, result: MissionResult) -> None:
     if result.summary:
         console.print()
         console.print(indented(block(result.summary)))
+    for missing in result.unserved:
+        console.print(line((f"unserved: {missing}", "red")))
     legs = table_of("leg", "agent", "status", "goal", "steps")
     for leg in result.legs:
         legs.add_row(
@@ -93,11 +95,27 @@ def mission(console: Console, result: MissionResult) -> None:
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
     for receipt in result.receipts:
-        reference = ", ".join(f"{n} {v}" for n, v in receipt.reference.items())
-        console.print(f"receipt: {receipt.title} {receipt.price or ''} {reference}")
+        console.print(_told(["receipt:", receipt.title, receipt.price, receipt.reference]))
+    for gone in result.cancelled:
+        by = "by the rollback" if gone.by_rollback else "by a leg"
+        decided = f"confirmed by {gone.confirmed_by}" if gone.confirmed_by else None
+        at = f"{gone.at:%Y-%m-%d %H:%M:%S}" if gone.at else None
+        parts = ["cancelled:", gone.title, gone.reference, f"with {gone.tool}", by, decided, at]
+        console.print(_told(parts))
     spend = ", ".join(str(money) for money in result.spend.amounts())
     console.print()
     console.print(f"spend: {spend or 'nothing'}")
+
+
+def _told(parts: Sequence[object]) -> Text:
+    """What there is of these, in one line; references by name."""
+    told = (
+        ", ".join(f"{name} {value}" for name, value in part.items())
+        if isinstance(part, dict)
+        else str(part or "")
+        for part in parts
+    )
+    return line(" ".join(filter(None, told)))
 
 
 def _under(console: Console, heading: str, table: Table) -> None:

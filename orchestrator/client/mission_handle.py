@@ -8,7 +8,7 @@ from temporalio.client import WorkflowFailureError
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.mission_rollback import roll_back
-from orchestrator.client.snapshot import take_snapshot
+from orchestrator.client.snapshot import standing, take_snapshot
 from orchestrator.client.waiting_legs import leg_of, waiting_of
 from orchestrator.confirmation.models import (
     Amend,
@@ -42,16 +42,19 @@ class MissionHandle:
         """Of a mission that was just started: inputs that no tool takes."""
 
     async def result(self) -> MissionResult:
-        """Wait for the end and give the result document, whether it succeeded or not."""
+        """Wait for the end and give the result document, whether it succeeded or not.
+
+        With what a rollback has made of it, when there was one by now.
+        """
         workflow = self._connection.temporal.get_workflow_handle(
             self.mission_id, result_type=MissionResult
         )
         try:
             with self._connection.explaining(self.mission_id):
                 result: MissionResult = await workflow.result()
-                return result
         except WorkflowFailureError:
             return await self.snapshot()
+        return await standing(self._connection, result)
 
     async def snapshot(self) -> MissionResult:
         """The result document as it stands now, without waiting.
@@ -135,7 +138,8 @@ class MissionHandle:
         """Roll back a mission that is over; waits until everything was tried.
 
         Raises:
-            UsageError: it still runs; or it succeeded, and no `approver` is named who decided.
+            UsageError: it still runs; or it ended with what is meant to stand, and no `approver` is
+                named who decided.
         """
         return await roll_back(self._connection, self.mission_id, reason=reason, approver=approver)
 

@@ -9,6 +9,7 @@ from temporalio.client import WorkflowExecutionDescription, WorkflowExecutionSta
 from orchestrator.adapters.temporal.rollbacks import (
     BROKEN_OFF,
     describe_rollback,
+    failure_type,
     start_rollback,
     was_refused,
 )
@@ -20,6 +21,7 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.rollback import RollbackReport
+from orchestrator.messages.standing import LEAVES_STANDING
 from orchestrator.saga.ledger import Obligation
 
 
@@ -36,9 +38,9 @@ class RollbackPreview(Record):
 
     @property
     def is_a_decision(self) -> bool:
-        """Whether somebody must decide: what a mission that succeeded left is meant to stand."""
-        succeeded = self.status is MissionStatus.SUCCEEDED
-        return succeeded and not self.is_begun and bool(self.obligations)
+        """Whether somebody must decide: what was ordered and approved is meant to stand."""
+        stands = self.status in LEAVES_STANDING
+        return stands and not self.is_begun and bool(self.obligations)
 
 
 async def preview_rollback(connection: Connection, mission_id: str) -> RollbackPreview:
@@ -64,17 +66,20 @@ async def roll_back(
     """Start, join or take up a mission's rollback, and wait until everything was tried.
 
     Raises:
-        UsageError: the mission still runs; or it succeeded, and nobody is named who decided.
+        UsageError: the mission still runs; or what it did is meant to stand, and nobody is named
+            who decided.
     """
     problem = None if approver is None else approver_problem(approver, ())
     if problem is not None:
         raise UsageError(f"this is nobody's name: {problem}")
     before = await _rollback_before(connection, mission_id)
-    if before is None and approver is None and await _succeeded(connection, mission_id):
-        raise UsageError(
-            f"mission {mission_id} succeeded, so rolling it back is a decision; say whose: "
-            "approver='ann@example.com'"
-        )
+    if before is None and approver is None:
+        ended = await _end_that_stands(connection, mission_id)
+        if ended is not None:
+            raise UsageError(
+                f"mission {mission_id} {ended}, so rolling it back is a decision; say whose: "
+                "approver='ann@example.com'"
+            )
     with connection.explaining(mission_id):
         begun = await start_rollback(
             connection.temporal,
@@ -112,11 +117,17 @@ async def _rollback_before(
     return before
 
 
-async def _succeeded(connection: Connection, mission_id: str) -> bool:
-    """Whether the mission ended as one that reached its goal: as the server knows it."""
+async def _end_that_stands(connection: Connection, mission_id: str) -> str | None:
+    """How a mission ended whose effects are meant to stand, as the server knows it; else None."""
     with connection.explaining(mission_id):
         mission = await connection.temporal.get_workflow_handle(mission_id).describe()
-    return mission.status is WorkflowExecutionStatus.COMPLETED
+        if mission.status is WorkflowExecutionStatus.COMPLETED:
+            return "succeeded"
+        if mission.status is not WorkflowExecutionStatus.FAILED:
+            return None
+        failed_with = await failure_type(connection.temporal, mission)
+    is_incomplete = failed_with == names.MISSION_INCOMPLETE
+    return "did a part of what was asked for, which stands" if is_incomplete else None
 
 
 async def read_report(connection: Connection, mission_id: str) -> RollbackReport:

@@ -7,8 +7,9 @@ from orchestrator.client.connection import Connection
 from orchestrator.core.errors import MissionNotFound, QueryFailed
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegResult, LegStatus
-from orchestrator.messages.mission import MissionResult, MissionStatus, receipts_of, spend_of
+from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.rollback import RollbackReport
+from orchestrator.messages.standing import after_rollback
 from orchestrator.saga.ledger import Ledger
 
 
@@ -22,15 +23,19 @@ async def take_snapshot(connection: Connection, mission_id: str) -> MissionResul
     running = await connection.is_running(mission_id)
     result = await connection.query(mission_id, names.RESULT_QUERY, MissionResult)
     if result.finished_at is not None:
-        return _with_ledger(result, await _after_rollback(connection, mission_id, result.ledger))
+        return await standing(connection, result)
     legs = await asyncio.gather(
         *(_as_it_stands(connection, mission_id, leg) for leg in result.legs)
     )
     asked = result.model_copy(update={"legs": tuple(legs)})
-    ledger = await _after_rollback(
-        connection, mission_id, Ledger.merged(leg.ledger for leg in legs)
-    )
-    return _with_ledger(asked if running else _terminated(asked), ledger)
+    asked = asked.on(Ledger.merged(leg.ledger for leg in legs), asked.status)
+    return await standing(connection, asked if running else _terminated(asked))
+
+
+async def standing(connection: Connection, result: MissionResult) -> MissionResult:
+    """A mission's own result together with what its rollback, if it has one, has made of it."""
+    report = await _report(connection, result.mission_id)
+    return result if report is None else after_rollback(result, report)
 
 
 async def _as_it_stands(connection: Connection, mission_id: str, leg: LegResult) -> LegResult:
@@ -44,26 +49,19 @@ async def _as_it_stands(connection: Connection, mission_id: str, leg: LegResult)
         return leg  # it is just being started
 
 
-async def _after_rollback(connection: Connection, mission_id: str, ledger: Ledger) -> Ledger:
-    """The ledger with what a rollback has made of it."""
+async def _report(connection: Connection, mission_id: str) -> RollbackReport | None:
+    """Where the mission's rollback stands; None when it has none that is its own."""
     rollback = names.rollback_workflow_id(mission_id)
     try:
-        report = await connection.query(rollback, names.REPORT_QUERY, RollbackReport)
+        return await connection.query(rollback, names.REPORT_QUERY, RollbackReport)
     except MissionNotFound:
-        return ledger
+        return None
     except QueryFailed:
         if await begun_rollback(connection.temporal, mission_id) is None:
-            return ledger  # what has its id is none
+            return None  # what has its id is none
         raise
-    return ledger.written(*report.ledger.obligations)
 
 
 def _terminated(result: MissionResult) -> MissionResult:
     error = result.error or "it was stopped from outside"
     return result.model_copy(update={"status": MissionStatus.TERMINATED, "error": error})
-
-
-def _with_ledger(result: MissionResult, ledger: Ledger) -> MissionResult:
-    return result.model_copy(
-        update={"ledger": ledger, "receipts": receipts_of(ledger), "spend": spend_of(ledger)}
-    )

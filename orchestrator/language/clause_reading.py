@@ -60,8 +60,9 @@ _NAMED_WITHIN: Final = 40
 _OBJECT_ENDS: Final = _LISTS.word_set("after_objects")
 _MAX_OBJECTS = 6
 _DETERMINERS: Final = _LISTS.word_set("determiners")
-_MODALS: Final = _LISTS.word_set("modals")
-_ASKING: Final = QUESTION_WORDS | _MODALS
+MODALS: Final = _LISTS.word_set("modals")
+"""Words a question may start with that are verbs of their own: can, should."""
+_ASKING: Final = QUESTION_WORDS | MODALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ def _verb(bare: str, verbs: Collection[str]) -> tuple[str, Action, str]:
             return word, action_of(word, following), _after(bare, word)
     if _STATED_WISH.match(bare):
         return "", Action.SEARCH, bare
-    if first in _MODALS:
+    if first in MODALS:
         return first, Action.READ, _after(bare, first)
     for word in words:
         if word not in STOP_WORDS and action_of_stem(stem(word)) is not Action.UNKNOWN:

@@ -27,6 +27,8 @@ class LegStatus(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
+    SKIPPED = "skipped"
+    """A person rejected what it was to do, and let the mission go on without it."""
 
 
 class LegState(Record):
@@ -91,6 +93,9 @@ class LegResult(Record):
     goal: str
     status: LegStatus
     summary: str = ""
+    unproved: bool = Field(
+        default=False, description="its planner says that it is done, and no effect proves it"
+    )
     error: str | None = None
     steps: tuple[StepRecord, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -98,6 +103,13 @@ class LegResult(Record):
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage)
     decisions: tuple[DecisionRecord, ...] = ()
+
+    @property
+    def told(self) -> str:
+        """Its summary, marked where it is only its planner's word."""
+        if self.unproved and self.summary:
+            return f"The planner says, unproved: {self.summary}"
+        return self.summary
 
 
 class Question(Record):

@@ -4,6 +4,7 @@ import hashlib
 import json
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field, field_validator
 
@@ -11,8 +12,10 @@ from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.messages.receipts import Cancelled, Receipt, cancelled_of, receipts_of, spend_of
+from orchestrator.messages.unserved import Unserved
 from orchestrator.planning.models import MissionPlan
-from orchestrator.saga.ledger import Ledger, Obligation, ObligationState
+from orchestrator.saga.ledger import Ledger, ObligationState
 
 MISSION_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$"
 
@@ -74,6 +77,9 @@ class MissionStatus(StrEnum):
     RUNNING = "running"
     ROLLING_BACK = "rolling_back"
     SUCCEEDED = "succeeded"
+    """Every leg ended well, and what the goal ordered was done: each part has an effect."""
+    INCOMPLETE = "incomplete"
+    """Every leg ended, and a part of what was asked for was not done; what was done stands."""
     FAILED = "failed"
     """It failed, and had left nothing."""
     ROLLED_BACK = "rolled_back"
@@ -82,20 +88,10 @@ class MissionStatus(StrEnum):
     """It failed, and an operator must look at what could not be taken back."""
     CANCELLED = "cancelled"
     """A person cancelled it, and everything it had done was taken back."""
+    ROLLED_BACK_AFTER_SUCCESS = "rolled_back_after_success"
+    """It succeeded, and was rolled back later by somebody's decision."""
     TERMINATED = "terminated"
     """It was stopped from outside and could not conclude; the sweep has it rolled back."""
-
-
-class Receipt(Record):
-    """Proof of one side effect that stands."""
-
-    call_id: str
-    leg_id: str
-    tool: str
-    title: str
-    price: Money | None = None
-    confirmed_by: str | None = None
-    reference: JsonObject = Field(default_factory=dict, description="the answer's identifiers")
 
 
 class MissionResult(Record):
@@ -109,6 +105,12 @@ class MissionResult(Record):
     summary: str = ""
     legs: tuple[LegResult, ...] = ()
     receipts: tuple[Receipt, ...] = ()
+    unserved: tuple[Unserved, ...] = Field(
+        default=(), description="what of the goal was asked for, and nothing that was done serves"
+    )
+    cancelled: tuple[Cancelled, ...] = Field(
+        default=(), description="what its legs or its rollback cancelled"
+    )
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage, description="of the models that planned it")
@@ -116,46 +118,30 @@ class MissionResult(Record):
     catalog_size: int = 0
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    stopped: bool = Field(default=False, description="a person cancelled it")
+
+    def on(self, ledger: Ledger, status: MissionStatus) -> "MissionResult":
+        """This result with a newer ledger, and the status that follows from that."""
+        return self.model_copy(update={"status": status, **told_of(ledger)})
 
 
-def receipts_of(ledger: Ledger) -> tuple[Receipt, ...]:
-    """A receipt for each obligation that stands, in the order they were written."""
-    return tuple(_receipt(o) for o in ledger.obligations if o.state is ObligationState.COMMITTED)
-
-
-def spend_of(ledger: Ledger) -> Spend:
-    """What the obligations that still stand cost."""
-    standing = {ObligationState.COMMITTED, ObligationState.PARKED, ObligationState.ACCEPTED}
-    spend = Spend()
-    for obligation in ledger.obligations:
-        if obligation.state in standing and obligation.spends:
-            spend = spend.plus(obligation.price)
-    return spend
-
-
-def _receipt(obligation: Obligation) -> Receipt:
-    body = obligation.response if isinstance(obligation.response, dict) else {}
-    reference: JsonObject = {
-        name: value
-        for name, value in body.items()
-        if name.endswith(("_id", "reference", "number")) and isinstance(value, str)
+def told_of(ledger: Ledger) -> dict[str, Any]:
+    """The fields of a result that follow from the mission's ledger."""
+    return {
+        "ledger": ledger,
+        "receipts": receipts_of(ledger),
+        "cancelled": cancelled_of(ledger),
+        "spend": spend_of(ledger),
     }
-    return Receipt(
-        call_id=obligation.obligation_id,
-        leg_id=obligation.leg_id,
-        tool=obligation.tool,
-        title=obligation.title,
-        price=obligation.price,
-        confirmed_by=obligation.confirmed_by,
-        reference=reference,
-    )
 
 
-def final_status(*, failed: bool, cancelled: bool, ledger: Ledger) -> MissionStatus:
+def final_status(
+    *, failed: bool, cancelled: bool, ledger: Ledger, incomplete: bool = False
+) -> MissionStatus:
     """The status of a mission that is over, from what became of its ledger."""
     states = {o.state for o in ledger.obligations}
     if not failed and not cancelled:
-        return MissionStatus.SUCCEEDED
+        return MissionStatus.INCOMPLETE if incomplete else MissionStatus.SUCCEEDED
     if any(o.is_live for o in ledger.obligations):
         return MissionStatus.PARKED
     if cancelled:

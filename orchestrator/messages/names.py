@@ -16,6 +16,7 @@ PREPARE_CALL: Final = "prepare_call"
 INVOKE_TOOL: Final = "invoke_tool"
 COLLECT_LEGS: Final = "collect_legs"
 COMPENSATE: Final = "undo_obligation"
+READ_ROLLBACK: Final = "read_rollback"
 FIND_STRANDED: Final = "find_stranded"
 RECOVER_MISSION: Final = "recover_mission"
 
@@ -42,10 +43,15 @@ MISSION_ID_ATTRIBUTE: Final = "OrchetMissionId"
 STATUS_ATTRIBUTE: Final = "OrchetStatus"
 SEARCH_ATTRIBUTES: Final = (MISSION_ID_ATTRIBUTE, STATUS_ATTRIBUTE)
 """Keyword search attributes. They are not encrypted: ids and statuses only."""
+LEFT_TO_ROLLBACK: Final = "left_to_rollback"
+"""The status by which a mission is found that is over while its rollback still holds what is
+parked: that can be resolved, and what is over cannot change."""
 
 REMINDERS_METRIC: Final = "orchestrator_confirmation_reminders"
 
 MISSION_FAILED: Final = "MissionFailed"
+MISSION_INCOMPLETE: Final = "MissionIncomplete"
+"""Its legs have ended, and a part of its goal is not served; what it did stands."""
 LEG_FAILED: Final = "LegFailed"
 PROVIDER_BUSY: Final = "ProviderBusy"
 

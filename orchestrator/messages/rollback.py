@@ -90,6 +90,31 @@ class RollbackReport(Record):
         """What waits for an operator."""
         return tuple(o for o in self.ledger.obligations if o.state is ObligationState.PARKED)
 
+    @property
+    def status(self) -> "RollbackStatus":
+        """What it is doing, or what came of it."""
+        if not self.settled:
+            begun = bool(self.ledger.obligations)
+            return RollbackStatus.ROLLING_BACK if begun else RollbackStatus.COLLECTING
+        if self.parked:
+            return RollbackStatus.PARKED
+        # An operator had one tried again.
+        return RollbackStatus.ROLLING_BACK if self.ledger.live() else RollbackStatus.ROLLED_BACK
+
+
+class ReadRollbackInput(Record):
+    """Whose rollback to read."""
+
+    mission_id: str
+
+
+class ReadRollbackOutput(Record):
+    """What the server holds of a mission's rollback."""
+
+    settled: RollbackReport | None = Field(
+        default=None, description="None: there is none, or it has not tried everything yet"
+    )
+
 
 class RollbackStatus(StrEnum):
     """What a rollback is doing, as its search attribute says."""

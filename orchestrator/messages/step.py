@@ -24,8 +24,8 @@ class PlanStepOutput(Record):
     decision: StepDecision
     refusal: str | None = Field(
         default=None,
-        description="why the call that was decided on is not made, which the planner is told; its "
-        "arguments are left out",
+        description="why the call that was decided on is not made, its arguments left out, or why "
+        "the leg is not ended yet; the planner is told",
     )
     usage: Usage | None = Field(default=None, description="None: no model was asked")
 

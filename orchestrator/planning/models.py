@@ -1,7 +1,7 @@
 """What planners are told and what they answer: plans, step contexts and decisions."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
@@ -46,6 +46,18 @@ class AgentProfile(Record):
         return Wall(agent=self.name, domains=self.domains, tools=self.tools)
 
 
+class Order(Record):
+    """A clause of a goal that orders a consequence, and whose effect serves it."""
+
+    clause: str = Field(description="in the words of the goal")
+    tools: tuple[str, ...] = Field(
+        default=(), description="those that can serve it; empty: no tool of the catalog does it"
+    )
+    points_back: bool = Field(
+        default=False, description="it goes on about an earlier one, whose effect may serve both"
+    )
+
+
 class LegPlan(Record):
     """One part of a mission, for one agent: a workflow of its own."""
 
@@ -55,12 +67,29 @@ class LegPlan(Record):
     depends_on: tuple[str, ...] = Field(
         default=(), description="ids of the legs that must succeed first; it is told their facts"
     )
+    orders: tuple[Order, ...] = Field(
+        default=(), description="what its goal orders; read by the engine, whatever planner made it"
+    )
+
+    @property
+    def consequences(self) -> tuple[str, ...]:
+        """The clauses of its goal that order a consequence."""
+        return tuple(order.clause for order in self.orders)
 
 
 class MissionPlan(Record):
-    """The legs of a mission; `depends_on` orders them, the rest may run side by side."""
+    """The legs of a mission; `depends_on` orders them, the rest may run side by side.
+
+    What the mission's goal asks for is read by the engine, whatever planner made the legs.
+    """
 
     legs: tuple[LegPlan, ...]
+    orders: tuple[Order, ...] = Field(
+        default=(), description="what the whole goal orders, whichever leg is to do it"
+    )
+    left_out: tuple[str, ...] = Field(
+        default=(), description="what the goal asks to be told, and no leg takes up"
+    )
 
 
 class GoalBrief(Record):
@@ -85,13 +114,18 @@ class Fact(Record):
     price: Money | None = None
 
 
+FINISH: Final = "finish"
+"""What an observation names in the place of a tool when an ending was not taken as it was."""
+
+
 class Observation(Record):
     """What one step of this leg did, and what came of it.
 
     The outcome of a call that was sent is `succeeded`, `rejected` by the provider, or `unknown`
     when no clear answer came. One that was not sent is `refused` by a person, a policy or the
     profile of the agent, or `invalid` by the contract of its tool. A search for tools is
-    `discovered`, and its body the names of those that were found.
+    `discovered`, and its body the names of those that were found. An ending that nothing proves is
+    `refused` once, under the name of FINISH.
     """
 
     step: int
@@ -128,6 +162,9 @@ class StepContext(Record):
     )
     discovered: tuple[str, ...] = Field(
         default=(), description="tools that searches of this leg found; they can be called too"
+    )
+    orders: tuple[Order, ...] = Field(
+        default=(), description="what the leg's goal orders: it is not reached without an effect"
     )
     budget_left: Money | None = Field(default=None, description="None: there is no limit")
     now: datetime = Field(

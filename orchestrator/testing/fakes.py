@@ -7,7 +7,7 @@ from typing import Any, Literal
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import IntentFrame
-from orchestrator.planning.models import AgentProfile, LegPlan
+from orchestrator.planning.models import AgentProfile, LegPlan, Order
 from orchestrator.routing.selection import Band, Selection
 from orchestrator.saga.ledger import Ledger, Obligation
 
@@ -79,14 +79,19 @@ def _effect(cancel_tool: str | None, cancels: str | None) -> Effect:
 
 
 def fake_leg(
-    leg_id: str, *, after: Iterable[str] = (), agent: AgentProfile | None = None
+    leg_id: str,
+    *,
+    after: Iterable[str] = (),
+    agent: AgentProfile | None = None,
+    orders: Iterable[Order] = (),
 ) -> LegPlan:
-    """A leg of a plan, by default for an agent of the leg's name."""
+    """A leg of a plan, by default for an agent of the leg's name, and one that orders nothing."""
     return LegPlan(
         leg_id=leg_id,
         goal=f"do {leg_id}",
         agent=agent or AgentProfile(name=leg_id),
         depends_on=tuple(after),
+        orders=tuple(orders),
     )
 
 

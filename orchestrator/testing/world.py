@@ -43,9 +43,11 @@ from orchestrator.planning.models import (
     Finish,
     LegPlan,
     MissionPlan,
+    Order,
     StepContext,
     StepDecision,
 )
+from orchestrator.planning.served import doubt_about_finish
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
@@ -186,7 +188,11 @@ class FakeWorld:
 
     def plan(self, *legs: LegPlan) -> None:
         """The legs of every mission."""
-        self._plan = MissionPlan(legs=legs)
+        self._plan = MissionPlan(legs=legs, orders=self._plan.orders, left_out=self._plan.left_out)
+
+    def order(self, *orders: Order, left_out: Iterable[str] = ()) -> None:
+        """What the goal of every mission orders, and what of it no leg takes up."""
+        self._plan = MissionPlan(legs=self._plan.legs, orders=orders, left_out=tuple(left_out))
 
     def decide(self, leg_id: str, *decisions: DecideStep) -> None:
         """What the planner decides at each step of a leg; after the last one the leg finishes."""
@@ -263,6 +269,7 @@ class FakeWorld:
             self._prepare_call,
             self._invoke_tool,
             self._rollback.collect_legs,
+            self._rollback.read_rollback,
             self._compensate,
             self._find_stranded,
             self._swept.recover_mission,
@@ -293,17 +300,18 @@ class FakeWorld:
         await self._enter(names.PLAN_STEP, context.leg_id, step)
         script = self._decisions.get(context.leg_id, [])
         if context.step > len(script):
-            return PlanStepOutput(
-                decision=Finish(summary=f"{context.leg_id} is done."), usage=self.usage
-            )
-        scripted = script[context.step - 1]
+            scripted: DecideStep = Finish(summary=f"{context.leg_id} is done.")
+        else:
+            scripted = script[context.step - 1]
         decision = scripted(context) if callable(scripted) else scripted
         return PlanStepOutput(
             decision=decision, refusal=self._refusal(context, decision), usage=self.usage
         )
 
     def _refusal(self, context: StepContext, decision: StepDecision) -> str | None:
-        """Why the agent may not make the call, as a real worker says it."""
+        """Why the agent may not make the call, or not end yet, as a real worker says it."""
+        if isinstance(decision, Finish):
+            return doubt_about_finish(context)
         if not isinstance(decision, CallTool) or decision.tool not in self.catalog.tools:
             return None
         guard = WallGuard()

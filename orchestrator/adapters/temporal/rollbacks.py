@@ -127,14 +127,19 @@ async def was_refused(client: Client, rollback: WorkflowExecutionDescription) ->
         return True
     if rollback.status is not WorkflowExecutionStatus.FAILED:
         return False
-    handle = client.get_workflow_handle(rollback.id, run_id=rollback.run_id)
+    return await failure_type(client, rollback) in _TURNED_AWAY
+
+
+async def failure_type(client: Client, failed: WorkflowExecutionDescription) -> str:
+    """What a run failed with, by the type of its first cause; '' when it has not failed."""
+    handle = client.get_workflow_handle(failed.id, run_id=failed.run_id)
     close = WorkflowHistoryEventFilterType.CLOSE_EVENT
     async for event in handle.fetch_history_events(event_filter_type=close):
         failure = event.workflow_execution_failed_event_attributes.failure
         while failure.HasField("cause"):
             failure = failure.cause
-        return failure.application_failure_info.type in _TURNED_AWAY
-    return False
+        return failure.application_failure_info.type
+    return ""
 
 
 async def described(handle: "WorkflowHandle[Any, Any]") -> WorkflowExecutionDescription | None:

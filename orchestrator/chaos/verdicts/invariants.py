@@ -1,8 +1,9 @@
 """The invariants: what the providers hold against what each mission says of itself.
 
-When all is settled, every effect that still stands belongs to a mission that succeeded or waits for
-an operator; no call had its effect twice; every change was asked for under a key of its own; what a
-receipt says is there; and nobody was asked anything once the rollback had begun.
+When all is settled, every effect that still stands belongs to a mission that succeeded, or to one
+that is incomplete and says so to whoever asked, or waits for an operator; no call had its effect
+twice; every change was asked for under a key of its own; what a receipt says is there; and nobody
+was asked anything once the rollback had begun.
 """
 
 from collections import Counter
@@ -12,7 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.core.record import Record
-from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.standing import LEAVES_STANDING
 from orchestrator.saga.ledger import Ledger, ObligationState
 
 Invariant = Literal["orphan", "duplicate", "phantom", "keyless", "prompt", "stuck"]
@@ -113,7 +114,7 @@ def _breaches(
 def _orphans(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
     states = {o.obligation_id: o.state for o in told.ledger.obligations}
     standing = _STANDS
-    if told.status == MissionStatus.SUCCEEDED:
+    if told.status in LEAVES_STANDING:
         standing = standing | {ObligationState.COMMITTED}
     for effect in effects:
         if effect.is_live and states.get(effect.cause) not in standing:
@@ -136,8 +137,8 @@ def _duplicates(effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]
 
 
 def _phantoms(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
-    """What a mission that succeeded has a receipt for, and its provider does not hold."""
-    if told.status != MissionStatus.SUCCEEDED:
+    """What a mission that is meant to stand has a receipt for, and its provider does not hold."""
+    if told.status not in LEAVES_STANDING:
         return
     held = {effect.cause for effect in effects if effect.is_live or effect.kind != "create"}
     for obligation in told.ledger.obligations:

@@ -7,6 +7,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.planning.models import (
+    FINISH,
     AgentProfile,
     AskUser,
     CallTool,
@@ -112,13 +113,15 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     step = next_call(target, situation)
     if not isinstance(step, Lack):
         return step
-    return GiveUp(reason=step.reason) if step.reason else _ask(step.parameters, target, situation)
+    if step.reason:
+        return _nothing_found(target, situation) or GiveUp(reason=step.reason)
+    return _ask(step.parameters, target, situation)
 
 
 def _stopped(observations: Sequence[Observation]) -> GiveUp | None:
     """The end that no further step may go around: a refusal, or a side effect left unclear."""
     for seen in observations:
-        if seen.outcome == "refused":
+        if seen.outcome == "refused" and seen.tool != FINISH:
             return GiveUp(reason=f"{seen.tool} was refused: {seen.error or 'no reason given'}")
         if seen.side_effect and seen.outcome == "unknown":
             return GiveUp(
@@ -139,6 +142,17 @@ def _ended(target: Tool, situation: Situation) -> Finish | GiveUp | CallTool | N
     if len(tried) >= _MAX_ATTEMPTS:
         return GiveUp(reason=f"{target.name} failed {len(tried)} times; the last: {tried[0].error}")
     return None
+
+
+def _nothing_found(target: Tool, situation: Situation) -> Finish | None:
+    """The answer to a request that only reads, when what it reads about was not found."""
+    last = next(reversed(situation.context.observations), None)
+    if target.is_side_effect or last is None or last.outcome != "succeeded":
+        return None
+    found = situation.catalog.tools.get(last.tool)
+    if found is None or found.is_side_effect or not is_empty(last.body):
+        return None
+    return Finish(summary=answer_sentence(found, last.body))
 
 
 def _summary(target: Tool, done: Observation) -> str:

@@ -30,9 +30,15 @@ def connection(monkeypatch: pytest.MonkeyPatch) -> Any:
     async def start(*_: object, **order: object) -> None:
         raise Started(order["approver"])
 
+    async def failure_type(*_: object) -> str:
+        return str(server.failed_with)
+
+    monkeypatch.setattr(mission_rollback, "failure_type", failure_type)
     monkeypatch.setattr(mission_rollback, "describe_rollback", never)
     monkeypatch.setattr(mission_rollback, "start_rollback", start)
-    server = SimpleNamespace(ended=Status.COMPLETED, task_queue="q")
+    server = SimpleNamespace(
+        ended=Status.COMPLETED, failed_with=names.MISSION_FAILED, task_queue="q"
+    )
 
     async def describe() -> object:
         return SimpleNamespace(status=server.ended)
@@ -61,6 +67,14 @@ async def test_a_success_is_rolled_back_by_a_person_only(
     """Nothing is started for nobody, and no standing approval decides on it."""
     with pytest.raises(UsageError, match=refusal):
         await roll_back(cast(Connection, connection), "m", reason="r", approver=approver)
+
+
+async def test_what_an_incomplete_mission_did_stands_as_well(connection: Any) -> None:
+    """It was ordered and approved: taking it back is a decision, as after a success."""
+    connection.ended, connection.failed_with = Status.FAILED, names.MISSION_INCOMPLETE
+
+    with pytest.raises(UsageError, match="which stands, so rolling it back is a decision"):
+        await roll_back(cast(Connection, connection), "m", reason="r")
 
 
 async def test_a_person_may(connection: Any) -> None:

@@ -12,10 +12,9 @@ from orchestrator.messages.mission import (
     MissionRequest,
     MissionStatus,
     final_status,
-    receipts_of,
     request_digest,
-    spend_of,
 )
+from orchestrator.messages.receipts import receipts_of, spend_of
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
 

@@ -1,0 +1,67 @@
+"""What of a goal nobody served, as a mission's result says it: pure, and replayed for ever."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pydantic import Field
+
+from orchestrator.core.record import Record
+from orchestrator.messages.leg import LegResult, LegStatus
+from orchestrator.planning.models import LegPlan, MissionPlan
+from orchestrator.planning.served import Effects, effects_of, unserved, why_unserved
+from orchestrator.saga.ledger import Ledger
+
+
+class Unserved(Record):
+    """A part of the goal that was asked for, and that nothing which was done serves."""
+
+    clause: str = Field(description="in the words of the goal, or of the leg's goal")
+    reason: str
+    leg_id: str | None = Field(default=None, description="None: no leg took it up, or not alone")
+
+    def __str__(self) -> str:
+        return f"{self.clause!r}: {self.reason}"
+
+
+def unserved_of(
+    plan: MissionPlan, legs: Iterable[LegResult], ledger: Ledger
+) -> tuple[Unserved, ...]:
+    """What of the goal is unserved when every leg is over, none of it told twice.
+
+    Args:
+        plan: the mission's, with what its goals order.
+        legs: as they ended.
+        ledger: of the whole mission.
+    """
+    effects = effects_of(plan, ledger)
+    results = {leg.leg_id: leg for leg in legs}
+    found = [one for leg in plan.legs for one in _of_leg(leg, results.get(leg.leg_id), effects)]
+    whole = [
+        Unserved(clause=order.clause, reason=why_unserved(order, effects.values()))
+        for order in unserved(plan.orders, effects)
+    ]
+    found += [one for one in whole if not _is_told(one, found)]
+    left_out = [Unserved(clause=c, reason="no leg of the plan takes it up") for c in plan.left_out]
+    return (*found, *(one for one in left_out if not _is_told(one, found)))
+
+
+def proved(legs: Iterable[LegResult], missing: Sequence[Unserved]) -> Iterator[LegResult]:
+    """The legs, those marked that say they did what nothing proves."""
+    unproved = {one.leg_id for one in missing}
+    for leg in legs:
+        claims = leg.status is LegStatus.SUCCEEDED and leg.leg_id in unproved
+        yield leg.model_copy(update={"unproved": True}) if claims else leg
+
+
+def _of_leg(plan: LegPlan, result: LegResult | None, effects: Effects) -> Iterator[Unserved]:
+    if result is not None and result.status is LegStatus.SKIPPED:
+        reason = result.error or "its leg was skipped"
+        yield Unserved(clause=plan.goal, reason=reason, leg_id=plan.leg_id)
+        return
+    own = {call: effect for call, effect in effects.items() if effect.leg_id == plan.leg_id}
+    for order in unserved(plan.orders, own):
+        reason = why_unserved(order, own.values())
+        yield Unserved(clause=order.clause, reason=reason, leg_id=plan.leg_id)
+
+
+def _is_told(one: Unserved, others: Iterable[Unserved]) -> bool:
+    return any(one.clause in other.clause or other.clause in one.clause for other in others)

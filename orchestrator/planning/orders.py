@@ -1,0 +1,199 @@
+"""What a goal orders: the clauses that want a consequence, and the tools whose effect serves them.
+
+Read by the engine from the words of a goal and the catalog, whatever planner makes the plan, so
+that no planner's own statement decides whether it did what it was told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.language.anaphora import reference_in
+from orchestrator.language.clause_reading import MODALS, ClauseReading, read_clause
+from orchestrator.language.clauses import split_clauses, without_lead
+from orchestrator.language.intent import Action
+from orchestrator.language.words import (
+    QUESTION_WORDS,
+    action_of,
+    content_stems,
+    stem,
+    tokens,
+    verb_named,
+)
+from orchestrator.planning.models import LegPlan, MissionPlan, Order
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext
+
+_ALIKE: Final = 0.7
+"""Of the best tool's score: what reaches it may serve an order as well."""
+_CLOSE: Final = 4
+"""Of a clause's tools, those that may be meant."""
+_TAKEN_UP: Final = 0.6
+"""Share of a clause's words that a leg's goal holds when it takes the clause up."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A clause that asks for something, with the tools for it, best first."""
+
+    clause: ClauseReading
+    tools: tuple[Tool, ...]
+    scores: tuple[float, ...]
+
+
+def with_orders(
+    plan: MissionPlan, goal: str, catalog: Catalog, router: Router | None, *, now: datetime
+) -> MissionPlan:
+    """The plan with what the mission's goal and each leg's goal order.
+
+    Args:
+        plan: as a planner made it.
+        goal: the mission's, in the words of who started it.
+        catalog: the mission's.
+        router: of that catalog; None: it has none, and words alone decide.
+        now: the requester's time.
+    """
+    reader = OrderReader(catalog, router, now=now)
+    legs = [leg.model_copy(update={"orders": reader.orders(leg.goal, goal)}) for leg in plan.legs]
+    return plan.model_copy(
+        update={
+            "legs": tuple(legs),
+            "orders": reader.orders(goal, goal),
+            "left_out": reader.left_out(goal, legs),
+        }
+    )
+
+
+class OrderReader:
+    """Reads goals over one catalog."""
+
+    def __init__(self, catalog: Catalog, router: Router | None, *, now: datetime) -> None:
+        """Take the catalog, its router if it has one, and the requester's time."""
+        self._catalog = catalog
+        self._router = router
+        self._now = now
+
+    def orders(self, text: str, goal: str) -> tuple[Order, ...]:
+        """The clauses of a text that order a consequence, with the tools that can serve each."""
+        found: list[tuple[Order, str]] = []
+        for asked in filter(self._orders, self._asked(text, goal)):
+            clause, tools = asked.clause, self._serving(asked)
+            # "and reserve it for eight" says more of the same; "and send it to Bob" is another one.
+            again = bool(reference_in(clause.text)) and any(
+                not earlier.points_back and verb != clause.verb and set(tools) & set(earlier.tools)
+                for earlier, verb in found
+            )
+            found.append((Order(clause=clause.text, tools=tools, points_back=again), clause.verb))
+        return tuple(order for order, _ in found)
+
+    def left_out(self, goal: str, legs: Sequence[LegPlan]) -> tuple[str, ...]:
+        """What the goal asks to be told, and no leg's goal takes up, by its words or its domain."""
+        wanted = [asked for asked in self._asked(goal, goal) if self._is_told(asked)]
+        missing = [asked for asked in wanted if not any(_holds(leg.goal, asked) for leg in legs)]
+        if not missing:
+            return ()
+        domains = {
+            d for leg in legs for other in self._asked(leg.goal, goal) for d in _domains(other)
+        }
+        return tuple(asked.clause.text for asked in missing if not domains & _domains(asked))
+
+    def _asked(self, text: str, goal: str) -> list[_Asked]:
+        """The clauses that are not forbidden, read by the router or by their words alone."""
+        request = None
+        if self._router is not None:
+            context = RouteContext(goal=goal)
+            request = self._router.without_deadline().explain(text, context, now=self._now).request
+        if request is None:
+            readings = [read_clause(clause) for clause in split_clauses(text)]
+            return [_Asked(reading, (), ()) for reading in readings if not reading.is_negated]
+        return [
+            _Asked(clause, tuple(map(self._catalog.tool, table.names)), tuple(table.fused.tolist()))
+            for clause, table in zip(request.clauses, request.tables, strict=False)
+            if not clause.is_negated
+        ]
+
+    def _orders(self, asked: _Asked) -> bool:
+        """Whether a clause orders a consequence, and not only what some tool that reads does.
+
+        What is no question and no search, and best done by a tool that changes something, orders
+        that, whatever its verb: "end my rental", "get me a meal sent".
+        """
+        clause = asked.clause
+        if not clause.asks_side_effect:
+            looks = _is_question(clause) or (clause.action is Action.SEARCH and clause.verb)
+            return not looks and self._is_sure(asked) and asked.tools[0].is_side_effect
+        named = next((t for t in asked.tools[:_CLOSE] if _verb_of(t) == clause.verb), None)
+        return named is None or named.is_side_effect
+
+    def _is_told(self, asked: _Asked) -> bool:
+        """Whether a clause asks for what some tool tells; a remark asks for nothing."""
+        clause = asked.clause
+        looks = clause.action in (Action.READ, Action.SEARCH) and bool(clause.verb)
+        return looks and self._is_sure(asked) and not asked.tools[0].is_side_effect
+
+    def _is_sure(self, asked: _Asked) -> bool:
+        fits = self._router is not None and self._router.fits(asked.clause.text)
+        return fits and bool(asked.tools)
+
+    def _serving(self, asked: _Asked) -> tuple[str, ...]:
+        """The tools whose effect is what the clause orders: the best, its like and its domain's."""
+        if self._router is None or not asked.tools:
+            pool = [tool for tool in self._catalog.tools.values() if _does(tool, asked.clause)]
+            return tuple(t.name for t in pool) if self._router is None else ()
+        able = [
+            (tool, score)
+            for tool, score in zip(asked.tools, asked.scores, strict=True)
+            if _does(tool, asked.clause)
+        ]
+        if not able:
+            return ()
+        best, top = able[0]
+        likely = [t for t, score in able if score >= _ALIKE * top or t.domain == best.domain]
+        # A verb may be misread: what fits the words better than all of its kind does as well.
+        likely += [
+            tool
+            for tool, score in zip(asked.tools, asked.scores, strict=True)
+            if tool.is_side_effect and score > top
+        ]
+        return tuple(tool.name for tool in likely)
+
+
+def _does(tool: Tool, clause: ClauseReading) -> bool:
+    """Whether an effect of the tool is of the kind that the clause orders."""
+    if not tool.is_side_effect:
+        return False
+    if clause.action is Action.CANCEL:
+        return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
+    if clause.action is Action.UNKNOWN or not clause.asks_side_effect:
+        return True
+    return tool.effect is not Effect.CANCEL or _commands(tool, clause.action)
+
+
+def _is_question(clause: ClauseReading) -> bool:
+    first = next(iter(tokens(without_lead(clause.text)[:40])), "")
+    return first in QUESTION_WORDS or first in MODALS or clause.text.rstrip().endswith("?")
+
+
+def _commands(tool: Tool, action: Action) -> bool:
+    """Whether the tool's summary starts with a verb of that class: "Delete a file"."""
+    words = tokens(tool.summary)
+    return bool(words) and action_of(words[0]) is action
+
+
+def _verb_of(tool: Tool) -> str:
+    verb, _ = verb_named(tool.name, tool.summary, but=tool.domain, method=tool.method)
+    return verb
+
+
+def _domains(asked: _Asked) -> frozenset[str]:
+    return frozenset(tool.domain for tool in asked.tools[:1])
+
+
+def _holds(text: str, asked: _Asked) -> bool:
+    """Whether a leg's goal takes a clause up, by its words."""
+    said = set(content_stems(asked.clause.text)) - {stem(asked.clause.verb)}
+    held = said & set(content_stems(text))
+    return len(held) >= _TAKEN_UP * len(said)

@@ -1,0 +1,190 @@
+"""What a result says is what happened, whatever a planner says: on real parts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.client.connection import connect_temporal
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.errors import UsageError
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.planning.llm.model_planner import LlmPlanner
+from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan
+from orchestrator.planning.per_agent import PerAgentPlanner
+from orchestrator.planning.planner import Planner
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.router import Router
+from orchestrator.runtime.defaults import default_tools
+from orchestrator.runtime.devserver import Ports, Stack
+from orchestrator.runtime.worker import build
+from orchestrator.sandbox import FaultRule
+from orchestrator.testing import approve, eventually, run_to_end
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Cli, Witness
+
+BOOKED = "Your flight is booked, reference ABC123"
+TABLE = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+LOCKERS = Path(__file__).parents[1] / "documents" / "lockers.yaml"
+
+
+async def _claims(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+    """A model that says at once that it is done."""
+    return ModelResponse(parts=[ToolCallPart("part_done", {"summary": BOOKED})])
+
+
+class HalfOfIt(ChainingPlanner):
+    """A planner that forgets all of a goal but its first part."""
+
+    async def split_goal(
+        self, brief: GoalBrief, catalog: Catalog, agents: Sequence[AgentProfile]
+    ) -> MissionPlan:
+        """The first leg of what would be done."""
+        plan = await super().split_goal(brief, catalog, agents)
+        first: LegPlan = plan.legs[0]
+        return MissionPlan(legs=(first,))
+
+
+@asynccontextmanager
+async def served_by(stack: Stack, planner: Planner, queue: str) -> AsyncIterator[MissionClient]:
+    """A client of a task queue whose worker plans with this planner."""
+    changes = {"task_queue": queue, "routing_timeout_ms": 5000}
+    settings = stack.settings.model_copy(update=changes)
+    temporal = await connect_temporal(stack.address)
+    async with AsyncExitStack() as running:
+        tools = await running.enter_async_context(default_tools(settings))
+        for worker in build(temporal, settings, planner=planner, tools=tools):
+            await running.enter_async_context(worker)
+        yield MissionClient(temporal, settings)
+
+
+async def test_a_model_that_only_says_so_has_booked_nothing(
+    stack: Stack, sandbox: Witness, cli: Cli
+) -> None:
+    """It is told once that nothing was done; its word stands in the result, marked as that."""
+    model = LlmPlanner(default_model="a:model", models=lambda name: FunctionModel(_claims))
+    planner = PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model="a:model")
+    async with served_by(stack, planner, "claiming") as client:
+        mission = await client.start(
+            MissionRequest(goal="Book a flight from Berlin to Lisbon on 2026-12-03")
+        )
+        result = await run_to_end(mission, approve)
+        shown = await cli("mission", "show", mission.mission_id)
+        watched = await cli("mission", "watch", mission.mission_id, "--json")
+
+    assert await sandbox.live(result.mission_id) == []
+    assert result.status is MissionStatus.INCOMPLETE
+    assert result.summary == f"The planner says, unproved: {BOOKED}"
+    assert [u.leg_id for u in result.unserved] == ["1-flights"]
+    assert [s.outcome for s in result.legs[0].steps] == ["refused", "done"]
+    assert shown.exit_code == 0
+    assert "unserved: 'Book a flight from Berlin to Lisbon on 2026-12-03'" in shown.stdout
+    assert "unproved" in shown.stdout
+    assert watched.exit_code == 1
+    assert json.loads(watched.stdout)["status"] == "incomplete"
+
+
+async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
+    """What was done stands, needs a decision to be taken back, and is then rolled back."""
+    async with served_by(stack, HalfOfIt(Router), "forgetting") as client:
+        goal = f"{TABLE}, send the message 'see you' to my team and show me the weather in Oslo"
+        mission = await client.start(MissionRequest(goal=goal))
+        result = await run_to_end(mission, approve)
+        with pytest.raises(UsageError, match="rolling it back is a decision"):
+            await client.rollback(mission.mission_id, reason="wrong")
+        preview = await client.rollback_preview(mission.mission_id)
+        await client.rollback(mission.mission_id, reason="wrong", approver="ann")
+        after = await mission.result()
+
+    assert result.status is MissionStatus.INCOMPLETE
+    assert [u.clause for u in result.unserved] == [
+        "send the message 'see you' to my team",
+        "show me the weather in Oslo",
+    ]
+    assert [r.tool for r in result.receipts] == ["dining_reserve_table"]
+    assert preview.is_a_decision
+    assert after.status is MissionStatus.ROLLED_BACK
+    (cancelled,) = after.cancelled
+    assert (cancelled.tool, cancelled.confirmed_by) == ("dining_cancel_reservation", "ann")
+    assert cancelled.by_rollback
+    assert set(cancelled.reference.items()) == set(result.receipts[0].reference.items())
+
+
+async def test_a_success_that_was_rolled_back_is_no_success(
+    client: MissionClient, cli: Cli
+) -> None:
+    """Everywhere it is asked about, and it has no receipts."""
+    mission = await client.start(MissionRequest(goal=TABLE))
+    before = await run_to_end(mission, approve)
+    await client.rollback(mission.mission_id, reason="wrong week", approver="ann")
+    after = await mission.result()
+    shown = json.loads((await cli("mission", "show", mission.mission_id, "--json")).stdout)
+
+    assert before.status is MissionStatus.SUCCEEDED
+    assert after.status is MissionStatus.ROLLED_BACK_AFTER_SUCCESS
+    assert shown["status"] == "rolled_back_after_success"
+    assert after.receipts == ()
+    assert after == await mission.snapshot()
+
+
+async def test_a_resolve_ends_what_was_parked(client: MissionClient, sandbox: Witness) -> None:
+    """While an operator has to look the mission is parked, and then no longer."""
+    mission = await client.start(MissionRequest(goal=TABLE))
+    await run_to_end(mission, approve)
+    await sandbox.set_faults(
+        [FaultRule(operation_id="dining_cancel_reservation", kind="refuse_cancel")]
+    )
+    report = await client.rollback(mission.mission_id, reason="wrong week", approver="ann")
+    parked = await mission.result()
+    await client.resolve(
+        report.parked[0].obligation_id, "cancelled", operator="ops", note="by phone"
+    )
+
+    async def is_settled() -> bool:
+        return (await mission.result()).status is not MissionStatus.PARKED
+
+    await eventually(is_settled)
+    assert parked.status is MissionStatus.PARKED
+    assert (await mission.result()).status is MissionStatus.ROLLED_BACK_AFTER_SUCCESS
+
+
+async def test_an_empty_answer_is_an_answer(client: MissionClient) -> None:
+    """What was looked for and not found is told, and nothing has failed."""
+    mission = await client.start(MissionRequest(goal="List my weather alert subscriptions"))
+    result = await run_to_end(mission)
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert "nothing was found" in result.summary
+    assert result.unserved == ()
+
+
+@pytest.fixture(scope="module")
+async def lockers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack]:
+    """An installation of one document, of somebody who rents lockers."""
+    folder = tmp_path_factory.mktemp("lockers")
+    async with Stack(folder, (LOCKERS,), Ports.free()) as installation:
+        yield installation
+
+
+async def test_an_order_under_a_condition_is_not_done_by_looking(lockers: Stack) -> None:
+    """Showing the rental does not end it, and the result says that nothing did."""
+    client = await lockers.client()
+    rented = await run_to_end(
+        await client.start(MissionRequest(goal="Rent a locker in building North for 3 days")),
+        approve,
+    )
+    rental = rented.receipts[0].reference["rental_id"]
+    goal = f"End the locker rental {rental}, only if it is in building South"
+    result = await run_to_end(await client.start(MissionRequest(goal=goal)), approve)
+
+    assert result.status is MissionStatus.INCOMPLETE, result.summary
+    assert str(rental) in result.unserved[0].clause

@@ -1,0 +1,78 @@
+"""A mission as others see it: its result document, whatever it is asked at.
+
+All of it is read from the mission as it stands, and nothing here changes it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.core.budget import Usage
+    from orchestrator.messages.leg import LegResult, LegStatus
+    from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus, told_of
+    from orchestrator.messages.mission_policy import CatalogPin
+    from orchestrator.messages.unserved import Unserved, proved, unserved_of
+    from orchestrator.planning.models import LegPlan, MissionPlan
+    from orchestrator.saga.ledger import Ledger
+
+_REACHED = frozenset({MissionStatus.SUCCEEDED, MissionStatus.INCOMPLETE})
+
+
+@dataclass(frozen=True)
+class MissionView:
+    """What a result document is made of."""
+
+    mission_id: str
+    request: MissionRequest
+    status: MissionStatus
+    error: str | None
+    stopped: bool
+    catalog: CatalogPin
+    plan: MissionPlan
+    started: Sequence[str]
+    results: Mapping[str, LegResult]
+    ledger: Ledger | None
+    started_at: datetime
+    finished_at: datetime | None
+
+    def result(self) -> MissionResult:
+        """The result document as it stands; final once the mission is over."""
+        ledger = self.ledger or Ledger.merged(r.ledger for r in self.results.values())
+        reached = self.status in _REACHED
+        missing = unserved_of(self.plan, self.results.values(), ledger) if reached else ()
+        legs = tuple(proved((self._leg(leg) for leg in self.plan.legs), missing))
+        return MissionResult(
+            mission_id=self.mission_id,
+            goal=self.request.goal,
+            requester=self.request.requester,
+            status=self.status,
+            error=self.error,
+            summary=" ".join(leg.told for leg in legs if leg.told) if reached else "",
+            legs=legs,
+            unserved=missing,
+            **told_of(ledger),
+            usage=Usage.total(r.usage for r in self.results.values()),
+            catalog_digest=self.catalog.digest,
+            catalog_size=self.catalog.size,
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+            stopped=self.stopped,
+        )
+
+    def _leg(self, leg: LegPlan) -> LegResult:
+        if leg.leg_id in self.results:
+            return self.results[leg.leg_id]
+        status = LegStatus.RUNNING if leg.leg_id in self.started else LegStatus.WAITING
+        if self.finished_at is not None:
+            status = LegStatus.CANCELLED
+        return LegResult(leg_id=leg.leg_id, agent=leg.agent.name, goal=leg.goal, status=status)
+
+
+def unserved_reason(missing: Sequence[Unserved]) -> str | None:
+    """The one sentence that tells why a mission is incomplete; None when nothing is missing."""
+    if not missing:
+        return None
+    return f"not all that was asked for was done: {'; '.join(map(str, missing))}"
