@@ -112,8 +112,9 @@ class RequesterMissing(UsageError):
 class ObligationNotParked(UsageError, Worded):
     """An operator's decision on an obligation that its rollback does not wait for."""
 
-    template = "{obligation_id} is not parked in this rollback"
+    template = "{obligation_id} is not parked in this rollback{reason}"
     obligation_id: str
+    reason: str = ""
 
 
 class Unowned(OrchestratorError):
