@@ -83,6 +83,8 @@ class RollbackWorkflow:
         ledger = found.written(*collected.taken_over.obligations).ordered_back(self._input.order)
         self._report = self._report.model_copy(update={"ledger": ledger, "notes": collected.notes})
         self._parked_some = bool(self._report.parked)
+        if self._shows_parked_at_once:
+            self._show(RollbackStatus.ROLLING_BACK)
 
     async def _serve_operators(self) -> None:
         """Until nothing is parked: try again what they ask for, in the order in which they ask.
