@@ -172,22 +172,13 @@ class RollbackWorkflow:
     def check_resolution(self, decision: ResolveInput) -> None:
         """Refuse a decision on what is not parked here."""
         if self._find(decision.obligation_id) is None:
-            raise refuse(ObligationNotParked(decision.obligation_id, self._why_not_parked(decision)))
+            wanted = decision.obligation_id
+            raise refuse(ObligationNotParked(wanted, self._report.why_not_parked(wanted)))
 
     @workflow.query(name=names.REPORT_QUERY)
     def report(self) -> RollbackReport:
         """Where the rollback stands."""
         return self._report
-
-    def _why_not_parked(self, decision: ResolveInput) -> str:
-        """What became of it: an operator may decide twice, or after another one."""
-        wanted = decision.obligation_id
-        known = next((o for o in self._report.ledger.obligations if o.obligation_id == wanted), None)
-        if known is None:
-            mission_id = self._report.mission_id
-            return f", which has none of that id; see: orchestrator rollback show {mission_id}"
-        said = f"; {known.resolutions[-1]}" if known.resolutions else ""
-        return f": it is {known.state}{said}"
 
     def _find(self, obligation_id: str) -> Obligation | None:
         found = (o for o in self._report.parked if o.obligation_id == obligation_id)

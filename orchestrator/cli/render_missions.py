@@ -12,8 +12,8 @@ from rich.text import Text
 from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
-    from orchestrator.client.mission_client import MissionSummary
     from orchestrator.client.mission_rollback import RollbackPreview
+    from orchestrator.client.overview import MissionSummary
     from orchestrator.messages.leg import Question
     from orchestrator.messages.mission import MissionResult
     from orchestrator.messages.rollback import RollbackReport, SweepReport

@@ -133,13 +133,17 @@ def spend_of(ledger: Ledger) -> Spend:
     return spend
 
 
-def _receipt(obligation: Obligation) -> Receipt:
+def reference_of(obligation: Obligation) -> JsonObject:
+    """The identifiers in the provider's answer to a call."""
     body = obligation.response if isinstance(obligation.response, dict) else {}
-    reference: JsonObject = {
+    return {
         name: value
         for name, value in body.items()
         if name.endswith(("_id", "reference", "number")) and isinstance(value, str)
     }
+
+
+def _receipt(obligation: Obligation) -> Receipt:
     return Receipt(
         call_id=obligation.obligation_id,
         leg_id=obligation.leg_id,
@@ -147,7 +151,7 @@ def _receipt(obligation: Obligation) -> Receipt:
         title=obligation.title,
         price=obligation.price,
         confirmed_by=obligation.confirmed_by,
-        reference=reference,
+        reference=reference_of(obligation),
     )
 
 

@@ -90,6 +90,14 @@ class RollbackReport(Record):
         """What waits for an operator."""
         return tuple(o for o in self.ledger.obligations if o.state is ObligationState.PARKED)
 
+    def why_not_parked(self, obligation_id: str) -> str:
+        """What became of an obligation: an operator may decide twice, or after another one."""
+        for known in self.ledger.obligations:
+            if known.obligation_id == obligation_id:
+                said = f"; {known.resolutions[-1]}" if known.resolutions else ""
+                return f": it is {known.state}{said}"
+        return f", which has none of that id; see: orchestrator rollback show {self.mission_id}"
+
 
 class RollbackStatus(StrEnum):
     """What a rollback is doing, as its search attribute says."""

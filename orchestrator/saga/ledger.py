@@ -245,9 +245,7 @@ class Obligation(Record):
             parked_at=self.settled_at,
             parked_because=self.note,
         )
-        moved = self.moved(
-            self._after(resolution), at=at, note=f"{operator}: {note or resolution}"
-        )
+        moved = self.moved(self._after(resolution), at=at, note=f"{operator}: {note or resolution}")
         return moved.model_copy(update={"resolutions": (*self.resolutions, decided)})
 
     def _after(self, resolution: "Resolution") -> ObligationState:
