@@ -21,7 +21,6 @@ from orchestrator.client.personal_data import open_vault
 from orchestrator.client.personal_retention import purge_mission
 from orchestrator.client.start import Starter
 from orchestrator.client.waiting_legs import (
-    Waiting,
     all_waiting,
     leg_of,
     waiting_of,
@@ -47,6 +46,7 @@ from orchestrator.messages.rollback import (
     SweepInput,
     SweepReport,
 )
+from orchestrator.messages.waiting import Waiting
 from orchestrator.saga.ledger import Resolution
 from orchestrator.settings import Settings, load_settings
 
@@ -76,7 +76,8 @@ class MissionClient:
         Once a worker has taken it up; or when none did in a few seconds: then `queued` of the
         handle says why, and it runs as soon as there is a worker. The same mission id with the
         same request is the same mission, however often it is sent. Values of personal inputs
-        stay behind in the vault, for this mission alone; inputs that no tool takes are in `undeclared_inputs` of the handle.
+        stay behind in the vault, for this mission alone; inputs that no tool takes are in
+        `undeclared_inputs` of the handle.
 
         Raises:
             UsageError: an input that no tool takes looks personal.

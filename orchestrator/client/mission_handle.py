@@ -1,7 +1,7 @@
 """MissionHandle: one mission by its id: its result, its cards and questions, its end."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from temporalio.client import WorkflowFailureError
 
@@ -9,7 +9,7 @@ from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.snapshot import take_snapshot
-from orchestrator.client.waiting_legs import Waiting, leg_of, waiting_in, warn_of_unasked
+from orchestrator.client.waiting_legs import leg_of, waiting_in, warn_of_unasked
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -23,6 +23,7 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, Question
 from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.rollback import RollbackReport
+from orchestrator.messages.waiting import Waiting
 
 
 class MissionHandle:
@@ -147,14 +148,22 @@ class MissionHandle:
         """
         return await roll_back(self._connection, self.mission_id, reason=reason, approver=approver)
 
-    async def watch(self, *, every_s: float = 0.5) -> AsyncIterator[MissionResult]:
-        """The result document each time it changed, until the mission is over."""
+    async def watch(
+        self, *, every_s: float = 0.5, tell: Callable[[Exception], None] | None = None
+    ) -> AsyncIterator[MissionResult]:
+        """The result document each time it changed, until the mission is over.
+
+        Args:
+            every_s: seconds between two looks.
+            tell: given what is in the way while nobody answers; with it, that is waited for without
+                end, else for minutes.
+        """
         before: MissionResult | None = None
         while True:
-            now = await until_answered(self.snapshot)
+            now = await until_answered(self.snapshot, tell=tell)
             if now != before:
                 yield now
                 before = now
-            if now.finished_at is not None or not await until_answered(self._is_running):
+            if now.finished_at is not None or not await until_answered(self._is_running, tell=tell):
                 return
             await asyncio.sleep(every_s)

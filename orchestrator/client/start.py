@@ -1,8 +1,6 @@
 """Starting a mission: once per id, whoever repeats it, and with an answer in one round trip."""
 
 import asyncio
-import re
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,7 +27,7 @@ from orchestrator.messages.mission import (
     request_digest,
 )
 from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened
-from orchestrator.messages.new_requests import check_new
+from orchestrator.messages.new_requests import check_new, new_mission_id
 from orchestrator.settings import Settings, load_policy
 
 _DIGEST_MEMO: Final = "request"
@@ -251,9 +249,3 @@ def _id_of(request: MissionRequest) -> str:
     """The id that a completed request has."""
     assert request.mission_id is not None
     return request.mission_id
-
-
-def new_mission_id(goal: str) -> str:
-    """A readable id: the goal's first words and something random."""
-    words = re.findall(r"[a-z0-9]+", goal.lower())[:4]
-    return "-".join([*words, secrets.token_hex(3)])[:80]

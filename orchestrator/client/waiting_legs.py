@@ -3,64 +3,18 @@
 import asyncio
 import logging
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from typing import Literal
 
-from pydantic import Field
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.client.asking import Asked, ask_all
 from orchestrator.client.connection import Connection
-from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core import errors
-from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegStatus, LegWaiting, Question
+from orchestrator.messages.leg import LegStatus, LegWaiting
+from orchestrator.messages.waiting import UnaskedLeg, Waiting, urgency
 
 _LOG = logging.getLogger(__name__)
-_NEVER = datetime.max.replace(tzinfo=UTC)
-
-
-class UnaskedLeg(Record):
-    """A leg that waits for a person, and that could not be asked for what."""
-
-    leg: str = Field(description="its workflow id")
-    mission_id: str
-    task_queue: str
-    status: str = Field(default="", description="as the server has it")
-    why: str
-
-
-class Waiting(Record):
-    """All that waits for a person, each kind by what expires first."""
-
-    cards: tuple[ConfirmationCard, ...] = ()
-    questions: tuple[Question, ...] = ()
-    unasked: tuple[UnaskedLeg, ...] = ()
-
-    def in_order(self) -> tuple[ConfirmationCard | Question, ...]:
-        """Cards and questions, what expires first at the head."""
-        return tuple(sorted((*self.cards, *self.questions), key=_urgency))
-
-    def entries(self) -> tuple[JsonObject, ...]:
-        """All of it as one list for scripts; `kind` is card, question or unasked."""
-        asked = (
-            {**one.model_dump(mode="json"), "kind": _kind(one), "commands": list(commands_for(one))}
-            for one in self.in_order()
-        )
-        unasked = ({**one.model_dump(mode="json"), "kind": "unasked"} for one in self.unasked)
-        return (*asked, *unasked)
-
-
-def commands_for(asked: ConfirmationCard | Question) -> tuple[str, ...]:
-    """What to type for it."""
-    if isinstance(asked, ConfirmationCard):
-        decide = ("show {}", "approve {}", "amend {} NAME=VALUE", 'reject {} --reason "..."')
-        return tuple(f"orchestrator confirm {one.format(asked.confirmation_id)}" for one in decide)
-    values = "".join(f" {name}=..." for name in asked.fields)
-    stored = (f"orchestrator pii set {name}" for name in asked.personal)
-    return (*stored, f"orchestrator mission answer {asked.question_id}{values}")
 
 
 async def waiting_of(connection: Connection, leg_workflow: str) -> LegWaiting | None:
@@ -106,8 +60,8 @@ async def _ask(connection: Connection, legs: Sequence[WorkflowExecution]) -> Wai
     cards = (one.card for one in told if one.card is not None)
     questions = (one.question for one in told if one.question is not None)
     return Waiting(
-        cards=tuple(sorted(cards, key=_urgency)),
-        questions=tuple(sorted(questions, key=_urgency)),
+        cards=tuple(sorted(cards, key=urgency)),
+        questions=tuple(sorted(questions, key=urgency)),
         unasked=tuple(_unasked(asked)),
     )
 
@@ -146,12 +100,3 @@ def leg_of(confirmation_id: str) -> str:
     if not leg:
         raise errors.CardUnknown(confirmation_id, "this is no id of a confirmation or a question")
     return leg
-
-
-def _urgency(asked: ConfirmationCard | Question) -> tuple[datetime, str]:
-    named = asked.confirmation_id if isinstance(asked, ConfirmationCard) else asked.question_id
-    return asked.expires_at or _NEVER, named
-
-
-def _kind(asked: ConfirmationCard | Question) -> Literal["card", "question"]:
-    return "card" if isinstance(asked, ConfirmationCard) else "question"

@@ -1,5 +1,10 @@
-"""What a new mission may not ask for. Asked at the door alone: what is on record must load."""
+"""New missions: their ids, and what they may not ask for.
 
+Asked at the door alone: what is on record must load.
+"""
+
+import re
+import secrets
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
@@ -55,3 +60,9 @@ def _waits(value: object, name: str = "") -> Iterator[tuple[str, timedelta]]:
 def _told(wait: timedelta) -> str:
     seconds = wait.total_seconds()
     return f"{seconds / 86_400:,.0f} days" if abs(seconds) >= 86_400 else f"{seconds:g} s"
+
+
+def new_mission_id(goal: str) -> str:
+    """A readable id: the goal's first words and something random."""
+    words = re.findall(r"[a-z0-9]+", goal.lower())[:4]
+    return "-".join([*words, secrets.token_hex(3)])[:80]
