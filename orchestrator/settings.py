@@ -19,6 +19,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from orchestrator.catalog.yaml12 import load_yaml
 from orchestrator.core.errors import DocumentUnreadable, ProfilesInvalid, UsageError
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.new_requests import wait_fault
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.profile_faults import read_profiles
 from orchestrator.routing.profile import RoutingProfile
@@ -165,7 +166,13 @@ def load_policy(path: Path | None) -> MissionPolicy | None:
     Raises:
         DocumentUnreadable: the file is missing, or not a policy.
     """
-    return None if path is None else _read(path, TypeAdapter(MissionPolicy), "a mission policy")
+    if path is None:
+        return None
+    policy = _read(path, TypeAdapter(MissionPolicy), "a mission policy")
+    fault = wait_fault(policy)
+    if fault:
+        raise DocumentUnreadable(str(path), fault)
+    return policy
 
 
 def load_routing_profile(path: Path | None) -> RoutingProfile | None:

@@ -25,6 +25,9 @@ with workflow.unsafe.imports_passed_through():
     from workflows.lineage import check_rollback
     from workflows.waiting import finish_despite_cancel, until
 
+PARKED_AT_ONCE = "parked-is-shown-at-once"
+"""The change since which the status follows each obligation, while others are still tried."""
+
 
 @workflow.defn(name=names.ROLLBACK_WORKFLOW)
 class RollbackWorkflow:
@@ -38,6 +41,9 @@ class RollbackWorkflow:
         )
         self._retries: list[str] = []
         self._parked_some = False
+        self._phase = RollbackStatus.COLLECTING
+        self._shown: RollbackStatus | None = None
+        self._shows_parked_at_once = False
 
     @workflow.run
     async def run(self, rollback: RollbackInput) -> RollbackReport:
@@ -49,6 +55,8 @@ class RollbackWorkflow:
             ApplicationError: RollbackMisnamed under another id than the mission's rollback has.
         """
         check_rollback(rollback)
+        # Asked here alone: a run that began without it goes on without it.
+        self._shows_parked_at_once = workflow.patched(PARKED_AT_ONCE)
         report, _ = await finish_despite_cancel(self._roll_back())
         return report
 
@@ -75,6 +83,8 @@ class RollbackWorkflow:
         ledger = found.written(*collected.taken_over.obligations).ordered_back(self._input.order)
         self._report = self._report.model_copy(update={"ledger": ledger, "notes": collected.notes})
         self._parked_some = bool(self._report.parked)
+        if self._shows_parked_at_once:
+            self._show(RollbackStatus.ROLLING_BACK)
 
     async def _serve_operators(self) -> None:
         """Until nothing is parked: try again what they ask for, in the order in which they ask.
@@ -147,8 +157,13 @@ class RollbackWorkflow:
         """An operator's decision on a parked obligation: retry, cancelled elsewhere, or accept."""
         parked = self._find(decision.obligation_id)
         assert parked is not None
-        note = f"{decision.operator}: {decision.note or decision.resolution}"
-        self._write(parked.resolved(decision.resolution, at=workflow.now(), note=note))
+        resolved = parked.resolved(
+            decision.resolution,
+            at=workflow.now(),
+            operator=decision.operator,
+            note=decision.note,
+        )
+        self._write(resolved)
         if decision.resolution == "retry":
             self._retries.append(parked.obligation_id)
         return self._report
@@ -157,7 +172,8 @@ class RollbackWorkflow:
     def check_resolution(self, decision: ResolveInput) -> None:
         """Refuse a decision on what is not parked here."""
         if self._find(decision.obligation_id) is None:
-            raise refuse(ObligationNotParked(decision.obligation_id))
+            wanted = decision.obligation_id
+            raise refuse(ObligationNotParked(wanted, self._report.why_not_parked(wanted)))
 
     @workflow.query(name=names.REPORT_QUERY)
     def report(self) -> RollbackReport:
@@ -172,10 +188,24 @@ class RollbackWorkflow:
         self._parked_some |= obligation.state is ObligationState.PARKED
         ledger = self._report.ledger.written(obligation)
         self._report = self._report.model_copy(update={"ledger": ledger})
+        if self._shows_parked_at_once:
+            self._show(self._phase)
 
     def _show_rest(self) -> None:
-        self._show(RollbackStatus.PARKED if self._report.parked else RollbackStatus.ROLLED_BACK)
+        """That it waits for its operators; or what a retry that is due will show next."""
+        if not self._shows_parked_at_once:
+            self._show(RollbackStatus.PARKED if self._report.parked else RollbackStatus.ROLLED_BACK)
 
-    def _show(self, status: RollbackStatus) -> None:
-        ui.show_status(status)
+    def _show(self, phase: RollbackStatus) -> None:
+        """Move to this phase and show it; while something is parked, that is what is shown.
+
+        Nobody must wait for the rest to be tried before a list of what is parked can name it, and
+        nobody be alarmed by what an operator has resolved.
+        """
+        self._phase = phase
+        parked = self._shows_parked_at_once and bool(self._report.parked)
+        status = RollbackStatus.PARKED if parked else phase
+        if status is not self._shown or not self._shows_parked_at_once:
+            ui.show_status(status)
+        self._shown = status
         ui.show_details(ui.rollback_details(status, str(self._input.order), self._report))

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli import render_cards
+from orchestrator.cli import render_cards, render_waiting
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_pairs
-from orchestrator.cli.output import AsJson, present, print_json, progress
+from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.cli.signing import make_key, sign_as
 from orchestrator.confirmation.models import Amend, Approve, Reject
 from orchestrator.core.errors import UsageError
@@ -39,11 +39,17 @@ Issuer = Annotated[
 
 @app.command("list")
 def list_cards(as_json: AsJson = False) -> None:
-    """Every card that waits for a decision.
+    """Every card that waits for a decision and every question, what expires first at the head.
+
+    A leg that cannot be asked what it waits for is named, with its task queue.
 
     Example: orchestrator confirm list
     """
-    present(ask(lambda client: client.confirmations()), render_cards.cards, as_json=as_json)
+    found = ask(lambda client: client.waiting(), tells_silence=True)
+    if as_json:
+        print_json(found.entries())
+    else:
+        render_waiting.waiting(console, found)
 
 
 @app.command()
@@ -52,7 +58,7 @@ def show(confirmation_id: ConfirmationId, as_json: AsJson = False) -> None:
 
     Example: orchestrator confirm show trip-1a2b3c.1-flights.2
     """
-    card = ask(lambda client: client.confirmation(confirmation_id))
+    card = ask(lambda client: client.confirmation(confirmation_id), tells_silence=True)
     present(card, render_cards.card, as_json=as_json)
 
 
@@ -78,7 +84,7 @@ def approve(
     sign = sign_as(key, approver=approver, issuer=issuer)
     read = digest or _read_and_agreed(confirmation_id, as_json=as_json)
     approval = Approve(confirmation_id=confirmation_id, digest=read)
-    receipt = ask(lambda client: client.decide(sign(approval, read)))
+    receipt = ask(lambda client: client.decide(sign(approval, read)), tells_silence=True)
     present(receipt, render_cards.receipt, as_json=as_json)
 
 
@@ -87,7 +93,7 @@ def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
     if as_json:
         raise UsageError(f"--json asks nothing; give {_DIGEST}")
     require_terminal(_DIGEST)
-    card = ask(lambda client: client.confirmation(confirmation_id))
+    card = ask(lambda client: client.confirmation(confirmation_id), tells_silence=True)
     # With the question, on standard error: standard output may be going somewhere else.
     render_cards.card(progress, card)
     # However long the card was, what it costs is read last.
@@ -145,7 +151,7 @@ def _decided(
         digest = (await client.confirmation(decision.confirmation_id)).digest if is_read else ""
         return await client.decide(sign(decision, digest))
 
-    return ask(send)
+    return ask(send, tells_silence=True)
 
 
 @app.command()

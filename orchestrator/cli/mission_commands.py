@@ -1,5 +1,7 @@
 """`orchestrator mission ...`: start, list, show, watch, answer, cancel, roll back."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,17 +16,24 @@ from orchestrator.cli.drawing import line
 from orchestrator.cli.options import read_money, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.cli.signing import account_name
-from orchestrator.core.errors import UsageError
-from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.core.errors import ServerUnreachable, ServiceUnavailable, UsageError
+from orchestrator.messages.mission import (
+    MissionRequest,
+    MissionResult,
+    MissionStatus,
+)
+from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.settings import load_policy
 
 if TYPE_CHECKING:  # `ask` imports it
+    from orchestrator.client.known_mission import KnownMission
     from orchestrator.client.mission_client import MissionClient
     from orchestrator.client.mission_handle import MissionHandle
     from orchestrator.client.mission_rollback import RollbackPreview
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
+_INTERRUPTED = 130
 _YES = "--yes, which rolls back a mission that succeeded without asking"
 
 MissionId = Annotated[str, typer.Argument(metavar="ID", help="The mission's id.")]
@@ -66,7 +75,8 @@ def start(
             goal=goal,
             inputs=read_pairs(inputs or []),
             budget=money,
-            mission_id=mission_id,
+            # Named here, so that it can be said whatever becomes of this process.
+            mission_id=new_mission_id(goal) if mission_id is None else mission_id,
             requester=account_name() if requester is None else requester,
         )
     except ValidationError as error:
@@ -76,22 +86,43 @@ def start(
     if given is not None:
         request = request.model_copy(update={"policy": given})
     if wait:
-        _finish(ask(lambda client: _start_and_follow(client, request)), as_json=as_json)
+        with _going_on(request.mission_id or ""):
+            result = ask(lambda client: _start_and_follow(client, request))
+        _finish(result, as_json=as_json)
         return
     mission = ask(lambda client: client.start(request))
     undeclared = mission.undeclared_inputs
     if as_json:
-        print_json({"mission_id": mission.mission_id, "undeclared_inputs": list(undeclared)})
+        print_json(
+            {
+                "mission_id": mission.mission_id,
+                "undeclared_inputs": list(undeclared),
+                "queued": mission.queued,
+            }
+        )
     else:
         render_missions.unread(progress, undeclared)
-        render_missions.started(console, mission.mission_id)
+        render_missions.started(console, mission.mission_id, mission.queued)
 
 
 async def _start_and_follow(client: "MissionClient", request: MissionRequest) -> MissionResult:
     mission = await client.start(request)
     render_missions.unread(progress, mission.undeclared_inputs)
-    progress.print(f"mission {mission.mission_id} started")
+    if mission.queued:
+        progress.print(f"queued: {mission.queued}")
+    progress.print(f"mission {mission.mission_id} {'is queued' if mission.queued else 'started'}")
     return await _follow(mission)
+
+
+@contextmanager
+def _going_on(mission_id: str) -> Iterator[None]:
+    """Say, when the person stops watching, that only the watching stops."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        progress.print(f"stopped watching; {mission_id} goes on: it needs nobody who watches")
+        progress.print(f"  orchestrator mission watch {mission_id}")
+        raise typer.Exit(_INTERRUPTED) from None
 
 
 async def _follow(mission: "MissionHandle") -> MissionResult:
@@ -99,16 +130,23 @@ async def _follow(mission: "MissionHandle") -> MissionResult:
     from orchestrator.client.connection import until_answered
 
     told: set[str] = set()
-    result = await mission.snapshot()
-    async for result in mission.watch():
+
+    def tell(absence: Exception) -> None:
+        _tell_once(told, line(f"waiting for a worker: {absence}"))
+
+    result = await until_answered(mission.snapshot, tell=tell)
+    async for result in mission.watch(tell=tell):
         for news in render_missions.news(result, told):
             progress.print(news)
-        for card in await until_answered(mission.confirmations):
+        waiting = await until_answered(mission.waiting, tell=tell)
+        for card in waiting.cards:
             _tell_once(
                 told, line(f"waits for you: orchestrator confirm show {card.confirmation_id}")
             )
-        for question in await until_answered(mission.questions):
+        for question in waiting.questions:
             _tell_once(told, render_missions.asked(question))
+        for leg in waiting.unasked:
+            _tell_once(told, line(f"{leg.leg} could not be asked: {leg.why}"))
     return await mission.result() if result.finished_at is None else result
 
 
@@ -126,13 +164,16 @@ def _finish(result: MissionResult, *, as_json: bool) -> None:
 @app.command("list")
 def list_missions(
     limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 20,
+    status: Annotated[
+        str | None, typer.Option(help="Only those that stand so: parked, running, succeeded ...")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The newest missions.
+    """The newest missions, and what each waits for.
 
-    Example: orchestrator mission list --limit 5
+    Example: orchestrator mission list --status parked
     """
-    found = ask(lambda client: client.missions(limit=limit))
+    found = ask(lambda client: client.missions(limit=limit, status=status))
     present(found, render_missions.missions, as_json=as_json)
 
 
@@ -140,10 +181,24 @@ def list_missions(
 def show(mission_id: MissionId, as_json: AsJson = False) -> None:
     """One mission as it stands: legs, receipts, ledger, spend.
 
+    While its worker is away, what the server knows of it: `is_partial` in --json.
+
     Example: orchestrator mission show book-a-flight-from-1a2b3c
     """
-    result = ask(lambda client: client.get(mission_id).snapshot())
-    present(result, render_missions.mission, as_json=as_json)
+
+    async def as_known(client: "MissionClient") -> "MissionResult | KnownMission":
+        try:
+            return await client.get(mission_id).snapshot()
+        except ServiceUnavailable as absence:
+            if isinstance(absence, ServerUnreachable):
+                raise
+            return await client.known(mission_id, why=str(absence))
+
+    found = ask(as_known, tells_silence=True)
+    if isinstance(found, MissionResult):
+        present(found, render_missions.mission, as_json=as_json)
+    else:
+        present(found, render_missions.known, as_json=as_json)
 
 
 @app.command()
@@ -152,7 +207,14 @@ def watch(mission_id: MissionId, as_json: AsJson = False) -> None:
 
     Example: orchestrator mission watch book-a-flight-from-1a2b3c
     """
-    _finish(ask(lambda client: _follow(client.get(mission_id))), as_json=as_json)
+    with _going_on(mission_id):
+        result = ask(lambda client: _watched(client, mission_id))
+    _finish(result, as_json=as_json)
+
+
+async def _watched(client: "MissionClient", mission_id: str) -> MissionResult:
+    await client.connection.describe(mission_id)  # there is one to be waited for
+    return await _follow(client.get(mission_id))
 
 
 @app.command()
@@ -171,7 +233,10 @@ def answer(
     """
     mission_id, given = question_id.partition(".")[0], read_pairs(values or [])
     who = account_name()
-    ask(lambda client: client.get(mission_id).answer(question_id, given, answered_by=who))
+    ask(
+        lambda client: client.get(mission_id).answer(question_id, given, answered_by=who),
+        tells_silence=True,
+    )
     console.print("answered")
 
 

@@ -59,7 +59,7 @@ progress = CleanConsole(stderr=True)
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 
-def print_json(value: BaseModel | Sequence[BaseModel] | dict[str, Any]) -> None:
+def print_json(value: BaseModel | Sequence[BaseModel | dict[str, Any]] | dict[str, Any]) -> None:
     """One JSON document on standard output."""
     document = TypeAdapter(Any).dump_python(value, mode="json")
     typer.echo(visible_json(json.dumps(document, indent=2, ensure_ascii=False)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -10,30 +10,14 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli.drawing import block, indented, line, lines, table_of
+from orchestrator.cli.drawing import block, indented, line
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.confirmation.models import ConfirmationCard, DecisionReceipt
 
 
-def cards(console: Console, found: Sequence[ConfirmationCard]) -> None:
-    """A line per open card."""
-    if not found:
-        console.print("nothing waits for a decision")
-        return
-    table = table_of("confirmation", "price", "decide before")
-    for one in found:
-        until = f"{one.expires_at:%Y-%m-%d %H:%M %Z}" if one.expires_at is not None else ""
-        notes = [part for note in _asked(one) for part in (", ", (note, "yellow"))]
-        what = lines(line(one.confirmation_id), line("  ", (one.title, "dim"), *notes))
-        table.add_row(what, str(one.price or ""), until)
-    console.print(table)
-    console.print()
-    console.print("read one: orchestrator confirm show CID")
-
-
-def _asked(card: ConfirmationCard) -> Iterator[str]:
-    """How often people were asked so far."""
+def times_asked(card: ConfirmationCard) -> Iterator[str]:
+    """How often people were asked so far, where it was more than once."""
     if card.round > 1:
         yield f"asked {card.round}x"
     if card.reminded:
@@ -75,7 +59,7 @@ def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, str]]:
         yield entry.label, entry.value
     if shown.expires_at is not None:
         yield "Decide before", f"{shown.expires_at:%Y-%m-%d %H:%M %Z}"
-    asked = ", ".join(_asked(shown))
+    asked = ", ".join(times_asked(shown))
     if asked:
         yield "So far", asked
     yield "Digest", shown.digest[:16]

@@ -9,20 +9,26 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.cli import render_parked
 from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
+from orchestrator.messages.parked import parked_of
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
-    from orchestrator.client.mission_client import MissionSummary
+    from orchestrator.client.known_mission import KnownMission
     from orchestrator.client.mission_rollback import RollbackPreview
+    from orchestrator.client.overview import MissionSummary
     from orchestrator.messages.leg import Question
     from orchestrator.messages.mission import MissionResult
     from orchestrator.messages.rollback import RollbackReport, SweepReport
     from orchestrator.saga.ledger import Obligation
 
 
-def started(console: Console, mission_id: str) -> None:
-    """What to type after a mission was started."""
-    console.print(f"started {mission_id}")
+def started(console: Console, mission_id: str, queued: str = "") -> None:
+    """What to type after a mission was started, also while no worker has taken it up."""
+    if queued:
+        console.print(line(("queued: ", "yellow"), queued))
+        console.print("  it is on the server, and starts when a worker takes it up")
+    console.print(f"{'queued' if queued else 'started'} {mission_id}")
     console.print(f"  follow it:  orchestrator mission watch {mission_id}")
     console.print("  decide:     orchestrator confirm list")
 
@@ -60,17 +66,32 @@ def asked(question: Question) -> Text:
 def missions(console: Console, found: Sequence[MissionSummary]) -> None:
     """A line per mission."""
     if not found:
-        console.print("no missions yet; start one: orchestrator mission start GOAL")
+        console.print("no missions found; start one: orchestrator mission start GOAL")
         return
-    table = table_of("mission", "status", "started", "goal")
+    table = table_of("mission", "status", "waits for", "started", "goal")
     for one in found:
         table.add_row(
             one.mission_id,
             colored(one.status),
+            ", ".join(wait.what for wait in one.waits_for),
             f"{one.started_at:%Y-%m-%d %H:%M:%S}",
             block(one.goal),
         )
     console.print(table)
+
+
+def known(console: Console, mission: KnownMission) -> None:
+    """What the server says of a mission whose worker is away."""
+    console.rule(line(f"{mission.mission_id}  ", colored(mission.status)))
+    console.print(indented(block(mission.goal)))
+    console.print(f"started {mission.started_at:%Y-%m-%d %H:%M:%S %Z}")
+    if mission.finished_at is not None:
+        console.print(f"over since {mission.finished_at:%Y-%m-%d %H:%M:%S %Z}")
+    for leg in mission.legs:
+        console.print(line(f"  {leg.leg_id} ", colored(leg.status)))
+    for wait in mission.waits_for:
+        console.print(f"waits for {wait.what}: {wait.command}")
+    console.print(line(("legs, receipts and ledger need a worker: ", "yellow"), mission.unread))
 
 
 def mission(console: Console, result: MissionResult) -> None:
@@ -94,6 +115,7 @@ def mission(console: Console, result: MissionResult) -> None:
     _under(console, "legs", legs)
     if result.ledger.obligations:
         _under(console, "ledger", _ledger(result.ledger.obligations))
+        render_parked.resolutions(console, result.ledger.obligations)
     for receipt in result.receipts:
         console.print(_told(["receipt:", receipt.title, receipt.price, receipt.reference]))
     for gone in result.cancelled:
@@ -169,21 +191,11 @@ def rollback(console: Console, report: RollbackReport) -> None:
     if str(report.order):
         console.print(f"why: {report.order}")
     console.print(_ledger(report.ledger.obligations))
-    for obligation in report.parked:
-        console.print(
-            f"parked: orchestrator rollback resolve {obligation.obligation_id} "
-            "retry|cancelled|accept"
-        )
+    render_parked.resolutions(console, report.ledger.obligations)
+    for obligation in parked_of(report):
+        render_parked.parked(console, obligation)
     for note in report.notes:
         console.print(f"left alone: {note}")
-
-
-def rollbacks(console: Console, found: Sequence[RollbackReport]) -> None:
-    """Those that wait for an operator."""
-    for report in found:
-        rollback(console, report)
-    if not found:
-        console.print("nothing is parked")
 
 
 def sweep(console: Console, report: SweepReport) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli import render_missions
+from orchestrator.cli import render_missions, render_parked
 from orchestrator.cli.connected import ask
 from orchestrator.cli.output import AsJson, present
 from orchestrator.cli.signing import account_name
@@ -18,11 +18,12 @@ _WORDS: dict[str, Resolution] = {"retry": "retry", "cancelled": "cancelled", "ac
 
 @app.command("list")
 def list_parked(as_json: AsJson = False) -> None:
-    """Every rollback that waits for an operator.
+    """Every obligation that waits for an operator, from the moment it is parked.
 
     Example: orchestrator rollback list
     """
-    present(ask(lambda client: client.parked()), render_missions.rollbacks, as_json=as_json)
+    found = ask(lambda client: client.parked(), tells_silence=True)
+    present(found, render_parked.parked_list, as_json=as_json)
 
 
 @app.command()
@@ -33,7 +34,7 @@ def show(
 
     Example: orchestrator rollback show trip-1a2b3c
     """
-    report = ask(lambda client: client.rollback_report(mission_id))
+    report = ask(lambda client: client.rollback_report(mission_id), tells_silence=True)
     present(report, render_missions.rollback, as_json=as_json)
 
 
@@ -43,6 +44,7 @@ def resolve(
     decision: Annotated[str, typer.Argument(help="retry, cancelled (elsewhere) or accept.")],
     note: Annotated[str, typer.Option(help="For the record.")] = "",
     operator: Annotated[str | None, typer.Option(help="Who decides; default: you.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Decide on a parked obligation.
 
@@ -52,9 +54,10 @@ def resolve(
         raise UsageError(f"{decision!r} is not a decision; use retry, cancelled or accept")
     who = operator or account_name()
     report = ask(
-        lambda client: client.resolve(obligation_id, _WORDS[decision], operator=who, note=note)
+        lambda client: client.resolve(obligation_id, _WORDS[decision], operator=who, note=note),
+        tells_silence=True,
     )
-    present(report, render_missions.rollback, as_json=False)
+    present(report, render_missions.rollback, as_json=as_json)
 
 
 @app.command()

@@ -6,15 +6,13 @@ What the server refuses comes out as our own errors, each saying what to do abou
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, TypeVar
 
-from temporalio.api.enums.v1 import TaskQueueType
-from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
+    WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
@@ -27,16 +25,17 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.client.message_size import check_size, is_about_size
+from orchestrator.client.task_queues import has_poller
 from orchestrator.core import errors
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 
 T = TypeVar("T")
-_POLLER_GONE = timedelta(seconds=75)
-"""A poll lasts a minute, so a poller not seen for longer than this is dead."""
 _POLLER_WAIT_S = 3.0
 PICK_UP = timedelta(seconds=6)
-"""How long a worker may take to begin with a workflow before we say that there is none."""
+"""How long a worker may take to begin with a workflow before we say that it is queued."""
+_SOON_S = 1.0
+"""Without an answer for that long, we look whether there is anybody who could give it."""
 _ABSENCE_S = 120.0
 _ANSWER = timedelta(seconds=20)
 """How long a worker may take to answer: it may first have to replay a long history."""
@@ -47,6 +46,7 @@ _UNANSWERED = (
 )
 _CUT_OFF = ("transport error", "h2 protocol error", "error reading a body from connection")
 """How the SDK's gRPC library begins the message of a call whose connection broke."""
+_CLOSED = "it is closed, or never was"
 _REPLAYS = 5
 """How often workers may send one query back, each while it replays the run."""
 
@@ -62,18 +62,21 @@ class Connection:
     async def query(self, workflow_id: str, name: str, kind: type[T]) -> T:
         """Ask a workflow, running or closed.
 
-        What came to nothing because the SDK's core dropped it, while it let go of a run, is asked
-        once more; what a worker sent back, as often as several workers may.
+        Where nobody polls its task queue, that is said at once. What came to nothing because the
+        SDK's core dropped it, while it let go of a run, is asked once more; what a worker sent
+        back, as often as several workers may.
         """
         timeouts = [_ANSWER * 2 / 3, _ANSWER / 3]
         replays = 0
         while True:
             try:
                 return await self._query_once(workflow_id, name, kind, rpc_timeout=timeouts[-1])
-            except errors.NoWorker:
+            except errors.NoAnswer:
                 timeouts.pop()
                 if not timeouts:
-                    raise
+                    raise errors.NoAnswer(
+                        await self._queue_of(workflow_id), _ANSWER.total_seconds()
+                    ) from None
             except errors.RunReplayed:
                 replays += 1
                 if replays > _REPLAYS:
@@ -83,9 +86,46 @@ class Connection:
         self, workflow_id: str, name: str, kind: type[T], *, rpc_timeout: timedelta
     ) -> T:
         handle = self.temporal.get_workflow_handle(workflow_id)
+        asking = asyncio.ensure_future(
+            handle.query(name, result_type=kind, rpc_timeout=rpc_timeout)
+        )
+        try:
+            with self.explaining(workflow_id):
+                done, _ = await asyncio.wait([asking], timeout=_SOON_S)
+                if not done:
+                    await self._check_polled(await self._queue_of(workflow_id))
+                answer: T = await asking
+                return answer
+        finally:
+            asking.cancel()
+
+    async def _queue_of(self, workflow_id: str) -> str:
+        """The task queue that a workflow waits on: that of its agent, or of its mission."""
         with self.explaining(workflow_id):
-            answer: T = await handle.query(name, result_type=kind, rpc_timeout=rpc_timeout)
-            return answer
+            return (await self.describe(workflow_id)).task_queue
+
+    async def _check_polled(self, task_queue: str) -> None:
+        """Say so where nobody polls.
+
+        Raises:
+            NoWorker: nobody does.
+        """
+        if not await self.has_poller(task_queue):
+            raise errors.NoWorker(task_queue)
+
+    async def has_poller(self, task_queue: str | None = None) -> bool:
+        """Whether a worker polls a task queue, as far as the server knows; ours unless named."""
+        with self.explaining():
+            return await has_poller(self.temporal, task_queue or self.task_queue)
+
+    async def describe(self, workflow_id: str) -> WorkflowExecutionDescription:
+        """What the server knows of a workflow without asking any worker.
+
+        Raises:
+            MissionNotFound: nothing.
+        """
+        with self.explaining(workflow_id):
+            return await self.temporal.get_workflow_handle(workflow_id).describe()
 
     async def update(
         self, workflow_id: str, name: str, message: Record, kind: type[T], *, about: str
@@ -95,10 +135,13 @@ class Connection:
         `about` is the id that the caller named, for an error to name it too.
 
         Raises:
-            NoWorker: nobody answered in time; should a worker come back soon, it may still count.
+            NothingSent: nobody is there to take it, so that it was not sent.
+            NoAnswer: nobody answered in time; should a worker come back soon, it may still count.
+            CardUnknown: the workflow is over, or there is none.
             MessageTooLarge: nothing was sent.
         """
         await check_size(self.temporal, message, what=f"what is sent about {about}")
+        task_queue = await self._taker(workflow_id, about)
         handle = self.temporal.get_workflow_handle(workflow_id)
         try:
             answer: T = await handle.execute_update(
@@ -106,13 +149,31 @@ class Connection:
             )
             return answer
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-            raise errors.NoWorker(self.task_queue) from error
+            waited = _ANSWER.total_seconds()
+            raise errors.NoAnswer(task_queue, waited, f"what was sent about {about}") from error
         except WorkflowUpdateFailedError as error:
             raise _refusal(error) from error
         except RPCError as error:
             if error.status is RPCStatusCode.NOT_FOUND:
-                raise errors.CardUnknown(about, "it is closed, or never was") from error
+                raise errors.CardUnknown(about, _CLOSED) from error
             raise self.explained(error, workflow_id) from error
+
+    async def _taker(self, workflow_id: str, about: str) -> str:
+        """The task queue of a running workflow, where somebody polls it.
+
+        Raises:
+            NothingSent: nobody does.
+            CardUnknown: it is over, or there is none.
+        """
+        try:
+            taker = await self.describe(workflow_id)
+        except errors.MissionNotFound:
+            raise errors.CardUnknown(about, _CLOSED) from None
+        if taker.status is not WorkflowExecutionStatus.RUNNING:
+            raise errors.CardUnknown(about, _CLOSED)
+        if not await self.has_poller(taker.task_queue):
+            raise errors.NothingSent(taker.task_queue, about)
+        return taker.task_queue
 
     async def is_running(self, workflow_id: str, *, missing: bool | None = None) -> bool:
         """Whether a workflow runs; `missing` is the answer for one that does not exist."""
@@ -147,28 +208,16 @@ class Connection:
                 f"the Temporal server does not take a message of that size: {error.message}"
             )
         if error.status in _UNANSWERED:
-            return errors.NoWorker(self.task_queue)
+            return errors.NoAnswer(self.task_queue, _ANSWER.total_seconds())
         return error
 
     async def await_poller(self) -> None:
         """Wait a few seconds for a worker: one that has just started is not known at once."""
         deadline = asyncio.get_running_loop().time() + _POLLER_WAIT_S
-        while not await self._has_poller():
+        while not await self.has_poller():
             if asyncio.get_running_loop().time() > deadline:
                 raise errors.NoWorker(self.task_queue)
             await asyncio.sleep(0.1)
-
-    async def _has_poller(self) -> bool:
-        with self.explaining():
-            answer = await self.temporal.workflow_service.describe_task_queue(
-                DescribeTaskQueueRequest(
-                    namespace=self.temporal.namespace,
-                    task_queue=TaskQueue(name=self.task_queue),
-                    task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-                )
-            )
-        newest = [p.last_access_time.ToDatetime(tzinfo=UTC) for p in answer.pollers]
-        return any(datetime.now(UTC) - seen < _POLLER_GONE for seen in newest)
 
     async def start_with(
         self,
@@ -183,12 +232,13 @@ class Connection:
         """Start a workflow, unless it runs already, and send it an update in the same request.
 
         The same update id again is the same update, whoever sends it. Its answer is the proof that
-        there is a worker: the server remembers dead pollers for minutes.
+        there is a worker: the server remembers dead pollers for minutes. No answer proves nothing:
+        the workflow may have been started, and its worker be busy.
 
         Raises:
             OrchestratorError: the update was refused.
             WorkflowAlreadyStartedError: it ran, and is over.
-            NoWorker: no answer came in time; the workflow stays queued.
+            NoAnswer: no answer came in time.
         """
         started = asyncio.create_task(start.workflow_handle())
         try:
@@ -206,7 +256,8 @@ class Connection:
         except WorkflowUpdateFailedError as error:
             raise _refusal(error) from error
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-            raise errors.NoWorker(self.task_queue) from error
+            waited = (within or _ANSWER).total_seconds()
+            raise errors.NoAnswer(self.task_queue, waited) from error
         except RPCError as error:
             raise self.explained(error, "") from error
         finally:
@@ -228,8 +279,14 @@ def _is_cut_off(error: RPCError) -> bool:
     return broken and error.message.startswith(_CUT_OFF)
 
 
-async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
+async def until_answered(
+    ask: Callable[[], Awaitable[T]], *, tell: Callable[[Exception], None] | None = None
+) -> T:
     """The answer, waited for while no worker or no server gives it: they are soon replaced.
+
+    Args:
+        ask: asked again and again.
+        tell: given what is in the way each time; with it, there is no end to the waiting.
 
     Raises:
         NoWorker, ServerUnreachable: there was none for minutes.
@@ -238,8 +295,10 @@ async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
     while True:
         try:
             return await ask()
-        except (errors.NoWorker, errors.ServerUnreachable):
-            if asyncio.get_running_loop().time() > deadline:
+        except (errors.NoWorker, errors.ServerUnreachable) as absence:
+            if tell is not None:
+                tell(absence)
+            elif asyncio.get_running_loop().time() > deadline:
                 raise
             await asyncio.sleep(0.5)
 

@@ -11,9 +11,8 @@ async def send_decision(connection: Connection, decision: Decision) -> DecisionR
 
     Raises:
         ConfirmationError: of the kind that says why it was refused; nothing changed.
-        NoWorker: nobody would take it.
+        NoWorker: nobody would take it, so that it was not sent; or nobody answered in time.
     """
-    await connection.await_poller()
     return await connection.update(
         leg_of(decision.confirmation_id),
         names.DECIDE_UPDATE,

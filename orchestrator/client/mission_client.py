@@ -1,24 +1,31 @@
 """MissionClient: start missions, watch them, decide on their confirmations, roll them back."""
 
 import secrets
-from datetime import datetime
 
-from temporalio.client import Client, WorkflowExecution, WorkflowExecutionStatus
+from temporalio.client import Client
 
-from orchestrator.adapters.temporal.search_attributes import STATUS
 from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.decisions import send_decision
+from orchestrator.client.known_mission import KnownMission, known_mission
 from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.client.mission_list import list_missions
 from orchestrator.client.mission_rollback import (
     RollbackPreview,
     preview_rollback,
     read_report,
     roll_back,
 )
+from orchestrator.client.overview import MissionSummary
+from orchestrator.client.parked_rollbacks import parked_rollbacks, resolve_parked
 from orchestrator.client.personal_data import open_vault
 from orchestrator.client.personal_retention import purge_mission
 from orchestrator.client.start import Starter
-from orchestrator.client.waiting_legs import leg_of, waiting_legs, waiting_of
+from orchestrator.client.waiting_legs import (
+    all_waiting,
+    leg_of,
+    waiting_of,
+    warn_of_unasked,
+)
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -28,28 +35,20 @@ from orchestrator.confirmation.models import (
     Reject,
 )
 from orchestrator.core import errors
-from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegStatus, Question
-from orchestrator.messages.mission import AcceptedMission, MissionRequest, MissionStatus
+from orchestrator.messages.leg import Question
+from orchestrator.messages.mission import AcceptedMission, MissionRequest
+from orchestrator.messages.parked import ParkedRollback
 from orchestrator.messages.rollback import (
     ResolveInput,
     RollbackReport,
-    RollbackStatus,
     SweepInput,
     SweepReport,
 )
+from orchestrator.messages.waiting import Waiting
 from orchestrator.saga.ledger import Resolution
 from orchestrator.settings import Settings, load_settings
-
-
-class MissionSummary(Record):
-    """One line of a list of missions."""
-
-    mission_id: str
-    status: str
-    goal: str
-    started_at: datetime
 
 
 class MissionClient:
@@ -72,20 +71,25 @@ class MissionClient:
         return cls(await connect_temporal(), settings or load_settings())
 
     async def start(self, request: MissionRequest) -> MissionHandle:
-        """Start a mission, and return once a worker has taken it up.
+        """Start a mission: when this returns, it is on the server and will run.
 
-        The same mission id with the same request is the same mission, however often it is sent.
-        Values of personal inputs stay behind in the vault, for this mission alone; inputs that no
-        tool takes are in `undeclared_inputs` of the handle.
+        Once a worker has taken it up; or when none did in a few seconds: then `queued` of the
+        handle says why, and it runs as soon as there is a worker. The same mission id with the
+        same request is the same mission, however often it is sent. Values of personal inputs
+        stay behind in the vault, for this mission alone; inputs that no tool takes are in
+        `undeclared_inputs` of the handle.
 
         Raises:
             UsageError: an input that no tool takes looks personal.
             MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
-            NoWorker: nobody would run it. It is not started, or stays queued when the last worker
-                has just died.
         """
-        mission_id, undeclared = await self._starter.start(request)
-        return MissionHandle(self.connection, mission_id, undeclared_inputs=undeclared)
+        started = await self._starter.start(request)
+        return MissionHandle(
+            self.connection,
+            started.mission_id,
+            undeclared_inputs=started.undeclared_inputs,
+            queued=started.queued,
+        )
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission and learn in the same round trip what it will do, or why it will not.
@@ -96,7 +100,8 @@ class MissionClient:
         Raises:
             MissionRefused: it cannot be planned; nothing was done.
             MissionIdTaken: the id is that of a mission with another goal, inputs or budget.
-            NoWorker: as for `start`.
+            MissionQueued: it is on the server, and no worker has taken it up in time.
+            NoWorker: nobody would plan it; it was not started.
         """
         return await self._starter.submit(request)
 
@@ -104,23 +109,49 @@ class MissionClient:
         """A mission that was started before, maybe by another process."""
         return MissionHandle(self.connection, mission_id)
 
-    async def missions(self, *, limit: int = 50) -> list[MissionSummary]:
-        """The newest missions, newest first."""
-        query = f"WorkflowType = '{names.MISSION_WORKFLOW}'"
-        with self.connection.explaining():
-            return [
-                await _summary(e) async for e in self.temporal.list_workflows(query, limit=limit)
-            ]
+    async def missions(self, *, limit: int = 50, status: str | None = None) -> list[MissionSummary]:
+        """The newest missions, newest first, with what each waits for.
+
+        Args:
+            limit: at most this many.
+            status: only those that stand so, their rollbacks included: `parked` for instance.
+
+        Raises:
+            UsageError: there is no such status.
+        """
+        return await list_missions(self.connection, status=status, limit=limit)
+
+    async def known(self, mission_id: str, *, why: str) -> KnownMission:
+        """What the server says of a mission whose worker is away.
+
+        Raises:
+            MissionNotFound: nothing.
+        """
+        return await known_mission(self.connection, mission_id, why=why)
+
+    async def waiting(self) -> Waiting:
+        """Every card and question of every mission, and the legs that could not be asked."""
+        return await all_waiting(self.connection)
 
     async def confirmations(self) -> list[ConfirmationCard]:
-        """Every card of every mission that waits for a decision."""
-        waiting = [w async for w in waiting_legs(self.connection, LegStatus.AWAITING_CONFIRMATION)]
-        return [w.card for w in waiting if w.card is not None]
+        """Every card of every mission that waits for a decision; see `waiting`, too.
+
+        Raises:
+            NoWorker: of all the legs that wait, none could be asked.
+        """
+        waiting = await self.waiting()
+        warn_of_unasked(waiting)
+        return list(waiting.cards)
 
     async def questions(self) -> list[Question]:
-        """Every question of every mission that waits for an answer."""
-        waiting = [w async for w in waiting_legs(self.connection, LegStatus.AWAITING_ANSWER)]
-        return [w.question for w in waiting if w.question is not None]
+        """Every question of every mission that waits for an answer; see `waiting`, too.
+
+        Raises:
+            NoWorker: of all the legs that wait, none could be asked.
+        """
+        waiting = await self.waiting()
+        warn_of_unasked(waiting)
+        return list(waiting.questions)
 
     async def confirmation(self, confirmation_id: str) -> ConfirmationCard:
         """One open card by its id.
@@ -204,16 +235,17 @@ class MissionClient:
     async def resolve(
         self, obligation_id: str, resolution: Resolution, *, operator: str, note: str = ""
     ) -> RollbackReport:
-        """Decide on a parked obligation: retry it, note it as cancelled, or accept it."""
-        mission_id = names.mission_of(obligation_id)
-        return await self.connection.update(
-            names.rollback_workflow_id(mission_id),
-            names.RESOLVE_UPDATE,
+        """Decide on a parked obligation: retry it, note it as cancelled, or accept it.
+
+        Raises:
+            ObligationNotParked: it is not, or no more; with who decided on it before.
+            NoWorker: nobody would take it, so that it was not sent; or nobody answered in time.
+        """
+        return await resolve_parked(
+            self.connection,
             ResolveInput(
                 obligation_id=obligation_id, resolution=resolution, operator=operator, note=note
             ),
-            RollbackReport,
-            about=obligation_id,
         )
 
     async def purge_personal(self, mission_id: str, *, force: bool = False) -> tuple[str, ...]:
@@ -226,17 +258,12 @@ class MissionClient:
         with self.connection.explaining():
             return await purge_mission(self.temporal, vault, mission_id, force=force)
 
-    async def parked(self) -> list[RollbackReport]:
-        """Every rollback that waits for an operator."""
-        query = (
-            f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND ExecutionStatus = 'Running' "
-            f"AND {names.STATUS_ATTRIBUTE} = '{RollbackStatus.PARKED.value}'"
-        )
-        with self.connection.explaining():
-            return [
-                await self.connection.query(execution.id, names.REPORT_QUERY, RollbackReport)
-                async for execution in self.temporal.list_workflows(query)
-            ]
+    async def parked(self) -> list[ParkedRollback]:
+        """Every rollback that waits for an operator, from the moment it has parked something.
+
+        One that cannot be asked is there as well, with the reason in `unread`.
+        """
+        return await parked_rollbacks(self.connection)
 
     async def sweep(self) -> SweepReport:
         """Start the rollback of every mission that was stopped from outside and left something.
@@ -259,15 +286,3 @@ class MissionClient:
                 static_summary="a sweep that somebody asked for",
             )
             return report
-
-
-async def _summary(execution: WorkflowExecution) -> MissionSummary:
-    memo = await execution.memo()
-    status = execution.typed_search_attributes.get(STATUS) or ""
-    is_terminated = execution.status is WorkflowExecutionStatus.TERMINATED
-    return MissionSummary(
-        mission_id=execution.id,
-        status=MissionStatus.TERMINATED.value if is_terminated else status,
-        goal=str(memo.get("goal", "")),
-        started_at=execution.start_time,
-    )

@@ -1,7 +1,7 @@
 """MissionHandle: one mission by its id: its result, its cards and questions, its end."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from temporalio.client import WorkflowFailureError
 
@@ -9,7 +9,7 @@ from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.snapshot import standing, take_snapshot
-from orchestrator.client.waiting_legs import leg_of, waiting_of
+from orchestrator.client.waiting_legs import leg_of, waiting_in, warn_of_unasked
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -20,9 +20,10 @@ from orchestrator.confirmation.models import (
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.leg import AnswerInput, LegWaiting, Question
+from orchestrator.messages.leg import AnswerInput, Question
 from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.rollback import RollbackReport
+from orchestrator.messages.waiting import Waiting
 
 
 class MissionHandle:
@@ -34,12 +35,15 @@ class MissionHandle:
         mission_id: str,
         *,
         undeclared_inputs: tuple[str, ...] = (),
+        queued: str = "",
     ) -> None:
         """Take what to speak through; nothing is asked of the server yet."""
         self._connection = connection
         self.mission_id = mission_id
         self.undeclared_inputs = undeclared_inputs
         """Of a mission that was just started: inputs that no tool takes."""
+        self.queued = queued
+        """Of a mission that was just started: why no worker has taken it up yet; empty: one has."""
 
     async def result(self) -> MissionResult:
         """Wait for the end and give the result document, whether it succeeded or not.
@@ -66,17 +70,22 @@ class MissionHandle:
 
     async def confirmations(self) -> list[ConfirmationCard]:
         """The cards of this mission that wait for a decision."""
-        return [w.card for w in await self._waiting() if w.card is not None]
+        return list((await self._waiting()).cards)
 
     async def questions(self) -> list[Question]:
         """The questions of this mission that wait for an answer."""
-        return [w.question for w in await self._waiting() if w.question is not None]
+        return list((await self._waiting()).questions)
 
-    async def _waiting(self) -> list[LegWaiting]:
+    async def waiting(self) -> Waiting:
+        """Its cards and questions, and those of its legs that could not be asked."""
         legs = await self._connection.query(self.mission_id, names.LEGS_QUERY, list[str])
         ids = [names.leg_workflow_id(self.mission_id, leg) for leg in legs]
-        found = await asyncio.gather(*(waiting_of(self._connection, leg) for leg in ids))
-        return [waiting for waiting in found if waiting is not None]
+        return await waiting_in(self._connection, ids)
+
+    async def _waiting(self) -> Waiting:
+        waiting = await self.waiting()
+        warn_of_unasked(waiting)
+        return waiting
 
     async def _is_running(self) -> bool:
         return await self._connection.is_running(self.mission_id)
@@ -143,14 +152,22 @@ class MissionHandle:
         """
         return await roll_back(self._connection, self.mission_id, reason=reason, approver=approver)
 
-    async def watch(self, *, every_s: float = 0.5) -> AsyncIterator[MissionResult]:
-        """The result document each time it changed, until the mission is over."""
+    async def watch(
+        self, *, every_s: float = 0.5, tell: Callable[[Exception], None] | None = None
+    ) -> AsyncIterator[MissionResult]:
+        """The result document each time it changed, until the mission is over.
+
+        Args:
+            every_s: seconds between two looks.
+            tell: given what is in the way while nobody answers; with it, that is waited for without
+                end, else for minutes.
+        """
         before: MissionResult | None = None
         while True:
-            now = await until_answered(self.snapshot)
+            now = await until_answered(self.snapshot, tell=tell)
             if now != before:
                 yield now
                 before = now
-            if now.finished_at is not None or not await until_answered(self._is_running):
+            if now.finished_at is not None or not await until_answered(self._is_running, tell=tell):
                 return
             await asyncio.sleep(every_s)

@@ -1,12 +1,11 @@
 """Starting a mission: once per id, whoever repeats it, and with an answer in one round trip."""
 
 import asyncio
-import re
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 from temporalio.client import WithStartWorkflowOperation
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
@@ -29,7 +28,24 @@ from orchestrator.messages.mission import (
     request_digest,
 )
 from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened
+from orchestrator.messages.new_requests import check_new, new_mission_id
 from orchestrator.settings import Settings, load_policy
+
+_DIGEST_MEMO: Final = "request"
+"""Where a mission's start says what was asked for, so that no worker is needed to compare it."""
+_TAKEN_UP: Final = timedelta(seconds=20)
+"""How long a queued mission may take to be taken up before whoever waits for its plan is told."""
+
+
+@dataclass(frozen=True)
+class Started:
+    """A mission that the server has."""
+
+    mission_id: str
+    undeclared_inputs: tuple[str, ...] = ()
+    """Inputs that no tool takes."""
+    queued: str = ""
+    """Why no worker has taken it up yet, in a sentence; empty when one has."""
 
 
 class Starter:
@@ -40,19 +56,39 @@ class Starter:
         self._connection = connection
         self._settings = settings
 
-    async def start(self, request: MissionRequest) -> tuple[str, tuple[str, ...]]:
-        """Start a mission; its id, once a worker has taken it up, and the inputs no tool takes.
-
-        See `MissionClient.start`.
-        """
+    async def start(self, request: MissionRequest) -> Started:
+        """Start a mission, which is on the server when this returns. See `MissionClient.start`."""
         request, brought = await self._completed(request)
         async with self._kept(request, brought):
+            queued = await self._begin(request)
+        return Started(_id_of(request), brought.undeclared, queued)
+
+    async def _begin(self, request: MissionRequest) -> str:
+        """Start it; why no worker has taken it up yet, or nothing when one has.
+
+        No answer of a worker says nothing about the start itself: it may have been made, and the
+        worker be busy. Then it is made once more, which the server answers by itself.
+        """
+        if await self._connection.has_poller():
+            try:
+                await self._take_on(request)
+                return ""
+            except errors.NoAnswer as silence:
+                await self._enqueue(request)
+                return str(silence)
+        await self._enqueue(request)
+        try:
+            await self._connection.await_poller()
             await self._take_on(request)
-        return _id_of(request), brought.undeclared
+        except errors.NoWorker as absence:
+            return str(absence)
+        return ""
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission; what it will do. See `MissionClient.submit`."""
         request, brought = await self._completed(request)
+        # Before anything is begun: where nobody is there, nothing is.
+        await self._connection.await_poller()
         async with self._kept(request, brought):
             accepted = await self._planned(request)
             if accepted.refusal is not None:
@@ -62,10 +98,15 @@ class Starter:
     async def _planned(self, request: MissionRequest) -> AcceptedMission:
         try:
             return await self._update_with_start(request, names.PLAN_UPDATE)
-        except errors.NoWorker:
+        except errors.NoAnswer:
             # A planner that thinks for long looks the same, until a worker answers something else.
-            await self._take_on(request)
-            return await self._update_with_start(request, names.PLAN_UPDATE, within=None)
+            await self._enqueue(request)
+        try:
+            await self._take_on(request, within=_TAKEN_UP)
+        except errors.NoAnswer:
+            queue = self._connection.task_queue
+            raise errors.MissionQueued(queue, _id_of(request)) from None
+        return await self._update_with_start(request, names.PLAN_UPDATE, within=None)
 
     @asynccontextmanager
     async def _kept(self, request: MissionRequest, brought: BroughtInputs) -> AsyncIterator[None]:
@@ -87,14 +128,46 @@ class Starter:
             await asyncio.to_thread(vault.release, scope, claim=claim)
             raise
 
-    async def _take_on(self, request: MissionRequest) -> None:
-        await self._update_with_start(request, names.TAKE_ON_UPDATE)
+    async def _take_on(self, request: MissionRequest, *, within: timedelta = PICK_UP) -> None:
+        """That a worker has it."""
+        await self._update_with_start(request, names.TAKE_ON_UPDATE, within=within)
+
+    async def _enqueue(self, request: MissionRequest) -> None:
+        """Start it without asking any worker: once this returns, the server has it.
+
+        Raises:
+            MissionIdTaken: the id is that of another request.
+        """
+        start = self._start_options(request, conflict=WorkflowIDConflictPolicy.FAIL)
+        try:
+            with self._connection.explaining():
+                await self._connection.temporal.start_workflow(
+                    names.MISSION_WORKFLOW, MissionInput(request=request), **start
+                )
+        except WorkflowAlreadyStartedError:
+            await self._check_same(request)
+        except errors.NoAnswer as late:  # no worker was asked: it is the server's
+            host = self._connection.temporal.service_client.config.target_host
+            raise errors.ServerUnreachable(host) from late
+
+    async def _check_same(self, request: MissionRequest) -> None:
+        """Refuse an id that another request has."""
+        mission_id, digest = _id_of(request), request_digest(request)
+        there = await self._connection.describe(mission_id)
+        asked = (await there.memo()).get(_DIGEST_MEMO)
+        if asked is None:  # started by a release that did not write it down
+            asked = (await self._accepted(mission_id)).request_digest
+        if asked != digest:
+            raise errors.MissionIdTaken(mission_id)
+
+    async def _accepted(self, mission_id: str) -> AcceptedMission:
+        return await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
 
     async def _completed(self, request: MissionRequest) -> tuple[MissionRequest, BroughtInputs]:
-        """The request as it may enter history, with an id; a worker is there to run it."""
+        """The request as it may enter history, with an id."""
+        check_new(request)
         check_currencies(request)
         await check_request(self._connection.temporal, request)
-        await self._connection.await_poller()
         mission_id = request.mission_id or new_mission_id(request.goal)
         policy = self._policy_of(request)
         check_currencies(policy)
@@ -140,24 +213,31 @@ class Starter:
         except WorkflowAlreadyStartedError:
             pass  # it ran, and is over: what did it answer when it was started?
         mission_id = _id_of(request)
-        accepted = await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
+        accepted = await self._accepted(mission_id)
         if accepted.request_digest != request_digest(request):
             raise errors.MissionIdTaken(mission_id)
         return accepted
 
     def _operation(self, request: MissionRequest) -> "WithStartWorkflowOperation[Any, Any]":
-        mission_id = _id_of(request)
+        start = self._start_options(request, conflict=WorkflowIDConflictPolicy.USE_EXISTING)
         return WithStartWorkflowOperation(
-            names.MISSION_WORKFLOW,
-            MissionInput(request=request),
-            id=mission_id,
-            task_queue=self._settings.task_queue,
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            search_attributes=search_attributes(mission_id, MissionStatus.PLANNING),
-            memo={"goal": visible_block(request.goal)},
-            static_summary=markdown_summary(request.goal),
+            names.MISSION_WORKFLOW, MissionInput(request=request), **start
         )
+
+    def _start_options(
+        self, request: MissionRequest, *, conflict: WorkflowIDConflictPolicy
+    ) -> dict[str, Any]:
+        """What a mission is started with, however it is."""
+        mission_id = _id_of(request)
+        return {
+            "id": mission_id,
+            "task_queue": self._settings.task_queue,
+            "id_reuse_policy": WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            "id_conflict_policy": conflict,
+            "search_attributes": search_attributes(mission_id, MissionStatus.PLANNING),
+            "memo": {"goal": visible_block(request.goal), _DIGEST_MEMO: request_digest(request)},
+            "static_summary": markdown_summary(request.goal),
+        }
 
     def _separated(self, request: MissionRequest, mission_id: str) -> BroughtInputs:
         """The inputs, apart from the personal values among them."""
@@ -172,9 +252,3 @@ def _id_of(request: MissionRequest) -> str:
     """The id that a completed request has."""
     assert request.mission_id is not None
     return request.mission_id
-
-
-def new_mission_id(goal: str) -> str:
-    """A readable id: the goal's first words and something random."""
-    words = re.findall(r"[a-z0-9]+", goal.lower())[:4]
-    return "-".join([*words, secrets.token_hex(3)])[:80]

@@ -122,8 +122,9 @@ class RequesterMissing(UsageError):
 class ObligationNotParked(UsageError, Worded):
     """An operator's decision on an obligation that its rollback does not wait for."""
 
-    template = "{obligation_id} is not parked in this rollback"
+    template = "{obligation_id} is not parked in this rollback{reason}"
     obligation_id: str
+    reason: str = ""
 
 
 class Unowned(OrchestratorError):
@@ -472,6 +473,49 @@ class NoWorker(ServiceUnavailable, Worded):
 
     template = "no worker polls the task queue {task_queue!r}; start one with: orchestrator worker"
     task_queue: str
+
+
+class NoAnswer(NoWorker):
+    """Somebody polls the task queue, or did until a moment ago, and nobody answered in time."""
+
+    within_s: float
+    sent: str = ""
+    """What was sent, where it may still be taken once somebody answers."""
+
+    def __str__(self) -> str:
+        said = (
+            f"no worker of the task queue {self.task_queue!r} answered within {self.within_s:g} s: "
+            "all of them are busy, or the last one has just died (start one with: orchestrator "
+            "worker)"
+        )
+        if not self.sent:
+            return said
+        return f"{said}; {self.sent} may still be taken when one answers: look before you repeat it"
+
+
+class NothingSent(NoWorker):
+    """What people decide, where nobody is there to take it: it was not sent."""
+
+    about: str
+
+    def __str__(self) -> str:
+        return (
+            f"nothing was decided about {self.about}: no worker polls the task queue "
+            f"{self.task_queue!r}; start one with: orchestrator worker, then decide again"
+        )
+
+
+class MissionQueued(NoWorker):
+    """A mission that was started, and that no worker has taken up yet."""
+
+    mission_id: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.mission_id} is queued: no worker of the task queue {self.task_queue!r} has "
+            "taken it up yet; it starts when one does (orchestrator worker), and the same request "
+            "again tells its plan"
+        )
 
 
 class ModelUnavailable(ServiceUnavailable, Worded):

@@ -93,13 +93,21 @@ class RollbackReport(Record):
     @property
     def status(self) -> "RollbackStatus":
         """What it is doing, or what came of it."""
+        if self.parked:
+            return RollbackStatus.PARKED
         if not self.settled:
             begun = bool(self.ledger.obligations)
             return RollbackStatus.ROLLING_BACK if begun else RollbackStatus.COLLECTING
-        if self.parked:
-            return RollbackStatus.PARKED
         # An operator had one tried again.
         return RollbackStatus.ROLLING_BACK if self.ledger.live() else RollbackStatus.ROLLED_BACK
+
+    def why_not_parked(self, obligation_id: str) -> str:
+        """What became of an obligation: an operator may decide twice, or after another one."""
+        for known in self.ledger.obligations:
+            if known.obligation_id == obligation_id:
+                said = f"; {known.resolutions[-1]}" if known.resolutions else ""
+                return f": it is {known.state}{said}"
+        return f", which has none of that id; see: orchestrator rollback show {self.mission_id}"
 
 
 class ReadRollbackInput(Record):

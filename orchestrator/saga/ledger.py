@@ -116,6 +116,22 @@ class RollbackOrder(Record):
         return ", ".join(part for part in parts if part)
 
 
+class ResolutionRecord(Record):
+    """What an operator once decided on a parked obligation."""
+
+    resolution: Resolution
+    operator: str = Field(description="who decided, as they said")
+    at: datetime
+    note: str = ""
+    parked_at: datetime | None = None
+    parked_because: str = Field(default="", description="why it was parked then")
+
+    def __str__(self) -> str:
+        """In one line: when, who, what, and their note."""
+        said = f": {self.note}" if self.note else ""
+        return f"{self.at:%Y-%m-%d %H:%M} {self.operator} resolved it as {self.resolution}{said}"
+
+
 class Obligation(Record):
     """What a side-effect call may have left at a provider, and all that its compensation needs."""
 
@@ -159,6 +175,9 @@ class Obligation(Record):
     )
     note: str = ""
     """Why it stands where it stands, for the operator."""
+    resolutions: tuple[ResolutionRecord, ...] = Field(
+        default=(), description="what operators decided on it, each time it was parked, in order"
+    )
 
     def moved(self, state: ObligationState, *, at: datetime, note: str = "") -> "Obligation":
         """This obligation in another state.
@@ -210,19 +229,32 @@ class Obligation(Record):
         sent = self.cancel_sent or failure.arrived
         return self.model_copy(update={"cancel_sent": sent, "note": failure.reason})
 
-    def resolved(self, resolution: "Resolution", *, at: datetime, note: str) -> "Obligation":
-        """This parked obligation after an operator's decision.
+    def resolved(
+        self, resolution: "Resolution", *, at: datetime, operator: str, note: str = ""
+    ) -> "Obligation":
+        """This parked obligation after an operator's decision, which stays on record with it.
 
         Raises:
             IllegalTransition: it is not parked.
         """
+        decided = ResolutionRecord(
+            resolution=resolution,
+            operator=operator,
+            at=at,
+            note=note,
+            parked_at=self.settled_at,
+            parked_because=self.note,
+        )
+        moved = self.moved(self._after(resolution), at=at, note=f"{operator}: {note or resolution}")
+        return moved.model_copy(update={"resolutions": (*self.resolutions, decided)})
+
+    def _after(self, resolution: "Resolution") -> ObligationState:
         if resolution == "cancelled":
-            return self.moved(ObligationState.CANCELLED, at=at, note=note)
+            return ObligationState.CANCELLED
         if resolution == "accept":
-            return self.moved(ObligationState.ACCEPTED, at=at, note=note)
+            return ObligationState.ACCEPTED
         known = self.committed_at is not None
-        state = ObligationState.COMMITTED if known else ObligationState.INTENDED
-        return self.moved(state, at=at, note=note)
+        return ObligationState.COMMITTED if known else ObligationState.INTENDED
 
     def met(self, cancel: CancelCall) -> "Obligation":
         """This obligation after a leg's own call to cancel it, which means it."""

@@ -28,9 +28,9 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.client.personal_data import open_vault
-from orchestrator.client.start import new_mission_id
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.new_requests import new_mission_id
 from orchestrator.planning.models import StepDecision
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router

@@ -286,10 +286,14 @@ class Mission:
             Reject(confirmation_id=card.confirmation_id, reason=reason, approver="ada@example.com")
         )
 
-    async def resolve(self, obligation_id: str, resolution: Resolution) -> RollbackReport:
+    async def resolve(
+        self, obligation_id: str, resolution: Resolution, *, operator: str = "ops", note: str = ""
+    ) -> RollbackReport:
         report: RollbackReport = await self.rollback_handle.execute_update(
             names.RESOLVE_UPDATE,
-            ResolveInput(obligation_id=obligation_id, resolution=resolution, operator="ops"),
+            ResolveInput(
+                obligation_id=obligation_id, resolution=resolution, operator=operator, note=note
+            ),
             result_type=RollbackReport,
         )
         return report

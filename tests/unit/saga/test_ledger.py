@@ -141,7 +141,7 @@ def test_a_retry_goes_back_to_what_it_was_before_it_was_parked(body: JsonObject 
 
     for before in (committed, unclear):
         parked = before.given_up(at=NOW, note="refused")
-        assert parked.resolved("retry", at=NOW, note="ops").state is before.state
+        assert parked.resolved("retry", at=NOW, operator="ops").state is before.state
 
 
 def test_only_what_is_parked_can_be_resolved() -> None:
@@ -149,7 +149,7 @@ def test_only_what_is_parked_can_be_resolved() -> None:
     committed = obligation().moved(S.COMMITTED, at=NOW)
     for resolution in ("retry", "accept"):
         with pytest.raises(IllegalTransition):
-            committed.resolved(resolution, at=NOW, note="ops")
+            committed.resolved(resolution, at=NOW, operator="ops")
 
 
 def test_giving_up_parks_or_lets_go_as_the_contract_says() -> None:

@@ -157,7 +157,7 @@ class Story(RuleBasedStateMachine):
             return
         if resolution == "cancelled":
             self.held.discard(parked[0].obligation_id)
-        self._take_over(parked[0].resolved(resolution, at=self._tick(), note="ops"))
+        self._take_over(parked[0].resolved(resolution, at=self._tick(), operator="ops"))
 
     # -- what always holds ------------------------------------------------------------------------
 

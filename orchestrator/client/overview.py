@@ -1,0 +1,190 @@
+"""How missions stand and what they wait for, as the server knows it: no worker is asked.
+
+One search for the rollbacks of a page of missions, one for their legs: none is looked up by itself.
+"""
+
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
+
+from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
+
+from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
+from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.client.asking import unpolled
+from orchestrator.client.connection import Connection
+from orchestrator.core.record import Record
+from orchestrator.messages import names
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MISSION_ID_PATTERN, MissionStatus
+from orchestrator.messages.rollback import RollbackStatus
+
+ROLLED_BACK_AFTER_SUCCESS: Final = "rolled_back_after_success"
+LEFT_TO_ROLLBACK: Final = "left_to_rollback"
+"""What a mission that is over shows while its rollback goes on: it cannot change any more."""
+LEFT: Final = frozenset({LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
+STOPPED: Final = frozenset({WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT})
+_RUNNING: Final = WorkflowExecutionStatus.RUNNING
+_OF_PEOPLE: Final[Mapping[Literal["card", "question"], LegStatus]] = {
+    "card": LegStatus.AWAITING_CONFIRMATION,
+    "question": LegStatus.AWAITING_ANSWER,
+}
+
+
+class WaitsFor(Record):
+    """What a mission waits for."""
+
+    kind: Literal["card", "question", "operator", "worker"]
+    what: str
+    command: str = ""
+
+
+class MissionSummary(Record):
+    """One line of a list of missions."""
+
+    mission_id: str
+    status: str
+    goal: str
+    started_at: datetime
+    waits_for: tuple[WaitsFor, ...] = ()
+
+
+@dataclass(frozen=True)
+class Family:
+    """What belongs to some missions on the server."""
+
+    rollbacks: Mapping[str, WorkflowExecution] = field(default_factory=dict)
+    legs: Mapping[str, list[WorkflowExecution]] = field(default_factory=dict)
+    unpolled: frozenset[str] = frozenset()
+
+
+async def summaries(
+    connection: Connection, missions: Sequence[WorkflowExecution]
+) -> list[MissionSummary]:
+    """A line for each of these missions, in their order."""
+    family = await family_of(connection, missions)
+    return [
+        MissionSummary(
+            mission_id=mission.id,
+            status=status_of(mission, family.rollbacks.get(mission.id)),
+            goal=str((await mission.memo()).get("goal", "")),
+            started_at=mission.start_time,
+            waits_for=tuple(waits_for(mission, family)),
+        )
+        for mission in missions
+    ]
+
+
+def status_of(mission: WorkflowExecution, rollback: WorkflowExecution | None) -> str:
+    """Where a mission stands, with what its rollback made of it since."""
+    own = mission.typed_search_attributes.get(STATUS) or ""
+    if mission.status is _RUNNING:
+        return own
+    if mission.status in STOPPED:
+        own = MissionStatus.TERMINATED.value
+    if rollback is None or _took_nothing_back(rollback):
+        return own
+    if rollback.status is _RUNNING and _shown(rollback) == RollbackStatus.PARKED:
+        return MissionStatus.PARKED.value
+    if rollback.status is _RUNNING or rollback.status in BROKEN_OFF:  # that a sweep takes up
+        return MissionStatus.ROLLING_BACK.value
+    if own == MissionStatus.SUCCEEDED:
+        return ROLLED_BACK_AFTER_SUCCESS
+    if own in LEFT:
+        cancelled = mission.status is WorkflowExecutionStatus.CANCELED
+        return (MissionStatus.CANCELLED if cancelled else MissionStatus.ROLLED_BACK).value
+    return own
+
+
+def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[WaitsFor]:
+    """What somebody has to do before a mission, or its rollback, goes on."""
+    legs, rollback = family.legs.get(mission.id, []), family.rollbacks.get(mission.id)
+    statuses = [_shown(leg) for leg in legs]
+    for kind, status in _OF_PEOPLE.items():
+        count = statuses.count(status)
+        if count:
+            what = f"{count} {kind}{'s' if count > 1 else ''}"
+            yield WaitsFor(kind=kind, what=what, command="orchestrator confirm list")
+    open_ones = [*legs, *(one for one in (mission, rollback) if one is not None)]
+    open_ones = [one for one in open_ones if one.status is _RUNNING]
+    if any(one is rollback and _shown(one) == RollbackStatus.PARKED for one in open_ones):
+        show = f"orchestrator rollback show {mission.id}"
+        yield WaitsFor(kind="operator", what="an operator", command=show)
+    for queue in sorted({one.task_queue for one in open_ones} & family.unpolled):
+        what = f"a worker of the task queue {queue!r}"
+        yield WaitsFor(kind="worker", what=what, command="orchestrator worker")
+
+
+async def family_of(connection: Connection, missions: Sequence[WorkflowExecution]) -> Family:
+    """The rollbacks of these missions and the running legs, found by a search for each."""
+    may_roll_back = [m.id for m in missions if m.status is not _RUNNING or _is_rolling_back(m)]
+    running = [m.id for m in missions if m.status is _RUNNING]
+    rollbacks, legs = await asyncio.gather(
+        _rollbacks(connection, may_roll_back), _legs(connection, running)
+    )
+    open_ones = [*missions, *rollbacks.values(), *(leg for some in legs.values() for leg in some)]
+    queues = (one.task_queue for one in open_ones if one.status is _RUNNING)
+    return Family(rollbacks, legs, await unpolled(connection, queues))
+
+
+async def _rollbacks(
+    connection: Connection, mission_ids: Iterable[str]
+) -> dict[str, WorkflowExecution]:
+    """The newest run of each one's rollback."""
+    ids = _listed(names.rollback_workflow_id(mission) for mission in _plain(mission_ids))
+    newest: dict[str, WorkflowExecution] = {}
+    if not ids:
+        return newest
+    query = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}' AND WorkflowId IN ({ids})"
+    with connection.explaining():
+        async for run in connection.temporal.list_workflows(query):
+            mission_id = names.mission_of(run.id)
+            known = newest.get(mission_id)
+            if known is None or run.start_time > known.start_time:
+                newest[mission_id] = run
+    return newest
+
+
+async def _legs(
+    connection: Connection, mission_ids: Iterable[str]
+) -> dict[str, list[WorkflowExecution]]:
+    """The running legs of each."""
+    ids = _listed(_plain(mission_ids))
+    found: dict[str, list[WorkflowExecution]] = defaultdict(list)
+    if not ids:
+        return found
+    query = (
+        f"WorkflowType = '{names.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' "
+        f"AND {names.MISSION_ID_ATTRIBUTE} IN ({ids})"
+    )
+    with connection.explaining():
+        async for leg in connection.temporal.list_workflows(query):
+            found[names.mission_of(leg.id)].append(leg)
+    return found
+
+
+def _plain(mission_ids: Iterable[str]) -> Iterator[str]:
+    """Those that can stand in a search: a workflow of that type may have been given any id."""
+    return (one for one in mission_ids if re.fullmatch(MISSION_ID_PATTERN, one))
+
+
+def _listed(ids: Iterable[str]) -> str:
+    return ", ".join(f"'{one}'" for one in ids)
+
+
+def _shown(execution: WorkflowExecution) -> str:
+    return execution.typed_search_attributes.get(STATUS) or ""
+
+
+def _is_rolling_back(mission: WorkflowExecution) -> bool:
+    return _shown(mission) == MissionStatus.ROLLING_BACK
+
+
+def _took_nothing_back(rollback: WorkflowExecution) -> bool:
+    """Whether it was turned away: one that may go on shows more than that it collects."""
+    failed = rollback.status is WorkflowExecutionStatus.FAILED
+    return failed and _shown(rollback) == RollbackStatus.COLLECTING

@@ -1,0 +1,63 @@
+"""What waits for people: cards and questions of all missions, and legs that could not be asked."""
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.leg import Question
+
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+class UnaskedLeg(Record):
+    """A leg that waits for a person, and that could not be asked for what."""
+
+    leg: str = Field(description="its workflow id")
+    mission_id: str
+    task_queue: str
+    status: str = Field(default="", description="as the server has it")
+    why: str
+
+
+class Waiting(Record):
+    """All that waits for a person, each kind by what expires first."""
+
+    cards: tuple[ConfirmationCard, ...] = ()
+    questions: tuple[Question, ...] = ()
+    unasked: tuple[UnaskedLeg, ...] = ()
+
+    def in_order(self) -> tuple[ConfirmationCard | Question, ...]:
+        """Cards and questions, what expires first at the head."""
+        return tuple(sorted((*self.cards, *self.questions), key=urgency))
+
+    def entries(self) -> tuple[JsonObject, ...]:
+        """All of it as one list for scripts; `kind` is card, question or unasked."""
+        asked = (
+            {**one.model_dump(mode="json"), "kind": _kind(one), "commands": list(commands_for(one))}
+            for one in self.in_order()
+        )
+        unasked = ({**one.model_dump(mode="json"), "kind": "unasked"} for one in self.unasked)
+        return (*asked, *unasked)
+
+
+def commands_for(asked: ConfirmationCard | Question) -> tuple[str, ...]:
+    """What to type for it."""
+    if isinstance(asked, ConfirmationCard):
+        decide = ("show {}", "approve {}", "amend {} NAME=VALUE", 'reject {} --reason "..."')
+        return tuple(f"orchestrator confirm {one.format(asked.confirmation_id)}" for one in decide)
+    values = "".join(f" {name}=..." for name in asked.fields)
+    stored = (f"orchestrator pii set {name}" for name in asked.personal)
+    return (*stored, f"orchestrator mission answer {asked.question_id}{values}")
+
+
+def urgency(asked: ConfirmationCard | Question) -> tuple[datetime, str]:
+    """What to sort by: what expires first comes first."""
+    named = asked.confirmation_id if isinstance(asked, ConfirmationCard) else asked.question_id
+    return asked.expires_at or _NEVER, named
+
+
+def _kind(asked: ConfirmationCard | Question) -> Literal["card", "question"]:
+    return "card" if isinstance(asked, ConfirmationCard) else "question"
