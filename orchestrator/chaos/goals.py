@@ -16,10 +16,7 @@ _ORDERS: Final[dict[str, tuple[str, ...]]] = {
         "payment_pay_invoice",
         "message_send",
     ),
-    "Upload the text 'Trip notes for Lisbon' and message my team about it": (
-        "file_upload_file",
-        "message_send",
-    ),
+    "Upload the text 'Trip notes for Lisbon' as trip-notes.txt": ("file_upload_file",),
     "Schedule a message to my team for 2026-12-01 at 09:00 saying that the quarter has closed": (
         "message_schedule",
     ),

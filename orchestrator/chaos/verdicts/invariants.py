@@ -26,6 +26,7 @@ Invariant = Literal[
     "keyless",
     "unapproved",
     "foreign",
+    "late",
     "overcharge",
     "parked",
     "prompt",
@@ -97,6 +98,7 @@ class _Case:
         yield from _duplicates(effects)
         yield from _keyless(effects, self._evidence.keyed)
         yield from _foreign(effects)
+        yield from _late(requests)
         for what in approvals.deviations(told):
             yield "unapproved", what
         if told.prompts_during_rollback:
@@ -179,6 +181,20 @@ def _foreign(effects: Sequence[HeldEffect]) -> _Broken:
         if made.get(undone) != effect.resource_id:
             whose = makers.get(effect.resource_id, "another mission")
             yield "foreign", f"{effect.cause} took back {effect.resource_id}, made by {whose}"
+
+
+def _late(requests: Sequence[HeldRequest]) -> _Broken:
+    """Calls that were sent once more after what they had made was taken back.
+
+    A provider that keeps keys does not mind; one that forgets them would do it again.
+    """
+    undone: set[str] = set()
+    for request in requests:
+        name, is_ours = request.request_id or "", "duplicate" not in (request.fault or "")
+        if name.endswith(".cancel") and request.status is not None and request.status < 300:
+            undone.add(name.removesuffix(".cancel"))
+        elif name in undone and is_ours:
+            yield "late", f"{request.operation} ({name}) arrived again after its cancel"
 
 
 def _keyless(effects: Sequence[HeldEffect], keyed: frozenset[str]) -> _Broken:

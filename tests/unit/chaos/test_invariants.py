@@ -204,3 +204,17 @@ def test_percentiles_are_by_nearest_rank() -> None:
         count=100, p50=50.0, p95=95.0, max=100.0
     )
     assert Percentiles.of([]) == Percentiles()
+
+
+def test_a_call_that_is_sent_after_its_cancel_is_late() -> None:
+    """Unless it was the network that delivered it twice."""
+    ours = HeldRequest(operation="order_book", request_id=CALL, status=201)
+    done = HeldRequest(operation="cancel_order", request_id=f"{CALL}.cancel", status=200)
+    again = ours.model_copy(update={"fault": "late_duplicate"})
+    account = told("rolled_back", ObligationState.CANCELLED)
+
+    def found(*requests: HeldRequest) -> list[str]:
+        return [breach.invariant for breach in judge([account], Evidence(requests=requests))]
+
+    assert found(ours, ours, done, again) == []
+    assert found(ours, done, ours) == ["late"]
