@@ -8,6 +8,7 @@ from temporalio.service import RPCError
 
 from orchestrator.chaos.scenarios.plan import MissionScript
 from orchestrator.chaos.transient_errors import end_tasks, is_transient
+from orchestrator.chaos.verdicts.evidence import ApprovedCall
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.waiting_legs import waiting_of
 from orchestrator.confirmation.models import ConfirmationCard
@@ -35,6 +36,8 @@ class Approver:
         self._scripts = {script.mission_id: script for script in scripts}
         self._cards: dict[str, list[str]] = {}
         self._busy: dict[str, asyncio.Task[None]] = {}
+        self.approved: list[ApprovedCall] = []
+        """What was said yes to, as the cards had it."""
         self.rejected = 0
         self.ignored = 0
 
@@ -89,4 +92,16 @@ class Approver:
                 card.confirmation_id, reason="a chaos run rejects it", approver=APPROVER
             )
         else:
+            self.approved.append(_as_shown(card))
             await self._client.approve(card.confirmation_id, card.digest, approver=APPROVER)
+
+
+def _as_shown(card: ConfirmationCard) -> ApprovedCall:
+    asked_again = f"-{card.round}" if card.round > 1 else ""
+    return ApprovedCall(
+        call_id=card.confirmation_id.removesuffix(asked_again),
+        tool=card.tool,
+        card_type=card.card_type,
+        arguments=card.arguments,
+        price=card.price,
+    )

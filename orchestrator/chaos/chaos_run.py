@@ -3,19 +3,32 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import TypeAdapter
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
 from orchestrator.chaos.approver import Approver
 from orchestrator.chaos.conductor import Conductor, OnEnd
-from orchestrator.chaos.fault_injector import FaultInjector, worker_names
-from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
-from orchestrator.chaos.scenarios.plan import MissionScript, fault_of, schedule_strikes
-from orchestrator.chaos.verdicts.invariants import Account, HeldEffect, judge
+from orchestrator.chaos.crew import Crew
+from orchestrator.chaos.fault_injector import FaultInjector
+from orchestrator.chaos.rewind import Rewind
+from orchestrator.chaos.scenarios.chaos_faults import WORKER_DEATHS, ChaosFault, format_faults
+from orchestrator.chaos.scenarios.plan import MissionScript, schedule_strikes
+from orchestrator.chaos.scenarios.provider_faults import LATEST_S, fault_of
+from orchestrator.chaos.vault_changes import VaultChanges
+from orchestrator.chaos.verdicts.evidence import (
+    Account,
+    ApprovedCall,
+    Evidence,
+    HeldEffect,
+    HeldRequest,
+)
+from orchestrator.chaos.verdicts.invariants import judge
 from orchestrator.chaos.verdicts.report import ChaosReport, FaultCount, compile_report
-from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import properties_of
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import SandboxClient
 from orchestrator.sandbox.faults import FaultRule
@@ -24,7 +37,7 @@ WORKER_VARIABLES: Mapping[str, str] = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT5S"}
 """Of the workers of a chaos run: the sweep comes often, for the run waits for it."""
 
 _LONGEST_S = 24 * 3600.0
-_LATE_S = 2.0
+_LATE_S = LATEST_S + 1.0
 """After the last mission is settled: what still arrives at a provider has arrived by then."""
 
 
@@ -46,16 +59,9 @@ class _Struck(FaultRule):
 
 
 _STRUCK = TypeAdapter(list[_Struck])
-_EFFECTS = TypeAdapter(list[HeldEffect])
+_EFFECTS = TypeAdapter(tuple[HeldEffect, ...])
+_REQUESTS = TypeAdapter(tuple[HeldRequest, ...])
 
-
-GOALS = (
-    TRIP,
-    DINNER,
-    "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar",
-    "Find the latest sales report file and share it with lee@example.com",
-)
-"""Trips, dinners, rentals and files: tools of nine of the bundled documents."""
 
 Reproduce = Callable[[int], str]
 
@@ -73,26 +79,56 @@ async def run_scripts(
     `on_end` is told of each mission that is settled.
     """
     case = RunJudge(stack, options, reproduce)
-    client = await stack.client()
-    async with SandboxClient(stack.sandbox_url, timeout_s=60.0) as sandbox:
+    client, vault = await stack.client(), VaultChanges(stack)
+    strikes = schedule_strikes(
+        options.seed, options.faults, workers=options.workers, lasts_s=_LONGEST_S
+    )
+    async with (
+        SandboxClient(stack.sandbox_url, timeout_s=60.0) as sandbox,
+        Crew(stack, options.workers, options.faults) as crew,
+    ):
         await sandbox.set_faults([rule for script in scripts for rule in script.rules])
-        for name in worker_names(options.workers):
-            if not stack.runs(name):
-                await stack.start_worker(name)
+        rewind = Rewind(stack)
         conductor = Conductor(
-            client, sandbox, settle_within_s=options.settle_within_s, on_end=on_end
+            client,
+            sandbox,
+            settle_within_s=options.settle_within_s,
+            on_end=on_end,
+            rewound=rewind.over,
         )
-        strikes = schedule_strikes(
-            options.seed, options.faults, workers=options.workers, lasts_s=_LONGEST_S
-        )
-        async with (
-            Approver(client, scripts) as approver,
-            FaultInjector(stack, strikes) as injector,
-        ):
-            told = await conductor.play_all(scripts, at_once=options.at_once)
+        async with Approver(client, scripts) as approver:
+            async with FaultInjector(stack, crew, vault, strikes) as injector:
+                forward = [script for script in scripts if not script.is_rewound]
+                told = await conductor.play_all(forward, at_once=options.at_once)
+            told += await _play_rewound(conductor, rewind, scripts)
         decided = {ChaosFault.REJECT: approver.rejected, ChaosFault.EXPIRE: approver.ignored}
         fired = conductor.fired + injector.fired + Counter(decided)
-        return await case.verdict(sandbox, scripts, told, fired=fired, planned=Counter())
+        fired[ChaosFault.TWO_VERSIONS] += crew.has_two_versions
+        fired[ChaosFault.RESTORE_SERVER] += rewind.over.is_set()
+        seen = Seen(tuple(approver.approved), vault.values)
+        return await case.verdict(sandbox, scripts, told, fired=fired, planned=Counter(), seen=seen)
+
+
+async def _play_rewound(
+    conductor: Conductor, rewind: Rewind, scripts: Sequence[MissionScript]
+) -> list[Account]:
+    """Those whose server is restored meanwhile: alone, for it forgets what all others did."""
+    rewound = [script for script in scripts if script.is_rewound]
+    if not rewound:
+        return []
+    async with asyncio.TaskGroup() as acting:
+        acting.create_task(rewind.strike())
+        playing = acting.create_task(conductor.play_all(rewound, at_once=len(rewound)))
+    return playing.result()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the kit knows of its own doing."""
+
+    approved: tuple[ApprovedCall, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
 
 
 class RunJudge:
@@ -113,6 +149,7 @@ class RunJudge:
         *,
         fired: Counter[ChaosFault],
         planned: Counter[ChaosFault],
+        seen: Seen,
     ) -> ChaosReport:
         """What the missions say, held against what the sandbox says.
 
@@ -123,13 +160,11 @@ class RunJudge:
             fired[fault_of(struck)] += struck.fired
         await sandbox.clear_faults()
         await asyncio.sleep(_LATE_S)
-        effects = _EFFECTS.validate_python(await sandbox.ledger())
-        catalog = Catalog.load(*self._stack.specs, overlays=self._stack.overlays)
-        keyed = {name for name, tool in catalog.tools.items() if tool.idempotency_header}
-        breaches = judge(told, effects, keyed=keyed)
+        evidence = await self._evidence(sandbox, seen, fired)
+        breaches = judge(told, evidence)
         return compile_report(
             told,
-            effects,
+            evidence.effects,
             breaches,
             seed=self._options.seed,
             faults=format_faults(self._options.faults),
@@ -140,8 +175,33 @@ class RunJudge:
             },
             seconds=asyncio.get_running_loop().time() - self._began,
             logs=str(self._stack.folder),
-            reproduce=self._reproduce(breaches[0].index) if breaches else None,
+            reproduce=self._reproduce(max(breaches[0].index, 0)) if breaches else None,
         )
+
+    async def _evidence(
+        self, sandbox: SandboxClient, seen: Seen, fired: Counter[ChaosFault]
+    ) -> Evidence:
+        catalog = Catalog.load(*self._stack.specs, overlays=self._stack.overlays)
+        return Evidence(
+            effects=_EFFECTS.validate_python(await sandbox.ledger()),
+            requests=_REQUESTS.validate_python(await sandbox.requests()),
+            approved=seen.approved,
+            values=dict(seen.values),
+            defaults={name: _defaults(tool) for name, tool in catalog.tools.items()},
+            keyed=frozenset(n for n, tool in catalog.tools.items() if tool.idempotency_header),
+            others=seen.others,
+            deaths=sum(fired[fault] for fault in WORKER_DEATHS),
+        )
+
+
+def _defaults(tool: Tool) -> JsonObject:
+    """What the provider takes for each input that is not sent."""
+    inputs = properties_of(tool.input_schema)
+    return {
+        name: schema["default"]
+        for name, schema in inputs.items()
+        if isinstance(schema, dict) and "default" in schema
+    }
 
 
 def _planned(scripts: Sequence[MissionScript]) -> Counter[ChaosFault]:

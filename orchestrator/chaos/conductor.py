@@ -8,6 +8,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
+from orchestrator.chaos.goals import orders_of
 from orchestrator.chaos.histories import (
     Showing,
     prompts_during_rollback,
@@ -18,7 +19,7 @@ from orchestrator.chaos.interruptions import Interruptions
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import MissionScript
 from orchestrator.chaos.transient_errors import retry_transient
-from orchestrator.chaos.verdicts.invariants import Account
+from orchestrator.chaos.verdicts.evidence import Account
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.messages import names
@@ -47,8 +48,13 @@ class Conductor:
         *,
         settle_within_s: float,
         on_end: OnEnd,
+        rewound: asyncio.Event | None = None,
     ) -> None:
-        """A mission that is not settled within so many seconds is stuck."""
+        """A mission that is not settled within so many seconds is stuck.
+
+        `rewound` is set once the server was restored from its older copy.
+        """
+        self._rewound = rewound or asyncio.Event()
         self._client = client
         self._sandbox = sandbox
         self._settle_within_s = settle_within_s
@@ -77,6 +83,10 @@ class Conductor:
                     goal=script.goal, mission_id=script.mission_id, policy=script.policy
                 )
                 await retry_transient(lambda: self._client.start(request))
+                if script.is_rewound:
+                    # Asked for again: the server may never have heard of it.
+                    await self._rewound.wait()
+                    await retry_transient(lambda: self._client.start(request))
                 await self._settle(script)
                 told = await retry_transient(lambda: self._account_of(script))
         except _NO_END as error:
@@ -154,6 +164,9 @@ class Conductor:
             status=(MissionStatus.TERMINATED if is_terminated else result.status).value,
             error=result.error,
             ledger=result.ledger if rollback is None else rollback.ledger,
+            receipts=tuple(receipt.call_id for receipt in result.receipts),
+            orders=orders_of(script.goal),
+            rewound=script.is_rewound,
             prompts_during_rollback=prompts_during_rollback([*shown, rolled_back]),
             rollback_s=rollback_seconds(rolled_back),
         )

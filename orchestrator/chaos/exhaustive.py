@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator.adapters.storage.files import replace_file
 from orchestrator.chaos.approver import Approver
-from orchestrator.chaos.chaos_run import Reproduce, RunJudge, RunOptions
+from orchestrator.chaos.chaos_run import Reproduce, RunJudge, RunOptions, Seen
 from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.histories import kill_points
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
@@ -21,7 +21,8 @@ from orchestrator.chaos.scenarios.points import (
     fault_points,
     rolled_back_shape,
 )
-from orchestrator.chaos.verdicts.invariants import Account
+from orchestrator.chaos.vault_changes import VaultChanges
+from orchestrator.chaos.verdicts.evidence import Account
 from orchestrator.chaos.verdicts.report import ChaosReport
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
@@ -31,6 +32,7 @@ from orchestrator.sandbox import SandboxClient
 
 _LANES = "lanes"
 _AGAIN = "-again"
+_PILOTS = ("pilot-1", "pilot-2")
 _MOST_LANES = 16
 """Each is a process; while one waits for the server to miss a dead worker, others use the cores."""
 _ALONE = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT0S"}
@@ -70,7 +72,7 @@ class EveryPoint:
             kills = {s.mission_id: kill for s in scripts if (kill := points[s.index].kill)}
             seconds = [_again(s) for s in scripts if s.mission_id in kills]
             await self._sandbox.set_faults([r for s in (*scripts, *seconds) for r in s.rules])
-            async with Approver(self._client, (*scripts, *seconds)):
+            async with Approver(self._client, (*scripts, *seconds)) as approver:
                 told = await self._play(scripts, kills)
             named = [t.model_copy(update={"goal": points[t.index].name}) for t in told]
             return await case.verdict(
@@ -79,6 +81,11 @@ class EveryPoint:
                 named,
                 fired=Counter({ChaosFault.KILL_WORKER: len(list(self._struck("").glob("*")))}),
                 planned=Counter({ChaosFault.KILL_WORKER: len(kills)}),
+                seen=Seen(
+                    tuple(approver.approved),
+                    VaultChanges(self._stack).values,
+                    frozenset({*_PILOTS, *(s.mission_id for s in (*scripts, *seconds))}),
+                ),
             )
 
     # -- which points there are -------------------------------------------------------------------
@@ -87,11 +94,11 @@ class EveryPoint:
         """Those of a mission that succeeds, and of one that loses its last booking."""
         succeeds = Shape(name="succeeds", goal=self._goal)
         shapes = [succeeds]
-        points = await self._points_of(succeeds, "pilot-1")
-        made = [e for e in await self._sandbox.ledger("pilot-1") if e["kind"] == "create"]
+        points = await self._points_of(succeeds, _PILOTS[0])
+        made = [e for e in await self._sandbox.ledger(_PILOTS[0]) if e["kind"] == "create"]
         if len(made) > 1:
             shapes.append(rolled_back_shape(self._goal, str(made[-1]["operation"])))
-            points += await self._points_of(shapes[-1], "pilot-2")
+            points += await self._points_of(shapes[-1], _PILOTS[1])
         return points
 
     async def _points_of(self, shape: Shape, mission_id: str) -> list[Point]:

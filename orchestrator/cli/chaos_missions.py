@@ -10,8 +10,9 @@ from pathlib import Path
 
 from rich.progress import Progress
 
-from orchestrator.chaos.chaos_run import GOALS, WORKER_VARIABLES, RunOptions, run_scripts
+from orchestrator.chaos.chaos_run import WORKER_VARIABLES, RunOptions, run_scripts
 from orchestrator.chaos.exhaustive import EveryPoint
+from orchestrator.chaos.goals import GOALS
 from orchestrator.chaos.scenarios.chaos_faults import format_faults
 from orchestrator.chaos.scenarios.plan import write_script
 from orchestrator.chaos.verdicts.report import ChaosReport

@@ -69,7 +69,10 @@ def _missions(found: ChaosReport) -> Table:
     table.add_row("orphans", _must_be_zero(found.orphans))
     table.add_row("duplicates", _must_be_zero(found.duplicates))
     table.add_row("prompts during rollback", _must_be_zero(found.prompts_during_rollback))
+    table.add_row("phantom receipts", _must_be_zero(found.phantoms))
+    table.add_row("overcharges unnoticed", _must_be_zero(found.overcharges_unnoticed))
     table.add_row("parked for an operator", str(found.parked))
+    table.add_row("parked without need", _must_be_zero(found.parked_wrongly))
     table.add_row("rollbacks", _seconds(found.rollback_s))
     table.add_row("missions, with their rollback", _seconds(found.mission_s))
     return table

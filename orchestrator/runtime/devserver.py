@@ -235,6 +235,14 @@ class Stack:
         """Whether a process of that name was started, and neither killed nor stopped since."""
         return name in self._processes
 
+    def pid(self, name: str) -> int:
+        """The id of a process that was started.
+
+        Raises:
+            KeyError: none of that name runs.
+        """
+        return self._processes[name].pid
+
     async def kill(self, name: str = "worker", *, gently: bool = False) -> None:
         """SIGKILL a process, or ask it to stop, and wait until it is gone."""
         process = self._processes.pop(name)

@@ -59,6 +59,27 @@ def find_money(body: Any) -> CurrencyAmount | None:
     return next((found for found in others if found), None)
 
 
+def raise_money(body: Any, factor: Decimal) -> None:
+    """Make the amount that an object is about that many times as large, where it stands."""
+    if not isinstance(body, dict):
+        return
+    for name in MONEY_NAMES:
+        found = _read(body.get(name), body.get("currency"))
+        if found:
+            dearer = float(money(found.amount * factor).amount)
+            is_pair = isinstance(body[name], Mapping)
+            body[name] = {**body[name], "amount": dearer} if is_pair else dearer
+            return
+    for value in body.values():
+        if _is_about_money(value):
+            raise_money(value, factor)
+            return
+
+
+def _is_about_money(value: Any) -> bool:
+    return isinstance(value, Mapping) and _read(value, None) is not None
+
+
 def _read(value: Any, currency: Any) -> CurrencyAmount | None:
     if isinstance(value, Mapping) and _is_number(value.get("amount")):
         return money(value["amount"], value.get("currency") or currency)

@@ -13,7 +13,7 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS requests (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, provider TEXT NOT NULL,
     operation TEXT NOT NULL, idempotency_key TEXT, request_id TEXT, client_reference TEXT,
-    status INTEGER, fault TEXT, replayed INTEGER NOT NULL);
+    status INTEGER, fault TEXT, replayed INTEGER NOT NULL, arguments TEXT);
 CREATE TABLE IF NOT EXISTS effects (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, provider TEXT NOT NULL,
     operation TEXT NOT NULL, kind TEXT NOT NULL, resource_type TEXT NOT NULL,
@@ -53,10 +53,13 @@ class Database:
         self._connection.execute("PRAGMA synchronous = NORMAL")
         self._connection.execute("PRAGMA busy_timeout = 5000")
         self._connection.executescript(_TABLES)
+        known = {row["name"] for row in self.rows("PRAGMA table_info(requests)")}
+        if "arguments" not in known:  # a file from before requests kept them
+            self.write("ALTER TABLE requests ADD COLUMN arguments TEXT")
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Everything inside is kept, or, when it raises, nothing is."""
+    def transaction(self, *, is_kept: bool = True) -> Iterator[None]:
+        """Everything inside is kept, or, when it raises or is not to be kept, nothing is."""
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -64,7 +67,7 @@ class Database:
             except BaseException:
                 self._connection.execute("ROLLBACK")
                 raise
-            self._connection.execute("COMMIT")
+            self._connection.execute("COMMIT" if is_kept else "ROLLBACK")
 
     def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         """All rows of one statement."""

@@ -18,6 +18,7 @@ from openapi_core import OpenAPI
 from openapi_core.exceptions import SpecError
 from referencing.exceptions import Unresolvable
 
+from orchestrator.sandbox.faults import Role
 from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.runtime_expressions import RuntimeExpression, read_expression
 from orchestrator.sandbox.served_operations import (
@@ -91,6 +92,18 @@ class Document:
     def operation(self, operation_id: str) -> ServedOperation | None:
         """The operation of that id; None when the document has no such one."""
         return next((o for o in self.operations if o.operation_id == operation_id), None)
+
+    def role(self, operation: ServedOperation) -> Role:
+        """What a request of this operation is for."""
+        if operation.kind is OperationKind.CANCEL:
+            return "cancel"
+        if operation.kind is not OperationKind.READ:
+            return "call"
+        return "probe" if operation.operation_id in self._probes else "read"
+
+    @cached_property
+    def _probes(self) -> frozenset[str]:
+        return frozenset(o.probe[0] for o in self.operations if o.probe)
 
     @cached_property
     def input_names(self) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
@@ -55,7 +56,11 @@ class ProviderEffect:
 
 @dataclass(frozen=True)
 class RequestRecord:
-    """One request that arrived; status is None when it was left without an answer."""
+    """One request that arrived; status is None when it was left without an answer.
+
+    Its arguments are those of path, query and body, as the document names them, with its defaults;
+    None when nobody read that far.
+    """
 
     seq: int
     at: str
@@ -67,6 +72,7 @@ class RequestRecord:
     status: int | None
     fault: str | None
     replayed: bool
+    arguments: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The record as JSON."""
@@ -120,7 +126,7 @@ class EffectLedger:
         """All requests that reached an operation, oldest first, refused ones included."""
         where, values = _of_mission(mission_id)
         rows = self.database.rows(f"SELECT * FROM requests WHERE {where} ORDER BY seq", *values)
-        return [RequestRecord(**{**dict(row), "replayed": bool(row["replayed"])}) for row in rows]
+        return [_request(row) for row in rows]
 
     def record_effect(
         self,
@@ -163,13 +169,16 @@ class EffectLedger:
         status: int | None,
         fault: str | None,
         replayed: bool,
+        arguments: dict[str, Any] | None = None,
     ) -> None:
         """Add one request with what the caller saw of its answer (None: nothing)."""
         self.database.write(
             "INSERT INTO requests (at, provider, operation, idempotency_key, request_id,"
-            " client_reference, status, fault, replayed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " client_reference, status, fault, replayed, arguments)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *(at, provider, operation, cause.idempotency_key, cause.request_id),
             *(cause.client_reference, status, fault, replayed),
+            None if arguments is None else json.dumps(arguments),
         )
 
     def close(self) -> None:
@@ -195,6 +204,12 @@ def _of_mission(mission_id: str | None) -> tuple[str, Sequence[str | int]]:
     # substr rather than LIKE: a mission id may hold % or _.
     where = "(substr(idempotency_key, 1, ?) = ? OR substr(request_id, 1, ?) = ?)"
     return where, (len(prefix), prefix, len(prefix), prefix)
+
+
+def _request(row: Row) -> RequestRecord:
+    read = row["arguments"]
+    told = {"replayed": bool(row["replayed"]), "arguments": json.loads(read) if read else None}
+    return RequestRecord(**{**dict(row), **told})
 
 
 def _effect(row: Row) -> ProviderEffect:

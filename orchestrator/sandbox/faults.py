@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from random import Random
 from typing import Annotated, Any, Literal
 
@@ -18,7 +19,25 @@ FaultKind = Literal[
     "duplicate",
     "refuse_cancel",
     "rate_limit",
+    "gateway",
+    "breach_before",
+    "breach_after",
+    "refuse_repeat",
+    "truncate",
+    "cut_chunk",
+    "late_duplicate",
+    "overcharge",
 ]
+
+Breach = Literal["html", "error", "no_reference"]
+"""A success status above what no document declares: a page, an error as JSON, no reference."""
+
+Role = Literal["call", "probe", "cancel", "read"]
+"""What a request is for, as the document says: to change something, to find out what became of
+that, to take it back, or to look."""
+
+SURCHARGE = Decimal("1.25")
+"""What an overcharging provider takes, as a part of its price."""
 
 
 class FaultRule(BaseModel):
@@ -32,16 +51,26 @@ class FaultRule(BaseModel):
     - `duplicate`: the provider gets the request twice; the caller gets the answer to the first.
     - `refuse_cancel`: answers 409 and does nothing; under "*" it meets cancels only.
     - `rate_limit`: answers 429 with Retry-After and does nothing.
+    - `gateway`: answers `status` with an HTML page that no document declares, and does nothing.
+    - `breach_before`: does nothing, and answers its success status all the same, with `breach`.
+    - `breach_after`: does it, and answers its success status with `breach`.
+    - `refuse_repeat`: does it and closes the connection; refuses each repetition with `status`.
+    - `truncate`: does it, and breaks off in the middle of a body whose length it announced.
+    - `cut_chunk`: does it, and breaks off within a chunk of the body.
+    - `late_duplicate`: the same request arrives once more, `delay_s` seconds after its answer.
+    - `overcharge`: takes a quarter more than the price it offered, and says so.
 
     Attributes:
         operation_id: the operation it meets; "*" meets all.
+        meets: of these, only what is for this; "any" meets all.
         kind: what happens.
         probability: in [0, 1], of each request that it meets.
         times: how often it may happen; None for ever.
         after: how many of the requests that it meets pass unharmed first.
         request_prefix: meets only requests whose X-Request-Id starts so; "" meets all.
-        status: for the status kinds.
-        delay_s: seconds, for latency.
+        status: for the status kinds, `gateway` and `refuse_repeat`.
+        breach: for the breach kinds.
+        delay_s: seconds, for latency and late duplicates.
         retry_after_s: whole seconds, sent as Retry-After with rate_limit and, when set, with
             the status kinds.
     """
@@ -49,12 +78,14 @@ class FaultRule(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     operation_id: str = "*"
+    meets: Literal["any", "call", "probe", "cancel", "read"] = "any"
     kind: FaultKind
     probability: Annotated[float, Field(ge=0, le=1)] = 1.0
     times: Annotated[int, Field(ge=1)] | None = None
     after: Annotated[int, Field(ge=0)] = 0
     request_prefix: str = ""
     status: Annotated[int, Field(ge=400, le=599)] = 503
+    breach: Breach = "html"
     delay_s: Annotated[float, Field(ge=0)] = 1.0
     retry_after_s: Annotated[int, Field(ge=0)] | None = None
 
@@ -68,6 +99,14 @@ class InjectedFault:
 
     delay_s: float = 0.0
     rule: FaultRule | None = None
+    is_repeat: bool = False
+    """Whether it refuses the repetition of a request whose answer was lost."""
+
+    @property
+    def surcharge(self) -> Decimal:
+        """What is taken, as a part of the price."""
+        is_dear = self.rule is not None and self.rule.kind == "overcharge"
+        return SURCHARGE if is_dear else Decimal(1)
 
     @property
     def name(self) -> str | None:
@@ -95,6 +134,7 @@ class FaultPlan:
         self._rules = list(rules)
         self._fired = [0] * len(self._rules)
         self._met = [0] * len(self._rules)
+        self._lost: list[set[str]] = [set() for _ in self._rules]
         # One stream each: what one rule meets does not shift the chances of another.
         self._chances = [Random(f"{self._seed}:{index}") for index in range(len(self._rules))]
 
@@ -103,15 +143,15 @@ class FaultPlan:
         self.replace(())
 
     def draw(
-        self, operation_id: str, *, is_cancel: bool = False, request_id: str | None = None
+        self, operation_id: str, *, role: Role = "read", request_id: str | None = None
     ) -> InjectedFault:
         """The fault of the next request; of several rules the first that strikes wins."""
-        delay_s, struck = 0.0, None
+        delay_s, struck, is_repeat = 0.0, None, False
         for index, rule in enumerate(self._rules):
-            meets = rule.operation_id in ("*", operation_id)
-            if rule.operation_id == "*" and rule.kind == "refuse_cancel":
-                meets = is_cancel
-            if not meets or not (request_id or "").startswith(rule.request_prefix):
+            if not _meets(rule, operation_id, role, request_id or ""):
+                continue
+            if request_id in self._lost[index]:
+                struck, is_repeat = struck or rule, is_repeat or struck is None
                 continue
             # Counted whether or not an earlier rule strikes: the n-th request is the n-th.
             self._met[index] += 1
@@ -123,7 +163,9 @@ class FaultPlan:
                 delay_s += rule.delay_s
             else:
                 struck = rule
-        return InjectedFault(delay_s, struck)
+                if rule.kind == "refuse_repeat" and request_id:
+                    self._lost[index].add(request_id)
+        return InjectedFault(delay_s, struck, is_repeat)
 
     def to_json(self, request_prefix: str = "") -> dict[str, Any]:
         """The seed, and the rules with how often each one struck; those of a prefix, or all."""
@@ -145,3 +187,11 @@ class FaultPlan:
             return False
         self._fired[index] += 1
         return True
+
+
+def _meets(rule: FaultRule, operation_id: str, role: Role, request_id: str) -> bool:
+    if rule.operation_id not in ("*", operation_id) or rule.meets not in ("any", role):
+        return False
+    if rule.operation_id == "*" and rule.kind == "refuse_cancel" and role != "cancel":
+        return False
+    return request_id.startswith(rule.request_prefix)

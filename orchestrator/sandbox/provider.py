@@ -8,7 +8,12 @@ from random import Random
 from typing import Any
 
 from orchestrator.sandbox.answer_composer import BAD_NEWS, AnswerComposer
-from orchestrator.sandbox.currency_amount import MONEY_NAMES, CurrencyAmount, find_money
+from orchestrator.sandbox.currency_amount import (
+    MONEY_NAMES,
+    CurrencyAmount,
+    find_money,
+    raise_money,
+)
 from orchestrator.sandbox.documents import UNNAMED, Document
 from orchestrator.sandbox.effect_ledger import Cause, EffectKind, EffectLedger
 from orchestrator.sandbox.json_object import JsonObject
@@ -106,6 +111,8 @@ class Provider:
         identity = self._identity(call, named, is_known=again is not None)
         resource_id = str(identity)
         body = self._new_body(call, named, identity, parents)
+        if call.surcharge != 1:
+            raise_money(body, call.surcharge)
         inherited = {k: v for k, v in parents.items() if k not in _OWN_FACTS}
         facts = {**inherited, **call.arguments, named: identity, **self._told(operation, body)}
         facts[SENT] = {**call.arguments, KEY: call.cause.idempotency_key}

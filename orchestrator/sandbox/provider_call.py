@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +23,8 @@ class Call:
     arguments: dict[str, Any]
     cause: Cause
     now: datetime
+    surcharge: Decimal = Decimal(1)
+    """What is taken, as a part of the price."""
 
     @cached_property
     def fingerprint(self) -> str:

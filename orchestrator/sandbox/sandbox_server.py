@@ -21,7 +21,7 @@ from orchestrator.sandbox.effect_ledger import EffectLedger
 from orchestrator.sandbox.faults import FaultPlan
 from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.providers import STANDARD
-from orchestrator.sandbox.service import DROP
+from orchestrator.sandbox.spoilt_answers import TRANSPORT
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8700
@@ -47,7 +47,7 @@ class _DroppableProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.app_state = {**self.app_state, DROP: transport.abort}
+        self.app_state = {**self.app_state, TRANSPORT: transport}
 
 
 class _Server(uvicorn.Server):

@@ -19,10 +19,14 @@ from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider import Provider
 from orchestrator.sandbox.provider_call import Call, ProviderAnswer, timestamp
 from orchestrator.sandbox.request_validation import RequestValidator
-from orchestrator.sandbox.served_operations import OperationKind, ServedOperation
+from orchestrator.sandbox.served_operations import ServedOperation
+from orchestrator.sandbox.spoilt_answers import break_off, broken_success, drop, gateway_page
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
-DROP = "sandbox.drop"
+_BROKEN_OFF = frozenset({"truncate", "cut_chunk"})
+_UNTOLD = frozenset({"status_after", "drop_after", "refuse_repeat"})
+"""Kinds of which the caller does not learn what came of it."""
+_UNANSWERED = frozenset({"drop_after", "refuse_repeat"}) | _BROKEN_OFF
 
 
 class _Visit(NamedTuple):
@@ -75,9 +79,19 @@ class Service:
         if found is None:
             await self._not_found(request.method, path).to_response()(scope, receive, send)
             return
-        response = await self._handle(_Visit(found[0], request, path, body))
+        visit = _Visit(found[0], request, path, body)
+        fault = self._faults.draw(
+            found[0].operation_id,
+            role=self._document.role(found[0]),
+            request_id=request.headers.get("x-request-id"),
+        )
+        kind = fault.rule.kind if fault.rule else None
+        response = await self._handle(visit, fault)
         if response is None:
-            await _drop(scope, receive)
+            await drop(scope, receive)
+        elif kind in _BROKEN_OFF and response.status_code < 300:
+            in_chunk = kind == "cut_chunk"
+            await break_off(response, scope, receive, send, in_chunk=in_chunk)
         else:
             await response(scope, receive, send)
 
@@ -88,43 +102,68 @@ class Service:
         allow = ", ".join(sorted(set(methods)))
         return RequestRefused(405, f"{path} takes {allow}, not {method}.", headers={"Allow": allow})
 
-    async def _handle(self, visit: _Visit) -> Response | None:
+    async def _handle(self, visit: _Visit, fault: InjectedFault) -> Response | None:
         """The response, or None when the connection is to be closed without one."""
-        operation = visit.operation
-        fault = self._faults.draw(
-            operation.operation_id,
-            is_cancel=operation.kind is OperationKind.CANCEL,
-            request_id=visit.request.headers.get("x-request-id"),
-        )
         if fault.delay_s:
             await asyncio.sleep(fault.delay_s)
-        refusal = _refusal_before(operation, fault.rule)
+        refusal = _refusal_before(visit.operation, fault)
         if refusal:
             return self._refuse(visit, refusal, fault)
-        if fault.rule and fault.rule.kind == "drop_before":
-            self._record(visit, None, fault)
-            return None
+        rule = fault.rule
+        if rule and rule.kind in ("drop_before", "gateway", "breach_before"):
+            return self._do_nothing(visit, fault, rule)
         response = self._perform(visit, fault)
-        if fault.rule and fault.rule.kind == "duplicate":
+        if rule and rule.kind == "duplicate":
             self._perform(visit, fault)
+        if rule and rule.kind == "late_duplicate":
+            self._later(rule.delay_s, visit, fault)
         return response
 
-    def _perform(self, visit: _Visit, fault: InjectedFault) -> Response | None:
+    def _do_nothing(self, visit: _Visit, fault: InjectedFault, rule: FaultRule) -> Response | None:
+        """The response to a request that the provider never works on."""
+        status = visit.operation.success_status
+        if rule.kind == "drop_before":
+            self._record(visit, None, fault)
+            return None
+        if rule.kind == "gateway":
+            self._record(visit, rule.status, fault)
+            return gateway_page(rule.status)
+        if rule.breach == "no_reference":
+            return self._perform(visit, fault, is_kept=False)
+        self._record(visit, status, fault)
+        return broken_success(rule.breach, status)
+
+    def _later(self, delay_s: float, visit: _Visit, fault: InjectedFault) -> None:
+        """The same request once more, after its answer; whom it would be answered to is gone."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(delay_s, self._perform, visit, fault)
+
+    def _perform(
+        self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
+    ) -> Response | None:
         """Do what is asked, and answer as the fault lets it."""
         rule = fault.rule
+        is_told = rule is None or rule.kind not in _UNTOLD
         try:
-            answer = self._answer(visit, fault)
+            answer = self._answer(visit, fault, is_kept=is_kept)
         except RequestRefused as problem:
-            if rule is None or rule.kind == "duplicate":
+            if is_told:
                 return self._refuse(visit, problem, fault)
             self._record(visit, _status_seen(rule, problem.status), fault)
         else:
-            if rule is None or rule.kind == "duplicate":
+            if rule and rule.kind.startswith("breach"):
+                return broken_success(rule.breach, answer.status, answer)
+            if is_told:
                 return _response(answer)
-        return _failed(rule).to_response() if rule.kind == "status_after" else None
+        is_status = rule is not None and rule.kind == "status_after"
+        return _failed(rule).to_response() if rule and is_status else None
 
-    def _answer(self, visit: _Visit, fault: InjectedFault) -> ProviderAnswer:
+    def _answer(
+        self, visit: _Visit, fault: InjectedFault, *, is_kept: bool = True
+    ) -> ProviderAnswer:
         """Check the request, do it, and record it with its effect in one transaction.
+
+        What is not to be kept is done and undone: its answer is all that comes of it.
 
         Raises:
             RequestRefused: credentials are missing, the request does not follow the document, the
@@ -133,18 +172,27 @@ class Service:
         operation, request = visit.operation, visit.request
         check_credentials(self._document, operation, request, tokens=self._tokens)
         arguments = self._validator.arguments(operation, request, visit.path, visit.body)
-        call = Call(operation, arguments, visit.cause(arguments), self._clock())
+        cause = visit.cause(arguments)
+        call = Call(operation, arguments, cause, self._clock(), fault.surcharge)
         try:
-            with self._ledger.database.transaction():
+            with self._ledger.database.transaction(is_kept=is_kept):
                 answer = self._provider.answer(call)
-                seen = _status_seen(fault.rule, answer.status)
-                self._record(visit, seen, fault, cause=call.cause, replayed=answer.replayed)
+                if is_kept:
+                    self._record_answer(visit, fault, call, answer)
+            if not is_kept:
+                self._record_answer(visit, fault, call, answer)
         except UnsupportedSchema as exc:
             raise RequestRefused(501, f"{operation.operation_id}: {exc}") from exc
         except RecursionError as exc:
             reason = f"{operation.operation_id}: the schema of its answer is part of itself"
             raise RequestRefused(501, reason) from exc
         return answer
+
+    def _record_answer(
+        self, visit: _Visit, fault: InjectedFault, call: Call, answer: ProviderAnswer
+    ) -> None:
+        seen = _status_seen(fault.rule, answer.status)
+        self._record(visit, seen, fault, call=call, replayed=answer.replayed)
 
     def _refuse(self, visit: _Visit, problem: RequestRefused, fault: InjectedFault) -> Response:
         self._record(visit, problem.status, fault)
@@ -156,7 +204,7 @@ class Service:
         status: int | None,
         fault: InjectedFault,
         *,
-        cause: Cause | None = None,
+        call: Call | None = None,
         replayed: bool = False,
     ) -> None:
         """Write down that a request arrived; status is None when no answer leaves."""
@@ -164,17 +212,19 @@ class Service:
             at=timestamp(self._clock()),
             provider=self._document.name,
             operation=visit.operation.operation_id,
-            cause=cause or visit.cause({}),
+            cause=call.cause if call else visit.cause({}),
+            arguments=call.arguments if call else None,
             status=status,
             fault=fault.name,
             replayed=replayed,
         )
 
 
-def _refusal_before(operation: ServedOperation, rule: FaultRule | None) -> RequestRefused | None:
+def _refusal_before(operation: ServedOperation, fault: InjectedFault) -> RequestRefused | None:
+    rule = fault.rule
     if rule is None:
         return None
-    if rule.kind == "status_before":
+    if rule.kind == "status_before" or fault.is_repeat:
         return _failed(rule)
     if rule.kind == "refuse_cancel":
         return RequestRefused(409, f"{operation.operation_id}: it can no longer be cancelled.")
@@ -193,7 +243,7 @@ def _failed(rule: FaultRule) -> RequestRefused:
 
 
 def _status_seen(rule: FaultRule | None, status: int) -> int | None:
-    if rule and rule.kind == "drop_after":
+    if rule and rule.kind in _UNANSWERED:
         return None
     return rule.status if rule and rule.kind == "status_after" else status
 
@@ -204,18 +254,3 @@ def _response(answer: ProviderAnswer) -> Response:
     if answer.status == 204:
         return Response(status_code=204, headers=headers)
     return JSONResponse(answer.body, status_code=answer.status, headers=headers)
-
-
-async def _drop(scope: Scope, receive: Receive) -> None:
-    """Close the connection under the caller.
-
-    Raises:
-        ConnectionAbortedError: the app runs without a server whose connection could be closed.
-    """
-    drop = scope.get("state", {}).get(DROP)
-    if drop is None:
-        raise ConnectionAbortedError("dropped on purpose")
-    drop()
-    # Until the server has noticed, returning without an answer would make it send a 500.
-    while (await receive())["type"] != "http.disconnect":
-        pass

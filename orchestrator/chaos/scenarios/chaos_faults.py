@@ -15,6 +15,18 @@ class ChaosFault(StrEnum):
     """SIGKILL of Temporal, which is started again on its file."""
     RESTART_SERVER = "restart-server"
     """Temporal is asked to stop, and started again on its file."""
+    PAUSE_WORKER = "pause-worker"
+    """SIGSTOP of a worker for longer than it may be silent, then SIGCONT."""
+    PARTITION_WORKER = "partition-worker"
+    """A worker lives and cannot reach the server, or the providers."""
+    LOSE_CATALOGS = "lose-catalogs"
+    """The catalogs that a worker keeps are deleted, and the worker starts anew."""
+    TWO_VERSIONS = "two-versions"
+    """One of the workers has the next version of every document."""
+    CHANGE_VAULT = "change-vault"
+    """The owner of the vault changes personal values while missions use them."""
+    RESTORE_SERVER = "restore-server"
+    """Temporal's file is replaced by an older copy, from before what missions have done since."""
     DROP_BEFORE = "drop-before"
     """A provider closes the connection and has done nothing."""
     DROP_AFTER = "drop-after"
@@ -29,8 +41,22 @@ class ChaosFault(StrEnum):
     """An answer takes long, or longer than the caller waits."""
     DUPLICATE = "duplicate"
     """The provider gets a request twice."""
+    LATE_DUPLICATE = "late-duplicate"
+    """A request arrives once more, seconds after it was answered."""
+    BREACH = "breach"
+    """A success status above a page, an error or a body without a reference, done or not done."""
+    GATEWAY_404 = "gateway-404"
+    """A probe or a cancel is answered with the 404 page of a gateway."""
+    REFUSE_REPEAT = "refuse-repeat"
+    """The answer to a booking is lost, and its repetition refused with 402 or 422."""
+    TRUNCATE = "truncate"
+    """A body breaks off before its announced end."""
+    CUT_CHUNK = "cut-chunk"
+    """A body breaks off within a chunk."""
+    OVERCHARGE = "overcharge"
+    """A provider takes more than the price it offered."""
     REFUSE_CANCEL = "refuse-cancel"
-    """A provider does not take back what it did."""
+    """A provider does not take back what it did, for good."""
     CANCEL = "cancel"
     """A person cancels the mission."""
     TERMINATE = "terminate"
@@ -41,8 +67,12 @@ class ChaosFault(StrEnum):
     """Nobody decides on a card."""
 
 
-MACHINES = frozenset({ChaosFault.KILL_WORKER, ChaosFault.KILL_SERVER, ChaosFault.RESTART_SERVER})
-"""Faults that hit all missions under way; every other one is of a single mission."""
+SERVER_STRIKES = frozenset({ChaosFault.KILL_SERVER, ChaosFault.RESTART_SERVER})
+"""Faults of the server that all missions outlive."""
+WORKER_DEATHS = frozenset(
+    {ChaosFault.KILL_WORKER, ChaosFault.PAUSE_WORKER, ChaosFault.PARTITION_WORKER}
+)
+"""Faults in which a worker is missed by the server."""
 ALL = frozenset(ChaosFault)
 
 

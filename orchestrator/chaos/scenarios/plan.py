@@ -1,31 +1,24 @@
 """What will happen to each mission of a chaos run, derived from the seed and nothing else."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
 from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.chaos.scenarios.chaos_faults import MACHINES, ChaosFault
+from orchestrator.chaos.scenarios.chaos_faults import SERVER_STRIKES, ChaosFault
+from orchestrator.chaos.scenarios.provider_faults import LIMITS, draw_rules, lost_booking
 from orchestrator.core.record import Record
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.sandbox.faults import FaultKind, FaultRule
+from orchestrator.sandbox.faults import FaultRule
 
-LIMITS = MissionPolicy(
-    call_timeout=timedelta(seconds=1), call_attempts=2, answer_expiry=timedelta(seconds=5)
-)
-"""Limits under which an unclear call is cleared up within half a minute. Questions find nobody."""
 HOLD_S = 0.75
 """How long a request is held on its way, so that the mission is interrupted meanwhile."""
+_REWOUND = 25
+"""One mission in so many runs on the server that is restored from an older copy."""
 _HASTY = LIMITS.model_copy(update={"confirmation_expiry": timedelta(seconds=2)})
 
-_REFUSALS = (400, 401, 403, 409)
-"""What says nothing of an earlier attempt. A 404 to a cancel or a probe, or a 422 to a key that is
-known, would be a lie about what the provider holds."""
-_BREAKAGES = (500, 502, 503, 504)
-_PASS = (0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7)
-"""How many requests pass first: searches come first, bookings next, cancels last."""
 _LASTS_S = 8.0
 """About so long a mission lasts."""
 
@@ -73,6 +66,8 @@ class MissionScript(Record):
     """The card that is rejected, counted from 0 in the order they open."""
     ignored_card: int | None = None
     """The card that nobody decides on."""
+    is_rewound: bool = False
+    """Whether it runs on a server that is restored from an older copy meanwhile."""
 
 
 class Strike(Record):
@@ -81,6 +76,10 @@ class Strike(Record):
     at_s: float
     fault: ChaosFault
     worker: int = 0
+    lasts_s: float = 0.0
+    """How long a worker is paused or cut off."""
+    part: Literal["server", "providers"] = "server"
+    """What a worker is cut off from."""
 
 
 def write_script(
@@ -90,13 +89,13 @@ def write_script(
     rng = Random(f"{seed}:{index}")
     mission_id = f"chaos-{seed}-{index}"
     goal = rng.choice(goals)
-    rules = _rules(rng, mission_id, faults)
+    rules = draw_rules(rng, mission_id, faults)
     interruptions = _interruptions(rng, faults)
     holds = [interruption.moment.hold(mission_id) for interruption in interruptions]
     rules = (*rules, *(hold for hold in holds if hold is not None))
     if any(interruption.part == "rollback" for interruption in interruptions):
         # Without a loss there is no rollback to terminate.
-        rules = (*rules, _lost(rng, mission_id))
+        rules = (*rules, lost_booking(rng, mission_id))
     ignored = _card(rng, ChaosFault.EXPIRE, faults)
     return MissionScript(
         index=index,
@@ -107,26 +106,50 @@ def write_script(
         interruptions=interruptions,
         rejected_card=_card(rng, ChaosFault.REJECT, faults),
         ignored_card=ignored,
+        is_rewound=ChaosFault.RESTORE_SERVER in faults and index % _REWOUND == _REWOUND - 1,
     )
 
 
 def schedule_strikes(
     seed: int, faults: frozenset[ChaosFault], *, workers: int, lasts_s: float
 ) -> list[Strike]:
-    """Which processes die when, over `lasts_s` seconds; a worker often, the server seldom."""
-    rng = Random(f"{seed}:machines")
+    """Which processes are struck when, over `lasts_s` seconds; a worker often, the server seldom.
+
+    Each kind of strike has a stream of chance of its own: to leave one out shifts no other.
+    """
     strikes: list[Strike] = []
-    if ChaosFault.KILL_WORKER in faults:
-        for at_s in _moments(rng, (1.0, 4.0), (6.0, 12.0), lasts_s):
-            worker = rng.randrange(workers)
-            strikes.append(Strike(at_s=at_s, fault=ChaosFault.KILL_WORKER, worker=worker))
-    servers = sorted(faults & MACHINES - {ChaosFault.KILL_WORKER})
-    if servers:
-        strikes += [
-            Strike(at_s=at_s, fault=rng.choice(servers))
-            for at_s in _moments(rng, (3.0, 8.0), (15.0, 40.0), lasts_s)
-        ]
+    for fault, (first, then) in _OFTEN.items():
+        rng = Random(f"{seed}:{fault.value}")
+        moments = _moments(rng, first, then, lasts_s) if fault in faults else []
+        strikes += [_strike(rng, fault, at_s, workers) for at_s in moments]
+    servers = sorted(faults & SERVER_STRIKES)
+    rng = Random(f"{seed}:server")
+    moments = _moments(rng, (3.0, 8.0), (15.0, 40.0), lasts_s) if servers else []
+    strikes += [Strike(at_s=at_s, fault=rng.choice(servers)) for at_s in moments]
     return sorted(strikes, key=lambda strike: strike.at_s)
+
+
+_OFTEN: dict[ChaosFault, tuple[tuple[float, float], tuple[float, float]]] = {
+    ChaosFault.KILL_WORKER: ((1.0, 4.0), (6.0, 12.0)),
+    ChaosFault.PAUSE_WORKER: ((2.0, 6.0), (20.0, 40.0)),
+    ChaosFault.PARTITION_WORKER: ((4.0, 8.0), (20.0, 40.0)),
+    ChaosFault.LOSE_CATALOGS: ((5.0, 9.0), (30.0, 60.0)),
+    ChaosFault.CHANGE_VAULT: ((1.0, 3.0), (3.0, 8.0)),
+}
+"""When a fault strikes first, and after how long again, in seconds."""
+_SILENT_S = (7.0, 10.0)
+"""Longer than the six seconds after which a worker without a heartbeat is missed."""
+
+
+def _strike(rng: Random, fault: ChaosFault, at_s: float, workers: int) -> Strike:
+    parts: tuple[Literal["server", "providers"], ...] = ("server", "providers")
+    return Strike(
+        at_s=at_s,
+        fault=fault,
+        worker=rng.randrange(max(workers, 1)),
+        lasts_s=rng.uniform(*_SILENT_S),
+        part=rng.choice(parts),
+    )
 
 
 def _moments(
@@ -136,78 +159,6 @@ def _moments(
     while moments[-1] < lasts_s:
         moments.append(moments[-1] + rng.uniform(*then))
     return moments[:-1]
-
-
-def _rules(rng: Random, mission_id: str, faults: frozenset[ChaosFault]) -> tuple[FaultRule, ...]:
-    kinds = sorted(faults & _DRAWN.keys())
-    if not kinds:
-        return ()
-    chosen = rng.choices(kinds, k=rng.choice((0, 1, 2, 2, 3)))
-    return tuple(_rule(rng, mission_id, fault) for fault in chosen)
-
-
-def _rule(rng: Random, mission_id: str, fault: ChaosFault) -> FaultRule:
-    draw, times = _DRAWN[fault]
-    # Cancels are few and come last: a refusal of them waits for no other request.
-    after = 0 if fault is ChaosFault.REFUSE_CANCEL else rng.choice(_PASS)
-    where = {"request_prefix": f"{mission_id}.", "after": after, "times": rng.choice(times)}
-    return draw(rng).model_copy(update=where)
-
-
-def _lost(rng: Random, mission_id: str) -> FaultRule:
-    """A booking is refused once the mission has something to lose."""
-    return FaultRule(
-        kind="status_before",
-        status=409,
-        after=rng.randrange(3, 5),
-        times=2,
-        request_prefix=f"{mission_id}.",
-    )
-
-
-def _refuse(rng: Random) -> FaultRule:
-    return FaultRule(kind="status_before", status=rng.choice(_REFUSALS))
-
-
-def _break(rng: Random) -> FaultRule:
-    kinds: tuple[FaultKind, ...] = ("status_before", "status_after")
-    return FaultRule(kind=rng.choice(kinds), status=rng.choice(_BREAKAGES))
-
-
-def _busy(rng: Random) -> FaultRule:
-    return FaultRule(kind="rate_limit", retry_after_s=rng.choice((None, 0, 1)))
-
-
-def _latency(rng: Random) -> FaultRule:
-    # Up to twice what the caller waits for: the work is then done after it has given up.
-    longest_s = 2 * LIMITS.call_timeout.total_seconds()
-    return FaultRule(kind="latency", delay_s=round(rng.uniform(0.1, longest_s), 2))
-
-
-_FAILURES = (1, 1, 1, 2)
-"""A third failure of one cancel would make it wait for minutes."""
-_DRAWN: dict[ChaosFault, tuple[Callable[[Random], FaultRule], tuple[int, ...]]] = {
-    ChaosFault.DROP_BEFORE: (lambda _: FaultRule(kind="drop_before"), _FAILURES),
-    ChaosFault.DROP_AFTER: (lambda _: FaultRule(kind="drop_after"), _FAILURES),
-    ChaosFault.REFUSE: (_refuse, (1, 1, 2)),
-    ChaosFault.BREAK: (_break, _FAILURES),
-    ChaosFault.BUSY: (_busy, (1, 2, 3)),
-    ChaosFault.LATENCY: (_latency, _FAILURES),
-    ChaosFault.DUPLICATE: (lambda _: FaultRule(kind="duplicate"), (1, 3, 10)),
-    ChaosFault.REFUSE_CANCEL: (lambda _: FaultRule(kind="refuse_cancel"), (1, 2, 4)),
-}
-"""The faults that a provider makes: how a rule is drawn, and how often it may strike."""
-
-
-def fault_of(rule: FaultRule) -> ChaosFault:
-    """The fault that a rule of the sandbox makes."""
-    match rule.kind:
-        case "status_before" | "status_after":
-            return ChaosFault.REFUSE if rule.status < 500 else ChaosFault.BREAK
-        case "rate_limit":
-            return ChaosFault.BUSY
-        case kind:
-            return ChaosFault(kind.replace("_", "-"))
 
 
 def _interruptions(rng: Random, faults: frozenset[ChaosFault]) -> tuple[Interruption, ...]:

@@ -5,7 +5,8 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from orchestrator.chaos.scenarios.plan import LIMITS, MissionScript
+from orchestrator.chaos.scenarios.plan import MissionScript
+from orchestrator.chaos.scenarios.provider_faults import LIMITS
 from orchestrator.core.record import Record
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.sandbox.faults import FaultKind, FaultRule

@@ -1,65 +1,43 @@
 """The invariants: what the providers hold against what each mission says of itself.
 
 When all is settled, every effect that still stands belongs to a mission that succeeded, or to one
-that is incomplete and says so to whoever asked, or waits for an operator; no call had its effect
-twice; every change was asked for under a key of its own; what a receipt says is there; and nobody
-was asked anything once the rollback had begun.
+that is incomplete and says so to whoever asked, or waits for an operator; none is of a mission that
+did not run; what waits for an operator could not be
+undone; no call had its effect twice; every change was asked for under a key of its own, with the
+arguments that were approved, for the price that was approved; what a receipt says is there; and
+nobody was asked anything once the rollback had begun.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from pydantic import Field
-
+from orchestrator.chaos.verdicts.approvals import Approvals
+from orchestrator.chaos.verdicts.evidence import Account, Evidence, HeldEffect, HeldRequest
+from orchestrator.chaos.verdicts.parking import why_not_parked
 from orchestrator.core.record import Record
 from orchestrator.messages.standing import LEAVES_STANDING
-from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.saga.ledger import ObligationState
 
-Invariant = Literal["orphan", "duplicate", "phantom", "keyless", "prompt", "stuck"]
+Invariant = Literal[
+    "orphan",
+    "stray",
+    "duplicate",
+    "phantom",
+    "unserved",
+    "keyless",
+    "unapproved",
+    "foreign",
+    "late",
+    "overcharge",
+    "parked",
+    "prompt",
+    "stuck",
+]
 
-_STANDS = frozenset({ObligationState.PARKED, ObligationState.ACCEPTED})
+_KNOWN_TO_A_PERSON = frozenset({ObligationState.PARKED, ObligationState.ACCEPTED})
 """States in which a person knows of what still stands."""
-
-
-class HeldEffect(Record):
-    """One change that a provider made, as the sandbox's ledger has it."""
-
-    operation: str
-    kind: Literal["create", "update", "cancel"]
-    resource_id: str
-    status: Literal["live", "cancelled"]
-    idempotency_key: str | None = None
-    request_id: str | None = None
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it is something that was made, and stands."""
-        return self.kind == "create" and self.status == "live"
-
-    @property
-    def cause(self) -> str:
-        """The call that caused it: "mission.leg.step", for a cancel "mission.leg.step.cancel"."""
-        return self.request_id or self.idempotency_key or ""
-
-    @property
-    def mission_id(self) -> str:
-        """The mission whose call it was."""
-        return self.cause.partition(".")[0]
-
-
-class Account(Record):
-    """What a mission says of itself once it is settled."""
-
-    index: int
-    mission_id: str
-    goal: str
-    status: str = Field(description="a MissionStatus, `terminated`, or `stuck`")
-    error: str | None = None
-    ledger: Ledger = Field(default_factory=Ledger)
-    prompts_during_rollback: int = 0
-    rollback_s: float | None = Field(default=None, description="None: nothing was rolled back")
-    seconds: float = 0.0
+_Broken = Iterator[tuple[Invariant, str]]
 
 
 class InvariantBreach(Record):
@@ -72,20 +50,11 @@ class InvariantBreach(Record):
     what: str
 
 
-def judge(
-    accounts: Iterable[Account], effects: Iterable[HeldEffect], *, keyed: Collection[str]
-) -> list[InvariantBreach]:
-    """Every breach, in the order of the missions.
-
-    Args:
-        accounts: one of each mission.
-        effects: the sandbox's whole ledger; what other missions did there is left out.
-        keyed: the operations that take an idempotency key.
-    """
-    by_mission: dict[str, list[HeldEffect]] = {}
-    for effect in effects:
-        by_mission.setdefault(effect.mission_id, []).append(effect)
-    return [
+def judge(accounts: Iterable[Account], evidence: Evidence) -> list[InvariantBreach]:
+    """Every breach, in the order of the missions; those that no mission answers for come last."""
+    every = sorted(accounts, key=lambda told: told.index)
+    case = _Case(evidence)
+    found = [
         InvariantBreach(
             index=told.index,
             mission_id=told.mission_id,
@@ -93,27 +62,62 @@ def judge(
             invariant=invariant,
             what=what,
         )
-        for told in sorted(accounts, key=lambda told: told.index)
-        for invariant, what in _breaches(told, by_mission.get(told.mission_id, []), keyed)
+        for told in every
+        for invariant, what in case.breaches(told)
     ]
+    known = {told.mission_id for told in every} | evidence.others
+    strays = [effect for effect in evidence.effects if effect.mission_id not in known]
+    return found + [_stray(effect) for effect in strays]
 
 
-def _breaches(
-    told: Account, effects: Sequence[HeldEffect], keyed: Collection[str]
-) -> Iterator[tuple[Invariant, str]]:
-    if told.status == "stuck":
-        yield "stuck", f"not settled after {told.seconds:.0f} s: {told.error or 'no error'}"
-    yield from _orphans(told, effects)
-    yield from _duplicates(effects)
-    yield from _phantoms(told, effects)
-    yield from _keyless(effects, keyed)
-    if told.prompts_during_rollback:
-        yield "prompt", f"{told.prompts_during_rollback} asked after the undoing had begun"
+def _stray(effect: HeldEffect) -> InvariantBreach:
+    what = f"{effect.operation} {effect.resource_id} ({effect.cause}) is of no mission of this run"
+    return InvariantBreach(
+        index=-1, mission_id=effect.mission_id, goal="", invariant="stray", what=what
+    )
 
 
-def _orphans(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
+class _Case:
+    """The evidence of a run, by mission."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._evidence = evidence
+        self._effects: dict[str, list[HeldEffect]] = {}
+        for effect in evidence.effects:
+            self._effects.setdefault(effect.mission_id, []).append(effect)
+        self._requests: dict[str, list[HeldRequest]] = {}
+        for request in evidence.requests:
+            mission_id = (request.request_id or "").partition(".")[0]
+            self._requests.setdefault(mission_id, []).append(request)
+
+    def breaches(self, told: Account) -> _Broken:
+        effects = self._effects.get(told.mission_id, [])
+        requests = self._requests.get(told.mission_id, [])
+        theirs = self._evidence.model_copy(update={"requests": tuple(requests)})
+        approvals = Approvals(theirs)
+        yield from _duplicates(effects)
+        yield from _keyless(effects, self._evidence.keyed)
+        yield from _foreign(effects)
+        yield from _late(requests)
+        for what in approvals.deviations(told):
+            yield "unapproved", what
+        if told.prompts_during_rollback:
+            yield "prompt", f"{told.prompts_during_rollback} asked after the undoing had begun"
+        if told.rewound:
+            return
+        if told.status == "stuck":
+            yield "stuck", f"not settled after {told.seconds:.0f} s: {told.error or 'no error'}"
+        yield from _orphans(told, effects)
+        yield from _phantoms(told, effects)
+        yield from _unserved(told, effects)
+        yield from _parked(told, requests, self._evidence.deaths)
+        for what in approvals.unnoticed_overcharges(told, effects):
+            yield "overcharge", what
+
+
+def _orphans(told: Account, effects: Sequence[HeldEffect]) -> _Broken:
     states = {o.obligation_id: o.state for o in told.ledger.obligations}
-    standing = _STANDS
+    standing = _KNOWN_TO_A_PERSON
     if told.status in LEAVES_STANDING:
         standing = standing | {ObligationState.COMMITTED}
     for effect in effects:
@@ -127,28 +131,73 @@ def _orphans(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[Inv
             )
 
 
-def _duplicates(effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
+def _duplicates(effects: Sequence[HeldEffect]) -> _Broken:
     """Calls that had their effect more than once, whether or not all but one were taken back."""
-    for kind in ("create", "cancel"):
+    for kind in ("create", "update", "cancel"):
         counted = Counter(effect.cause for effect in effects if effect.kind == kind)
         for cause, count in counted.items():
             if count > 1:
                 yield "duplicate", f"{cause} had its effect {count} times"
 
 
-def _phantoms(told: Account, effects: Sequence[HeldEffect]) -> Iterator[tuple[Invariant, str]]:
-    """What a mission that is meant to stand has a receipt for, and its provider does not hold."""
+def _phantoms(told: Account, effects: Sequence[HeldEffect]) -> _Broken:
+    """What a mission whose obligations stand has a receipt for, and its provider does not hold."""
     if told.status not in LEAVES_STANDING:
         return
-    held = {effect.cause for effect in effects if effect.is_live or effect.kind != "create"}
+    held = {effect.cause for effect in effects if effect.is_live}
+    committed = [
+        o.obligation_id for o in told.ledger.obligations if o.state is ObligationState.COMMITTED
+    ]
+    for call_id in dict.fromkeys([*told.receipts, *committed]):
+        if call_id not in held:
+            yield "phantom", f"{call_id} has a receipt, and nothing stands"
+
+
+def _unserved(told: Account, effects: Sequence[HeldEffect]) -> _Broken:
+    if told.status != "succeeded":
+        return
+    held = {effect.operation for effect in effects if effect.is_live}
+    for operation in told.orders:
+        if operation not in held:
+            yield "unserved", f"the mission succeeded, and nothing that {operation} made stands"
+
+
+def _parked(told: Account, requests: Sequence[HeldRequest], deaths: int) -> _Broken:
     for obligation in told.ledger.obligations:
-        if obligation.state is ObligationState.COMMITTED and obligation.obligation_id not in held:
-            yield "phantom", f"{obligation.obligation_id} has a receipt, and nothing stands"
+        if obligation.state in _KNOWN_TO_A_PERSON:
+            why = why_not_parked(obligation, requests, deaths=deaths)
+            if why is not None:
+                yield "parked", why
 
 
-def _keyless(
-    effects: Sequence[HeldEffect], keyed: Collection[str]
-) -> Iterator[tuple[Invariant, str]]:
+def _foreign(effects: Sequence[HeldEffect]) -> _Broken:
+    """Cancels that took back what another call had made than the one that they are to undo."""
+    makers = {(e.resource_id): e.cause for e in effects if e.kind == "create"}
+    made = {e.cause: e.resource_id for e in effects if e.kind == "create"}
+    for effect in effects:
+        undone = effect.cause.removesuffix(".cancel")
+        if effect.kind != "cancel" or undone == effect.cause:
+            continue
+        if made.get(undone) != effect.resource_id:
+            whose = makers.get(effect.resource_id, "another mission")
+            yield "foreign", f"{effect.cause} took back {effect.resource_id}, made by {whose}"
+
+
+def _late(requests: Sequence[HeldRequest]) -> _Broken:
+    """Calls that were sent once more after what they had made was taken back.
+
+    A provider that keeps keys does not mind; one that forgets them would do it again.
+    """
+    undone: set[str] = set()
+    for request in requests:
+        name, is_ours = request.request_id or "", "duplicate" not in (request.fault or "")
+        if name.endswith(".cancel") and request.status is not None and request.status < 300:
+            undone.add(name.removesuffix(".cancel"))
+        elif name in undone and is_ours:
+            yield "late", f"{request.operation} ({name}) arrived again after its cancel"
+
+
+def _keyless(effects: Sequence[HeldEffect], keyed: frozenset[str]) -> _Broken:
     forward = {effect.idempotency_key for effect in effects if effect.kind == "create"}
     for effect in effects:
         if effect.operation not in keyed:

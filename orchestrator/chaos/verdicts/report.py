@@ -6,7 +6,8 @@ from math import ceil
 
 from pydantic import Field
 
-from orchestrator.chaos.verdicts.invariants import Account, HeldEffect, InvariantBreach
+from orchestrator.chaos.verdicts.evidence import Account, HeldEffect
+from orchestrator.chaos.verdicts.invariants import InvariantBreach
 from orchestrator.core.record import Record
 from orchestrator.saga.ledger import ObligationState
 
@@ -47,8 +48,16 @@ class ChaosReport(Record):
     live: int = Field(description="of these, what was made and still stands")
     duplicates: int
     orphans: int
+    phantoms: int = Field(default=0, description="receipts of what does not stand")
+    overcharges_unnoticed: int = 0
     prompts_during_rollback: int
-    parked: int = Field(description="obligations that wait for an operator: legal, and counted")
+    parked: int = Field(description="obligations that wait for an operator")
+    parked_wrongly: int = Field(
+        default=0, description="of these, what the faults did not make impossible to undo"
+    )
+    rewound_left: int = Field(
+        default=0, description="what stands of missions whose server was restored from a copy"
+    )
     rollback_s: Percentiles
     mission_s: Percentiles
     fault_counts: dict[str, FaultCount]
@@ -107,6 +116,8 @@ def compile_report(
     """Count what missions and providers say."""
     ours = {told.mission_id for told in accounts}
     made = [effect for effect in effects if effect.mission_id in ours]
+    counted = Counter(breach.invariant for breach in breaches)
+    rewound = {told.mission_id for told in accounts if told.rewound}
     rollbacks = [told.rollback_s for told in accounts if told.rollback_s is not None]
     return ChaosReport(
         seed=seed,
@@ -115,14 +126,18 @@ def compile_report(
         statuses=dict(sorted(Counter(told.status for told in accounts).items())),
         effects=len(made),
         live=sum(effect.is_live for effect in made),
-        duplicates=sum(breach.invariant == "duplicate" for breach in breaches),
-        orphans=sum(breach.invariant == "orphan" for breach in breaches),
+        duplicates=counted["duplicate"],
+        orphans=counted["orphan"] + counted["stray"],
+        phantoms=counted["phantom"],
+        overcharges_unnoticed=counted["overcharge"],
         prompts_during_rollback=sum(told.prompts_during_rollback for told in accounts),
         parked=sum(
             obligation.state is ObligationState.PARKED
             for told in accounts
             for obligation in told.ledger.obligations
         ),
+        parked_wrongly=counted["parked"],
+        rewound_left=sum(effect.is_live and effect.mission_id in rewound for effect in made),
         rollback_s=Percentiles.of(rollbacks),
         mission_s=Percentiles.of([told.seconds for told in accounts]),
         fault_counts=dict(fault_counts),

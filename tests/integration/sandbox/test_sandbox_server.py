@@ -20,6 +20,7 @@ from orchestrator.sandbox import (
     run,
     running_sandbox,
 )
+from orchestrator.sandbox.faults import FaultKind
 
 ROOT = Path(__file__).parents[3]
 KEY = {"Idempotency-Key": "m1.leg.1", "X-Request-Id": "m1.leg.1"}
@@ -87,6 +88,21 @@ async def test_drop_after_commit_did_it(
     assert await control.duplicates("m1") == []
     statuses = [request["status"] for request in await control.requests("m1")]
     assert statuses == [None, 201]
+
+
+@pytest.mark.parametrize("kind", ["truncate", "cut_chunk"])
+async def test_a_body_that_breaks_off_did_it(
+    kind: FaultKind, http: httpx.AsyncClient, book_id: str, control: SandboxClient
+) -> None:
+    """The status is a success, the body never ends, and the order stands."""
+    await control.set_faults([FaultRule(operation_id="order_place", kind=kind, times=1)])
+
+    with pytest.raises(DROPPED, match="closed connection"):
+        await order(http, book_id)
+    again = await order(http, book_id)
+
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert [request["status"] for request in await control.requests("m1")] == [None, 201]
 
 
 async def test_dropped_connection_leaves_the_others_alone(

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.chaos.verdicts.invariants import Account, HeldEffect, judge
+from orchestrator.chaos.verdicts.evidence import Account, Evidence, HeldEffect, HeldRequest
+from orchestrator.chaos.verdicts.invariants import judge
 from orchestrator.chaos.verdicts.report import FaultCount, Percentiles, compile_report
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
@@ -48,10 +49,18 @@ def cancelled(key: str | None = f"{CALL}.cancel") -> HeldEffect:
     )
 
 
+REFUSED = HeldRequest(
+    operation="cancel_order", request_id=f"{CALL}.cancel", status=409, fault="refuse_cancel"
+)
+"""The provider does not take it back: what is parked then is parked rightly."""
+
+
 def broken(account: Account, *effects: HeldEffect) -> list[str]:
-    """The invariants that broke."""
-    keyed = {"order_book", "cancel_order"}
-    return [breach.invariant for breach in judge([account], effects, keyed=keyed)]
+    """The invariants that broke, where the provider refuses to take anything back."""
+    evidence = Evidence(
+        effects=effects, requests=(REFUSED,), keyed=frozenset({"order_book", "cancel_order"})
+    )
+    return [breach.invariant for breach in judge([account], evidence)]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +123,7 @@ def test_operations_that_take_no_key_need_none() -> None:
     """The documents say which ones do."""
     account = told("succeeded", ObligationState.COMMITTED)
 
-    assert judge([account], [made(key=None)], keyed=()) == []
+    assert judge([account], Evidence(effects=(made(key=None),))) == []
 
 
 def test_prompts_in_rollback_and_missions_without_end_are_breaches() -> None:
@@ -123,9 +132,44 @@ def test_prompts_in_rollback_and_missions_without_end_are_breaches() -> None:
     assert broken(told("stuck", error="running", seconds=480.0)) == ["stuck"]
 
 
-def test_other_missions_effects_are_not_ours() -> None:
-    """A mission whose id begins alike is another one."""
-    assert broken(told("failed"), made("m1.1-shop.2")) == []
+def test_an_effect_of_no_mission_is_a_stray() -> None:
+    """A mission whose id begins alike is another one; one that ran beside is known."""
+    stray = made("m1.1-shop.2")
+    beside = Evidence(effects=(stray,), others=frozenset({"m1"}))
+
+    assert broken(told("failed"), stray) == ["stray"]
+    assert judge([told("failed")], beside) == []
+
+
+def test_a_change_of_an_existing_thing_stands_until_it_is_undone() -> None:
+    """An update is an effect like any other: of a mission that failed it is an orphan."""
+    changed = made().model_copy(update={"kind": "update"})
+
+    assert broken(told("succeeded", ObligationState.COMMITTED), changed) == []
+    assert broken(told("failed"), changed) == ["orphan"]
+
+
+def test_a_success_has_effects_for_what_it_orders() -> None:
+    """However sure the mission is of itself."""
+    assert broken(told("succeeded", orders=("order_book",))) == ["unserved"]
+    assert broken(told("failed", orders=("order_book",))) == []
+
+
+def test_a_cancel_takes_back_what_its_own_call_made() -> None:
+    """One that ends another call's booking is no cancel of ours."""
+    account = told("rolled_back", ObligationState.CANCELLED, ObligationState.CANCELLED)
+    other = made("m.1-shop.3", live=False).model_copy(update={"resource_id": "o2"})
+    crossed = cancelled().model_copy(update={"resource_id": "o2"})
+
+    assert "foreign" in broken(account, made(live=False), other, crossed)
+
+
+def test_of_a_restored_server_only_what_providers_and_grants_keep_is_asked() -> None:
+    """What it forgot, nobody can tell it; done twice must be nothing all the same."""
+    account = told("failed", rewound=True)
+
+    assert broken(account, made()) == []
+    assert broken(account, made(), made()) == ["duplicate"]
 
 
 def test_the_report_counts_and_names_the_first_broken_mission() -> None:
@@ -135,7 +179,7 @@ def test_the_report_counts_and_names_the_first_broken_mission() -> None:
         told("failed", rollback_s=1.0).model_copy(update={"mission_id": "n"}),
     ]
     effects = [made(), made("n.1-shop.1")]
-    breaches = judge(accounts, effects, keyed=())
+    breaches = judge(accounts, Evidence(effects=tuple(effects), requests=(REFUSED,)))
     report = compile_report(
         accounts,
         effects,
@@ -160,3 +204,17 @@ def test_percentiles_are_by_nearest_rank() -> None:
         count=100, p50=50.0, p95=95.0, max=100.0
     )
     assert Percentiles.of([]) == Percentiles()
+
+
+def test_a_call_that_is_sent_after_its_cancel_is_late() -> None:
+    """Unless it was the network that delivered it twice."""
+    ours = HeldRequest(operation="order_book", request_id=CALL, status=201)
+    done = HeldRequest(operation="cancel_order", request_id=f"{CALL}.cancel", status=200)
+    again = ours.model_copy(update={"fault": "late_duplicate"})
+    account = told("rolled_back", ObligationState.CANCELLED)
+
+    def found(*requests: HeldRequest) -> list[str]:
+        return [breach.invariant for breach in judge([account], Evidence(requests=requests))]
+
+    assert found(ours, ours, done, again) == []
+    assert found(ours, done, ours) == ["late"]

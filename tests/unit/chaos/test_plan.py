@@ -4,17 +4,17 @@ import pytest
 
 from orchestrator.chaos.scenarios.chaos_faults import (
     ALL,
-    MACHINES,
+    SERVER_STRIKES,
     ChaosFault,
     format_faults,
     parse_faults,
 )
 from orchestrator.chaos.scenarios.plan import (
     MissionScript,
-    fault_of,
     schedule_strikes,
     write_script,
 )
+from orchestrator.chaos.scenarios.provider_faults import fault_of
 from orchestrator.core.errors import UsageError
 
 GOALS = ("book a trip", "reserve a table")
@@ -43,7 +43,10 @@ def test_every_fault_happens_to_some_mission() -> None:
     }
 
     assert kinds >= {"drop_before", "drop_after", "status_before", "status_after", "rate_limit"}
-    assert kinds >= {"latency", "duplicate", "refuse_cancel"}
+    assert kinds >= {"latency", "duplicate", "refuse_cancel", "late_duplicate", "overcharge"}
+    assert kinds >= {"breach_before", "breach_after", "gateway", "refuse_repeat"}
+    assert kinds >= {"truncate", "cut_chunk"}
+    assert any(script.is_rewound for script in written)
     assert parts == {
         ("cancel", "mission"),
         ("terminate", "mission"),
@@ -84,14 +87,25 @@ def test_a_blow_on_a_request_comes_with_the_rule_that_holds_it() -> None:
 
 def test_strikes_follow_from_the_seed_and_hit_every_worker() -> None:
     """Workers die often and the server seldom, in the order of time."""
-    strikes = schedule_strikes(2, MACHINES, workers=3, lasts_s=600)
+    machines = SERVER_STRIKES | {ChaosFault.KILL_WORKER}
+    strikes = schedule_strikes(2, machines, workers=3, lasts_s=600)
     kills = [strike for strike in strikes if strike.fault is ChaosFault.KILL_WORKER]
 
-    assert strikes == schedule_strikes(2, MACHINES, workers=3, lasts_s=600)
+    assert strikes == schedule_strikes(2, machines, workers=3, lasts_s=600)
     assert strikes == sorted(strikes, key=lambda strike: strike.at_s)
     assert {strike.worker for strike in kills} == {0, 1, 2}
-    assert {strike.fault for strike in strikes} == MACHINES
+    assert {strike.fault for strike in strikes} == machines
     assert len(kills) > 2 * (len(strikes) - len(kills))
+
+
+def test_a_worker_is_silent_for_longer_than_it_may_be() -> None:
+    """Paused or cut off, from the server or from the providers: it is missed, and then lives on."""
+    chosen = frozenset({ChaosFault.PAUSE_WORKER, ChaosFault.PARTITION_WORKER})
+    strikes = schedule_strikes(2, chosen, workers=3, lasts_s=600)
+
+    assert {strike.fault for strike in strikes} == chosen
+    assert all(strike.lasts_s > 6 for strike in strikes)
+    assert {strike.part for strike in strikes} == {"server", "providers"}
 
 
 @pytest.mark.parametrize(
@@ -116,9 +130,10 @@ def test_an_unknown_fault_is_refused_with_those_there_are(text: str) -> None:
 
 
 def test_a_rule_is_counted_as_the_fault_that_it_was_drawn_for() -> None:
-    """Of every fault that providers make, however its rule was drawn."""
+    """Of every fault that providers make, beside what must go wrong for it to be met."""
+    needed = {ChaosFault.REFUSE, ChaosFault.DROP_AFTER}
     for fault in ALL:
         for script in scripts(3, frozenset({fault})):
             drawn = [rule for rule in script.rules if rule.kind != "latency"]
             if not script.interruptions:
-                assert {fault_of(rule) for rule in drawn} <= {fault}
+                assert {fault_of(rule) for rule in drawn} <= {fault} | needed

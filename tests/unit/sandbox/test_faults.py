@@ -110,3 +110,24 @@ def test_impossible_rule_is_refused(fields: dict[str, object]) -> None:
     """A rule that could not mean anything is no rule."""
     with pytest.raises(ValidationError):
         FaultRule.model_validate(fields)
+
+
+def test_a_rule_can_meet_what_is_for_one_thing_only() -> None:
+    """Probes and cancels have troubles of their own, whatever they are called."""
+    plan = FaultPlan(rules=[FaultRule(kind="gateway", status=404, meets="probe")])
+
+    struck = [plan.draw("a", role=role).name for role in ("call", "cancel", "read", "probe")]
+
+    assert struck == [None, None, None, "gateway"]
+
+
+def test_what_was_lost_is_refused_when_it_comes_again() -> None:
+    """Only repetitions of the lost request: its probe and every other request pass."""
+    plan = FaultPlan(rules=[FaultRule(kind="refuse_repeat", status=422, times=1)])
+    ids = ["m.1", "m.1.probe", "m.2", "m.1"]
+
+    drawn = [plan.draw("a", request_id=request_id) for request_id in ids]
+
+    assert [fault.name for fault in drawn] == ["refuse_repeat", None, None, "refuse_repeat"]
+    assert [fault.is_repeat for fault in drawn] == [False, False, False, True]
+    assert plan.to_json()["rules"][0]["fired"] == 1

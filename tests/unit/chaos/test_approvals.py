@@ -1,0 +1,86 @@
+"""What arrived and what was taken, against what was approved."""
+
+from decimal import Decimal
+from typing import Any
+
+from orchestrator.chaos.verdicts.evidence import (
+    Account,
+    ApprovedCall,
+    Evidence,
+    HeldEffect,
+    HeldRequest,
+)
+from orchestrator.chaos.verdicts.invariants import InvariantBreach, judge
+from orchestrator.core.budget import Money
+from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.testing import fake_obligation
+
+CALL = "m.1-shop.2"
+HANDLE = f"pii:email@{'a' * 32}"
+APPROVED = ApprovedCall(
+    call_id=CALL,
+    tool="order_book",
+    card_type="structured-order",
+    arguments={"book": "b1", "email": HANDLE},
+    price=Money(amount=Decimal("78.00"), currency="EUR"),
+)
+MADE = HeldEffect(
+    operation="order_book",
+    kind="create",
+    resource_id="o1",
+    status="live",
+    request_id=CALL,
+    amount=78.0,
+    currency="EUR",
+)
+
+
+def found(status: str = "succeeded", amount: float = 78.0, **arrived: Any) -> list[InvariantBreach]:
+    """What breaks when the provider got these arguments and took this amount."""
+    obligation = fake_obligation(
+        CALL, tool="order_book", cancel_tool="x", state=ObligationState.COMMITTED
+    )
+    told = Account(
+        index=0,
+        mission_id="m",
+        goal="g",
+        status=status,
+        ledger=Ledger(obligations=(obligation,)),
+    )
+    received = {"book": "b1", "email": "kim@example.com", "copies": 1} | arrived
+    evidence = Evidence(
+        effects=(MADE.model_copy(update={"amount": amount}),),
+        requests=(HeldRequest(operation="order_book", request_id=CALL, arguments=received),),
+        approved=(APPROVED,),
+        values={HANDLE: "kim@example.com"},
+        defaults={"order_book": {"copies": 1}},
+    )
+    return judge([told], evidence)
+
+
+def test_what_was_approved_breaks_nothing() -> None:
+    """Handles stand for the kit's own values, and a provider adds its defaults."""
+    assert found() == []
+
+
+def test_other_arguments_than_approved_are_found_by_name() -> None:
+    """Another value, another default, more or less than was approved; never the values."""
+    breaches = [*found(book="b2"), *found(copies=2), *found(note="x"), *found(email="lee@x.org")]
+
+    assert [breach.invariant for breach in breaches] == ["unapproved"] * 4
+    assert [breach.what.split(": ")[1].split()[0] for breach in breaches] == [
+        "book",
+        "copies",
+        "note",
+        "email",
+    ]
+    assert "lee" not in breaches[-1].what
+
+
+def test_a_higher_price_must_be_noticed() -> None:
+    """A quarter more than the card said, and the mission ends as if nothing were."""
+    (breach,) = found(amount=97.5)
+
+    assert breach.invariant == "overcharge"
+    assert "19.50" in breach.what
+    assert found(amount=60.0) == []

@@ -1,0 +1,63 @@
+"""Parking is right where the faults make undoing impossible, and nowhere else."""
+
+from orchestrator.chaos.verdicts.evidence import HeldRequest
+from orchestrator.chaos.verdicts.parking import why_not_parked
+from orchestrator.saga.ledger import ObligationState
+from orchestrator.testing import fake_obligation
+
+CALL = "m.1-shop.2"
+PARKED = fake_obligation(
+    CALL, tool="order_book", cancel_tool="cancel_order", state=ObligationState.PARKED
+).model_copy(update={"cancel_max_attempts": 3, "note": "it was refused"})
+
+
+def cancel(fault: str | None, status: int | None = None) -> HeldRequest:
+    """A cancel as it arrived."""
+    return HeldRequest(
+        operation="cancel_order", request_id=f"{CALL}.cancel", fault=fault, status=status
+    )
+
+
+def test_a_fault_that_strikes_once_excuses_nothing() -> None:
+    """The reason names the obligation, its note and what the providers did."""
+    why = why_not_parked(PARKED, [cancel("gateway", 404), cancel(None, 200)])
+
+    assert why is not None
+    assert CALL in why
+    assert "it was refused" in why
+    assert "1 times of the 3" in why
+
+
+def test_a_refusal_and_spent_attempts_excuse_it() -> None:
+    """Whether the provider says no, or nothing clear as often as attempts last."""
+    assert why_not_parked(PARKED, [cancel("refuse_cancel", 409)]) is None
+    assert why_not_parked(PARKED, [cancel("status_before", 403)]) is None
+    assert why_not_parked(PARKED, [cancel("drop_after")] * 3) is None
+    assert why_not_parked(PARKED, [cancel("drop_after")] * 2) is not None
+
+
+def test_what_uses_up_no_attempt_excuses_nothing() -> None:
+    """Being asked to come back, and what leaves the answer as it is."""
+    harmless = [cancel("rate_limit", 429), cancel("late_duplicate", 200), cancel("duplicate", 200)]
+
+    assert why_not_parked(PARKED, harmless) is not None
+
+
+def test_an_attempt_may_go_with_its_worker() -> None:
+    """As many as died, of those that were answered."""
+    requests = [cancel("drop_after"), cancel(None, 200), cancel(None, 200)]
+
+    assert why_not_parked(PARKED, requests) is not None
+    assert why_not_parked(PARKED, requests, deaths=2) is None
+
+
+def test_what_nothing_undoes_is_parked_rightly() -> None:
+    """No cancel tool, no way back."""
+    assert why_not_parked(PARKED.model_copy(update={"cancel_tool": None}), []) is None
+
+
+def test_other_obligations_have_troubles_of_their_own() -> None:
+    """An id that begins alike is another one."""
+    other = cancel("refuse_cancel", 409).model_copy(update={"request_id": f"{CALL}1.cancel"})
+
+    assert why_not_parked(PARKED, [other]) is not None
