@@ -64,6 +64,7 @@ def all_activities(
         ).invoke_tool,
         rollback.collect_legs,
         rollback.compensate,
+        rollback.read_rollback,
         sweep.find_stranded,
         sweep.recover_mission,
     ]

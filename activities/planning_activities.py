@@ -20,6 +20,7 @@ from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
+from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.models import (
     AgentProfile,
     CallTool,
@@ -31,7 +32,6 @@ from orchestrator.planning.models import (
 from orchestrator.planning.orders import with_orders
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
 from orchestrator.planning.route_context import route_context
-from orchestrator.planning.served import doubt_about_finish
 from orchestrator.planning.walls import Walls, is_inside
 from orchestrator.routing.discovery import DiscoveryIndexes
 from orchestrator.routing.learning.trace import record_of

@@ -22,11 +22,10 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MISSION_ID_PATTERN, MissionStatus
 from orchestrator.messages.rollback import RollbackStatus
+from orchestrator.messages.standing import status_with
 
-ROLLED_BACK_AFTER_SUCCESS: Final = "rolled_back_after_success"
-LEFT_TO_ROLLBACK: Final = "left_to_rollback"
-"""What a mission that is over shows while its rollback goes on: it cannot change any more."""
-LEFT: Final = frozenset({LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
+LEFT: Final = frozenset({names.LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
+"""What a mission that is over shows of itself while its rollback goes on, of older releases too."""
 STOPPED: Final = frozenset({WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT})
 _RUNNING: Final = WorkflowExecutionStatus.RUNNING
 _OF_PEOPLE: Final[Mapping[Literal["card", "question"], LegStatus]] = {
@@ -86,18 +85,20 @@ def status_of(mission: WorkflowExecution, rollback: WorkflowExecution | None) ->
         return own
     if mission.status in STOPPED:
         own = MissionStatus.TERMINATED.value
-    if rollback is None or _took_nothing_back(rollback):
-        return own
-    if rollback.status is _RUNNING and _shown(rollback) == RollbackStatus.PARKED:
-        return MissionStatus.PARKED.value
-    if rollback.status is _RUNNING or rollback.status in BROKEN_OFF:  # that a sweep takes up
-        return MissionStatus.ROLLING_BACK.value
-    if own == MissionStatus.SUCCEEDED:
-        return ROLLED_BACK_AFTER_SUCCESS
-    if own in LEFT:
-        cancelled = mission.status is WorkflowExecutionStatus.CANCELED
-        return (MissionStatus.CANCELLED if cancelled else MissionStatus.ROLLED_BACK).value
+    is_known = own in LEFT or own in MissionStatus.__members__.values()
+    if is_known and rollback is not None and not _took_nothing_back(rollback):
+        ended = MissionStatus.PARKED if own in LEFT else MissionStatus(own)
+        stopped = mission.status is WorkflowExecutionStatus.CANCELED
+        return status_with(ended, _rollback_status(rollback), stopped=stopped).value
     return own
+
+
+def _rollback_status(rollback: WorkflowExecution) -> RollbackStatus:
+    """What a rollback is doing; one that was broken off is taken up by a sweep."""
+    if rollback.status is _RUNNING and _shown(rollback) == RollbackStatus.PARKED:
+        return RollbackStatus.PARKED
+    goes_on = rollback.status is _RUNNING or rollback.status in BROKEN_OFF
+    return RollbackStatus.ROLLING_BACK if goes_on else RollbackStatus.ROLLED_BACK
 
 
 def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[WaitsFor]:

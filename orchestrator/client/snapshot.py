@@ -53,13 +53,16 @@ async def _report(connection: Connection, mission_id: str) -> RollbackReport | N
     """Where the mission's rollback stands; None when it has none that is its own."""
     rollback = names.rollback_workflow_id(mission_id)
     try:
-        return await connection.query(rollback, names.REPORT_QUERY, RollbackReport)
+        report = await connection.query(rollback, names.REPORT_QUERY, RollbackReport)
     except MissionNotFound:
         return None
     except QueryFailed:
         if await begun_rollback(connection.temporal, mission_id) is None:
             return None  # what has its id is none
         raise
+    # One that was turned away has tried nothing, and never will.
+    was_begun = report.settled or await begun_rollback(connection.temporal, mission_id) is not None
+    return report if was_begun else None
 
 
 def _terminated(result: MissionResult) -> MissionResult:

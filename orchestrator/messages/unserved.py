@@ -7,8 +7,8 @@ from pydantic import Field
 from orchestrator.core.record import Record
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.planning.models import LegPlan, MissionPlan
-from orchestrator.planning.served import Effects, effects_of, unserved, why_unserved
 from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.served import Effects, effects_of, unserved, why_unserved
 
 
 class Unserved(Record):
@@ -32,7 +32,8 @@ def unserved_of(
         legs: as they ended.
         ledger: of the whole mission.
     """
-    effects = effects_of(plan, ledger)
+    ordered = (*plan.orders, *(order for leg in plan.legs for order in leg.orders))
+    effects = effects_of(ledger, ordered)
     results = {leg.leg_id: leg for leg in legs}
     found = [one for leg in plan.legs for one in _of_leg(leg, results.get(leg.leg_id), effects)]
     whole = [

@@ -9,6 +9,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
 from orchestrator.saga.outcome import OutcomeKind
+from orchestrator.saga.served import Order
 
 
 class AgentProfile(Record):
@@ -44,18 +45,6 @@ class AgentProfile(Record):
     def wall(self) -> Wall:
         """What travels with its calls: its name, and what it may touch."""
         return Wall(agent=self.name, domains=self.domains, tools=self.tools)
-
-
-class Order(Record):
-    """A clause of a goal that orders a consequence, and whose effect serves it."""
-
-    clause: str = Field(description="in the words of the goal")
-    tools: tuple[str, ...] = Field(
-        default=(), description="those that can serve it; empty: no tool of the catalog does it"
-    )
-    points_back: bool = Field(
-        default=False, description="it goes on about an earlier one, whose effect may serve both"
-    )
 
 
 class LegPlan(Record):

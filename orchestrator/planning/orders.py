@@ -23,9 +23,10 @@ from orchestrator.language.words import (
     tokens,
     verb_named,
 )
-from orchestrator.planning.models import LegPlan, MissionPlan, Order
+from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
+from orchestrator.saga.served import Order
 
 _ALIKE: Final = 0.7
 """Of the best tool's score: what reaches it may serve an order as well."""

@@ -7,9 +7,10 @@ from typing import Any, Literal
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
 from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import IntentFrame
-from orchestrator.planning.models import AgentProfile, LegPlan, Order
+from orchestrator.planning.models import AgentProfile, LegPlan
 from orchestrator.routing.selection import Band, Selection
 from orchestrator.saga.ledger import Ledger, Obligation
+from orchestrator.saga.served import Order
 
 _WRITTEN = datetime(2026, 1, 1, tzinfo=UTC)
 

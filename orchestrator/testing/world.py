@@ -38,19 +38,19 @@ from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.models import (
     CallTool,
     Finish,
     LegPlan,
     MissionPlan,
-    Order,
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.served import doubt_about_finish
 from orchestrator.routing.selection import Selection
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+from orchestrator.saga.served import Order
 from orchestrator.testing.fakes import fake_selection
 from orchestrator.testing.memory import MemoryPii, MemorySecrets
 

@@ -13,8 +13,9 @@ from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.messages.rollback import RollbackReport
 from orchestrator.messages.standing import after_rollback
 from orchestrator.messages.unserved import Unserved
-from orchestrator.planning.models import CallTool, Finish, Order, StepContext, StepDecision
+from orchestrator.planning.models import CallTool, Finish, StepContext, StepDecision
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+from orchestrator.saga.served import Order
 from orchestrator.testing import FakeWorld, fake_leg, states_of
 
 if TYPE_CHECKING:

@@ -7,8 +7,22 @@ goes on about an earlier one ("and reserve it for eight") may share its effect.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.planning.models import FINISH, MissionPlan, Order, StepContext
+from pydantic import Field
+
+from orchestrator.core.record import Record
 from orchestrator.saga.ledger import CancelCall, Ledger, Obligation, ObligationState
+
+
+class Order(Record):
+    """A clause of a goal that orders a consequence, and whose effect serves it."""
+
+    clause: str = Field(description="in the words of the goal")
+    tools: tuple[str, ...] = Field(
+        default=(), description="those that can serve it; empty: no tool of the catalog does it"
+    )
+    points_back: bool = Field(
+        default=False, description="it goes on about an earlier one, whose effect may serve both"
+    )
 
 
 @dataclass(frozen=True)
@@ -24,13 +38,12 @@ Effects = Mapping[str, Effect]
 """By the ids of their calls."""
 
 
-def effects_of(plan: MissionPlan, ledger: Ledger) -> Effects:
+def effects_of(ledger: Ledger, orders: Iterable[Order]) -> Effects:
     """What the calls of a mission changed: what they left, and what they cancelled.
 
-    What was made and then cancelled does not stand, unless both were ordered.
+    What was made and then cancelled does not stand, unless both are among its `orders`.
     """
-    every = [*plan.orders, *(order for leg in plan.legs for order in leg.orders)]
-    ordered = {tool for order in every for tool in order.tools}
+    ordered = {tool for order in orders for tool in order.tools}
     as_ordered = {
         c.call_id for c in ledger.cancels if c.outcome == "succeeded" and c.tool in ordered
     }
@@ -58,24 +71,6 @@ def why_unserved(order: Order, effects: Iterable[Effect]) -> str:
         return "no tool of the catalog does it"
     failed = [effect.why_not for effect in effects if effect.tool in order.tools and effect.why_not]
     return failed[-1] if failed else "no call that was made does it"
-
-
-def doubt_about_finish(context: StepContext) -> str | None:
-    """Why a leg is not ended yet, though its planner says that it is; None when it is ended.
-
-    Said once: a planner that has no more to do says so again, and the leg ends unproved.
-    """
-    if any(seen.tool == FINISH for seen in context.observations):
-        return None
-    done = [seen for seen in context.observations if seen.outcome == "succeeded"]
-    effects = {str(seen.step): Effect(seen.tool, context.leg_id) for seen in done}
-    missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
-    if not missing:
-        return None
-    return (
-        f"no call of this leg did what was ordered: {'; '.join(map(repr, missing))}. Do it, ask "
-        "the user, or give up; finishing again ends the mission as incomplete"
-    )
 
 
 def _left(obligation: Obligation, as_ordered: Collection[str]) -> Effect:

@@ -1,0 +1,22 @@
+"""Whether a planner may end a leg: what was ordered is to be done first, or left knowingly."""
+
+from orchestrator.planning.models import FINISH, StepContext
+from orchestrator.saga.served import Effect, unserved
+
+
+def doubt_about_finish(context: StepContext) -> str | None:
+    """Why a leg is not ended yet, though its planner says that it is; None when it is ended.
+
+    Said once: a planner that has no more to do says so again, and the leg ends unproved.
+    """
+    if any(seen.tool == FINISH for seen in context.observations):
+        return None
+    done = [seen for seen in context.observations if seen.outcome == "succeeded"]
+    effects = {str(seen.step): Effect(seen.tool, context.leg_id) for seen in done}
+    missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
+    if not missing:
+        return None
+    return (
+        f"no call of this leg did what was ordered: {'; '.join(map(repr, missing))}. Do it, ask "
+        "the user, or give up; finishing again ends the mission as incomplete"
+    )

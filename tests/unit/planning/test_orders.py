@@ -1,0 +1,127 @@
+"""What a goal orders, read from its words and the catalog."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.planning.models import AgentProfile, LegPlan, MissionPlan
+from orchestrator.planning.orders import OrderReader, with_orders
+from orchestrator.routing.router import Router
+from orchestrator.settings import bundled_specs
+from tests.benchmarks.bench_everyday import Everyday
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    """The shipped documents."""
+    return Catalog.load(bundled_specs())
+
+
+@pytest.fixture(scope="module")
+def reader(catalog: Catalog) -> OrderReader:
+    """Reads goals over them."""
+    return OrderReader(catalog, Router(catalog), now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("goal", "ordered"),
+    [
+        ("Show me flights to Rome but do not book anything", []),
+        ("What would it cost to book a flight to Rome?", []),
+        ("Find a good time to book a hotel. Don't book yet", []),
+        ("Could you tell me whether I should book a flight?", []),
+        ("How do I cancel a booking?", []),
+        ("Find a flight to Rome and book it", ["book it"]),
+        ("Can you book a table at Roma?", ["Can you book a table at Roma?"]),
+        (
+            "Book a flight to Rome, message my team about it and show me the weather there",
+            ["Book a flight to Rome", "message my team about it"],
+        ),
+    ],
+)
+def test_orders_are_told_from_questions(reader: OrderReader, goal: str, ordered: list[str]) -> None:
+    """Reads, prices asked for, and what is forbidden order nothing."""
+    assert [order.clause for order in reader.orders(goal, goal)] == ordered
+
+
+def test_the_tools_of_an_order_are_of_its_kind(reader: OrderReader) -> None:
+    """A hotel is not booked by a message, and what is to be cancelled is not by booking."""
+    (hotel,) = reader.orders("Book a hotel in Rome", "")
+    (cancel,) = reader.orders("Cancel my flight booking BK-1", "")
+
+    assert hotel.tools == ("hotel_book_room",)
+    assert "flight_cancel_booking" in cancel.tools
+    assert "flight_book_offer" not in cancel.tools
+
+
+def test_what_no_tool_does_is_ordered_all_the_same(catalog: Catalog) -> None:
+    """So that no planner can say that it was done."""
+    weather = Catalog.load(bundled_specs() / "weather.yaml")
+    reader = OrderReader(weather, Router(weather), now=NOW)
+
+    (order,) = reader.orders("Book a flight to Rome", "")
+    assert order.tools == ()
+
+
+def test_words_alone_decide_where_there_is_no_router(catalog: Catalog) -> None:
+    """Whatever changes something may then serve."""
+    reader = OrderReader(catalog, None, now=NOW)
+
+    (order,) = reader.orders("Find a flight and book a room in Rome", "")
+    assert order.clause == "book a room in Rome"
+    assert "hotel_book_room" in order.tools
+
+
+def test_a_second_one_of_a_kind_is_another(reader: OrderReader) -> None:
+    """What says more of the first with another verb is not."""
+    again = "Send Ann the message 'late', and send it to Bob as well"
+    more = "Book a table at Roma, and reserve it for eight people"
+
+    assert [order.points_back for order in reader.orders(again, again)] == [False, False]
+    assert [order.points_back for order in reader.orders(more, more)] == [False, True]
+
+
+def test_what_no_leg_takes_up_is_found(catalog: Catalog) -> None:
+    """Remarks are not asked for, and other words for the same count as taking it up."""
+    goal = (
+        "I'm travelling with my wife. Show me the weather in Oslo, find flights to Rome and "
+        "book a table in Rome"
+    )
+    legs = tuple(
+        LegPlan(leg_id=f"{n}-leg", goal=text, agent=AgentProfile(name="a"))
+        for n, text in enumerate(("search for plane tickets to Rome", "reserve a dinner table"))
+    )
+    plan = with_orders(MissionPlan(legs=legs), goal, catalog, Router(catalog), now=NOW)
+
+    assert [text for text in plan.left_out if "weather" not in text] == []
+    assert len(plan.left_out) == 1
+    assert [order.tools for order in plan.orders] == [("dining_reserve_table",)]
+    assert plan.legs[1].consequences == ("reserve a dinner table",)
+
+
+def test_everyday_requests_are_told_apart(catalog: Catalog, reader: OrderReader) -> None:
+    """Of 121 that only look, one is taken for an order; of 68 that order, 57 are found."""
+    lines = (ROOT / "tests" / "benchmarks" / "everyday.jsonl").read_text().splitlines()
+    asked = [r for r in map(Everyday.model_validate_json, lines) if r.tools]
+    ordering = [
+        r for r in asked if any(catalog.tool(t).is_side_effect for part in r.tools for t in part)
+    ]
+    looking = [r for r in asked if r not in ordering]
+
+    found = [r for r in ordering if reader.orders(r.request, r.context.goal)]
+    false = [r for r in looking if reader.orders(r.request, r.context.goal)]
+    unlike = [
+        r
+        for r in found
+        if not {t for part in r.tools for t in part}
+        & {t for o in reader.orders(r.request, r.context.goal) for t in o.tools}
+    ]
+
+    assert len(false) <= 1
+    assert len(found) >= 57
+    assert len(unlike) <= 2
