@@ -8,8 +8,6 @@ from temporalio.client import WorkflowExecution
 from orchestrator.client.connection import Connection
 from orchestrator.client.overview import (
     LEFT,
-    LEFT_TO_ROLLBACK,
-    ROLLED_BACK_AFTER_SUCCESS,
     MissionSummary,
     summaries,
 )
@@ -22,9 +20,7 @@ _PAGE: Final = 50
 _MISSIONS: Final = f"WorkflowType = '{names.MISSION_WORKFLOW}'"
 _ROLLBACKS: Final = f"WorkflowType = '{names.ROLLBACK_WORKFLOW}'"
 _OPEN: Final = "ExecutionStatus = 'Running'"
-STATUSES: Final = tuple(
-    sorted(({s.value for s in MissionStatus} | {ROLLED_BACK_AFTER_SUCCESS}) - {LEFT_TO_ROLLBACK})
-)
+STATUSES: Final = tuple(sorted(status.value for status in MissionStatus))
 """What a list can be asked for."""
 
 
@@ -64,11 +60,12 @@ def _sources(
     by_rollback = {
         MissionStatus.PARKED.value: f"{_OPEN} AND {shown} = '{RollbackStatus.PARKED.value}'",
         MissionStatus.ROLLING_BACK.value: f"{_OPEN} AND {shown} != '{RollbackStatus.PARKED.value}'",
-        ROLLED_BACK_AFTER_SUCCESS: "ExecutionStatus = 'Completed'",
+        MissionStatus.ROLLED_BACK.value: "ExecutionStatus = 'Completed'",
+        MissionStatus.ROLLED_BACK_AFTER_SUCCESS.value: "ExecutionStatus = 'Completed'",
     }
     own = {
         MissionStatus.PARKED.value: None,
-        ROLLED_BACK_AFTER_SUCCESS: None,
+        MissionStatus.ROLLED_BACK_AFTER_SUCCESS.value: None,
         MissionStatus.TERMINATED.value: "ExecutionStatus IN ('Terminated', 'TimedOut')",
         MissionStatus.ROLLING_BACK.value: _shows(status, *LEFT),
         MissionStatus.ROLLED_BACK.value: _shows(status, *LEFT),

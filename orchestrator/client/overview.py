@@ -22,11 +22,10 @@ from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission import MISSION_ID_PATTERN, MissionStatus
 from orchestrator.messages.rollback import RollbackStatus
+from orchestrator.messages.standing import status_with
 
-ROLLED_BACK_AFTER_SUCCESS: Final = "rolled_back_after_success"
-LEFT_TO_ROLLBACK: Final = "left_to_rollback"
+LEFT: Final = frozenset({names.LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
 """What a mission that is over shows while its rollback goes on: it cannot change any more."""
-LEFT: Final = frozenset({LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
 STOPPED: Final = frozenset({WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT})
 _RUNNING: Final = WorkflowExecutionStatus.RUNNING
 _OF_PEOPLE: Final[Mapping[Literal["card", "question"], LegStatus]] = {
@@ -88,16 +87,22 @@ def status_of(mission: WorkflowExecution, rollback: WorkflowExecution | None) ->
         own = MissionStatus.TERMINATED.value
     if rollback is None or _took_nothing_back(rollback):
         return own
-    if rollback.status is _RUNNING and _shown(rollback) == RollbackStatus.PARKED:
-        return MissionStatus.PARKED.value
-    if rollback.status is _RUNNING or rollback.status in BROKEN_OFF:  # that a sweep takes up
-        return MissionStatus.ROLLING_BACK.value
-    if own == MissionStatus.SUCCEEDED:
-        return ROLLED_BACK_AFTER_SUCCESS
-    if own in LEFT:
-        cancelled = mission.status is WorkflowExecutionStatus.CANCELED
-        return (MissionStatus.CANCELLED if cancelled else MissionStatus.ROLLED_BACK).value
-    return own
+    try:
+        ended = MissionStatus.PARKED if own in LEFT else MissionStatus(own)
+        done = _status_of(rollback)
+    except ValueError:  # as another release shows it
+        return own
+    stopped = mission.status is WorkflowExecutionStatus.CANCELED
+    return status_with(ended, done, stopped=stopped).value
+
+
+def _status_of(rollback: WorkflowExecution) -> RollbackStatus:
+    """How far a rollback has come; one that was broken off is taken up by a sweep."""
+    if rollback.status is WorkflowExecutionStatus.COMPLETED:
+        return RollbackStatus.ROLLED_BACK
+    if rollback.status in BROKEN_OFF:
+        return RollbackStatus.ROLLING_BACK
+    return RollbackStatus(_shown(rollback))
 
 
 def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[WaitsFor]:
