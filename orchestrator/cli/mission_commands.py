@@ -208,13 +208,8 @@ def watch(mission_id: MissionId, as_json: AsJson = False) -> None:
     Example: orchestrator mission watch book-a-flight-from-1a2b3c
     """
     with _going_on(mission_id):
-        result = ask(lambda client: _watched(client, mission_id))
+        result = ask(lambda client: _follow(client.get(mission_id)))
     _finish(result, as_json=as_json)
-
-
-async def _watched(client: "MissionClient", mission_id: str) -> MissionResult:
-    await client.connection.describe(mission_id)  # there is one to be waited for
-    return await _follow(client.get(mission_id))
 
 
 @app.command()

@@ -61,4 +61,4 @@ def resolutions(console: Console, obligations: Sequence[Obligation]) -> None:
     """What operators decided, each time."""
     for obligation in obligations:
         for resolution in obligation.resolutions:
-            console.print(indented(block(f"{obligation.obligation_id}: {resolution}"), by=0))
+            console.print(indented(block(f"{obligation.obligation_id}: {resolution}"), by=4))

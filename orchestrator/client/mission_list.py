@@ -6,7 +6,11 @@ from typing import Final
 from temporalio.client import WorkflowExecution
 
 from orchestrator.client.connection import Connection
-from orchestrator.client.overview import LEFT, MissionSummary, summaries
+from orchestrator.client.overview import (
+    LEFT,
+    MissionSummary,
+    summaries,
+)
 from orchestrator.core.errors import UsageError
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionStatus
@@ -56,6 +60,7 @@ def _sources(
     by_rollback = {
         MissionStatus.PARKED.value: f"{_OPEN} AND {shown} = '{RollbackStatus.PARKED.value}'",
         MissionStatus.ROLLING_BACK.value: f"{_OPEN} AND {shown} != '{RollbackStatus.PARKED.value}'",
+        MissionStatus.ROLLED_BACK.value: "ExecutionStatus = 'Completed'",
         MissionStatus.ROLLED_BACK_AFTER_SUCCESS.value: "ExecutionStatus = 'Completed'",
     }
     own = {
@@ -63,7 +68,7 @@ def _sources(
         MissionStatus.ROLLED_BACK_AFTER_SUCCESS.value: None,
         MissionStatus.TERMINATED.value: "ExecutionStatus IN ('Terminated', 'TimedOut')",
         MissionStatus.ROLLING_BACK.value: _shows(status, *LEFT),
-        MissionStatus.ROLLED_BACK.value: _shows(status, MissionStatus.INCOMPLETE.value, *LEFT),
+        MissionStatus.ROLLED_BACK.value: _shows(status, *LEFT),
         MissionStatus.CANCELLED.value: _shows(status, *LEFT),
     }.get(status, _shows(status))
     sources = []

@@ -25,7 +25,7 @@ from orchestrator.messages.rollback import RollbackStatus
 from orchestrator.messages.standing import status_with
 
 LEFT: Final = frozenset({names.LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
-"""What a mission that is over shows of itself while its rollback goes on, of older releases too."""
+"""What a mission that is over shows while its rollback goes on: it cannot change any more."""
 STOPPED: Final = frozenset({WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT})
 _RUNNING: Final = WorkflowExecutionStatus.RUNNING
 _OF_PEOPLE: Final[Mapping[Literal["card", "question"], LegStatus]] = {
@@ -85,20 +85,24 @@ def status_of(mission: WorkflowExecution, rollback: WorkflowExecution | None) ->
         return own
     if mission.status in STOPPED:
         own = MissionStatus.TERMINATED.value
-    is_known = own in LEFT or own in MissionStatus.__members__.values()
-    if is_known and rollback is not None and not _took_nothing_back(rollback):
+    if rollback is None or _took_nothing_back(rollback):
+        return own
+    try:
         ended = MissionStatus.PARKED if own in LEFT else MissionStatus(own)
-        stopped = mission.status is WorkflowExecutionStatus.CANCELED
-        return status_with(ended, _rollback_status(rollback), stopped=stopped).value
-    return own
+        done = _status_of(rollback)
+    except ValueError:  # as another release shows it
+        return own
+    stopped = mission.status is WorkflowExecutionStatus.CANCELED
+    return status_with(ended, done, stopped=stopped).value
 
 
-def _rollback_status(rollback: WorkflowExecution) -> RollbackStatus:
-    """What a rollback is doing; one that was broken off is taken up by a sweep."""
-    if rollback.status is _RUNNING and _shown(rollback) == RollbackStatus.PARKED:
-        return RollbackStatus.PARKED
-    goes_on = rollback.status is _RUNNING or rollback.status in BROKEN_OFF
-    return RollbackStatus.ROLLING_BACK if goes_on else RollbackStatus.ROLLED_BACK
+def _status_of(rollback: WorkflowExecution) -> RollbackStatus:
+    """How far a rollback has come; one that was broken off is taken up by a sweep."""
+    if rollback.status is WorkflowExecutionStatus.COMPLETED:
+        return RollbackStatus.ROLLED_BACK
+    if rollback.status in BROKEN_OFF:
+        return RollbackStatus.ROLLING_BACK
+    return RollbackStatus(_shown(rollback))
 
 
 def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[WaitsFor]:

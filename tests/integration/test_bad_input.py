@@ -37,6 +37,8 @@ WRONG: dict[tuple[str, ...], str] = {
     ("mission", "start", WEATHER, "--input", "guests"): "'guests' is not NAME=VALUE",
     ("mission", "start", WEATHER, "--id", "a.b"): "mission_id: ",
     ("mission", "start", ""): "goal: ",
+    ("mission", "start", " \t "): "goal: it says nothing",
+    ("mission", "list", "--status", "parkt"): "'parkt' is no status of a mission; use one of: ",
     ("mission", "show", "nobody-knows-1"): "no mission 'nobody-knows-1'",
     ("mission", "watch", "nobody-knows-1"): "no mission 'nobody-knows-1'",
     ("mission", "cancel", "nobody-knows-1"): "no mission 'nobody-knows-1'",
@@ -116,15 +118,29 @@ async def test_no_server_at_the_address_is_said_within_seconds(
     assert "orchestrator dev" in line
 
 
-async def test_no_worker_on_the_task_queue_is_said_within_seconds(cli: Cli) -> None:
-    """Nothing is started, and nobody waits for ever."""
-    began = time.monotonic()
-    ran = await cli("mission", "start", WEATHER, "--wait", ORCHESTRATOR_TASK_QUEUE="nobody")
-    line = refusal(ran, 1)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("confirmation_expiry", "-PT1H"), ("answer_expiry", "PT0S"), ("deadline", "P99999D")],
+)
+def test_a_policy_that_would_end_a_mission_at_once_is_named(
+    name: str, value: str, here: Callable[..., Ran], tmp_path: Path
+) -> None:
+    """So is one with a date that no calendar has."""
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(f"{name}: {value}")
 
-    assert time.monotonic() - began < 10
-    assert "no worker polls the task queue 'nobody'" in line
-    assert "orchestrator worker" in line
+    assert f"{name} is " in refusal(here("mission", "start", WEATHER, "--policy", str(policy)), 2)
+
+
+async def test_no_worker_on_the_task_queue_is_said_within_seconds(cli: Cli) -> None:
+    """What was started is queued, and nobody waits for ever."""
+    began = time.monotonic()
+    ran = await cli("mission", "start", WEATHER, ORCHESTRATOR_TASK_QUEUE="nobody")
+
+    assert time.monotonic() - began < 20
+    assert ran.exit_code == 0
+    assert "no worker polls the task queue 'nobody'" in ran.stdout
+    assert "orchestrator worker" in ran.stdout
 
 
 async def test_a_goal_that_nothing_can_do_fails_before_it_begins(cli: Cli) -> None:

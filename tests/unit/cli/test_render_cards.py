@@ -57,13 +57,3 @@ def test_a_card_shows_all_there_is_to_decide_on() -> None:
         f"orchestrator confirm approve m.1-dinner.2-2 --digest {'ab' * 32}",
     ):
         assert part in text
-
-
-def test_a_list_tells_what_waits_for_long() -> None:
-    """Until when it can be decided, and how often people were asked."""
-    console = drawn(width=160)
-    with console.capture() as captured:
-        render_cards.cards(console, [CARD])
-
-    assert "asked 2x, reminded 1x" in captured.get()
-    assert "2026-12-03 18:00 UTC" in captured.get()

@@ -10,6 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.core.errors import (
     MissionNotFound,
+    NoAnswer,
     NoWorker,
     QueryFailed,
     RunReplayed,
@@ -31,6 +32,9 @@ class Answers:
     def get_workflow_handle(self, workflow_id: str) -> "Answers":
         return self
 
+    async def describe(self) -> SimpleNamespace:
+        return SimpleNamespace(task_queue="that of its agent")
+
     async def query(self, name: str, **options: object) -> str:
         answer = self.left.pop(0)
         if isinstance(answer, Exception):
@@ -48,7 +52,7 @@ async def test_what_a_worker_sends_back_or_drops_is_asked_again() -> None:
     assert await asked(SENT_BACK, SENT_BACK, GONE, SENT_BACK, "well") == "well"
     with pytest.raises(RunReplayed):
         await asked(*[SENT_BACK] * 9)
-    with pytest.raises(NoWorker):
+    with pytest.raises(NoAnswer, match="'that of its agent' answered within 20 s"):
         await asked(GONE, GONE, "too late")
     with pytest.raises(QueryFailed):
         await asked(WorkflowQueryFailedError("[TMPRL1100]"), "never asked")

@@ -30,8 +30,9 @@ class Wire:
         self.sent: list[MissionRequest] = []
         self.temporal = SimpleNamespace(data_converter=pydantic_data_converter)
 
-    async def await_poller(self) -> None:
+    async def has_poller(self) -> bool:
         """There is one."""
+        return True
 
     async def start_with(
         self, operation: Any, update: str, request: MissionRequest, *_: object, **__: object

@@ -1,0 +1,108 @@
+"""What is parked is listed from that moment on, and no longer than until it is resolved."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.core.errors import ObligationNotParked
+from orchestrator.messages import names
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.runtime.demo import DINNER
+from orchestrator.sandbox import FaultRule
+from orchestrator.testing import eventually, run_to_end
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Cli, Witness
+
+
+async def entry(cli: Cli, mission_id: str) -> dict[str, Any] | None:
+    """What `rollback list` says of a mission."""
+    listed = (await cli("rollback", "list", "--json")).json
+    return next((one for one in listed if one["mission_id"] == mission_id), None)
+
+
+async def in_search(client: MissionClient, mission_id: str) -> list[str]:
+    """The workflows of a mission that an alert on the search attribute would find."""
+    query = f"{names.STATUS_ATTRIBUTE} = 'parked' AND {names.MISSION_ID_ATTRIBUTE} = '{mission_id}'"
+    return [one.id async for one in client.temporal.list_workflows(query)]
+
+
+async def test_from_the_moment_it_is_parked_until_it_is_resolved(
+    cli: Cli, client: MissionClient, sandbox: Witness
+) -> None:
+    """While the rest of the rollback is still tried; with all that its operator needs."""
+    mission = await client.start(MissionRequest(goal=DINNER, mission_id="parked-list"))
+    result = await run_to_end(mission)
+    table = next(r for r in result.receipts if r.tool == "dining_reserve_table")
+    await sandbox.set_faults(
+        [
+            FaultRule(operation_id="message_unsend", kind="refuse_cancel"),
+            FaultRule(operation_id="dining_cancel_reservation", kind="latency", delay_s=8.0),
+            FaultRule(operation_id="dining_cancel_reservation", kind="refuse_cancel"),
+        ]
+    )
+    rolling = asyncio.create_task(
+        client.rollback("parked-list", reason="wrong week", approver="ann")
+    )
+
+    async def listed() -> dict[str, Any] | None:
+        return await entry(cli, "parked-list")
+
+    early = await eventually(listed)
+    await rolling
+    late = await eventually(listed)
+    plain = await cli("rollback", "list")
+    missions = await cli("mission", "list", "--status", "parked", "--json", "--limit", "100")
+    alert = await in_search(client, "parked-list")
+    waiting = {one["tool"]: one for one in (late or {})["waiting"]}
+    for one in waiting.values():
+        await cli(
+            *("rollback", "resolve", one["obligation_id"], "cancelled"),
+            *("--note", "by telephone", "--operator", "bo"),
+        )
+    rollback = client.temporal.get_workflow_handle("parked-list.rollback")
+    await rollback.result()
+    after = await eventually(lambda: _none_left(client, "parked-list"))
+    shown = (await cli("mission", "show", "parked-list", "--json")).json
+    report = (await cli("rollback", "show", "parked-list", "--json")).json
+    again = await cli("rollback", "resolve", table.call_id, "accept")
+    done = await cli(
+        *("mission", "list", "--status", "rolled_back_after_success", "--json", "--limit", "100")
+    )
+    off = await entry(cli, "parked-list")
+
+    assert early is not None
+    assert waiting["dining_reserve_table"]["reference"] == table.reference
+    assert waiting["dining_reserve_table"]["why"]
+    assert waiting["dining_reserve_table"]["since"]
+    flat = " ".join(plain.stdout.split())
+    assert f"orchestrator rollback resolve {table.call_id} retry" in flat
+    assert waiting["dining_reserve_table"]["commands"][0] in flat
+    mine = [one for one in missions.json if one["mission_id"] == "parked-list"]
+    assert [(m["status"], [w["kind"] for w in m["waits_for"]]) for m in mine] == [
+        ("parked", ["operator"])
+    ]
+    assert alert == ["parked-list.rollback"]
+    assert after
+    assert off is None
+    for document in (shown, report):
+        resolved = [o for o in document["ledger"]["obligations"] if o["resolutions"]]
+        assert {o["obligation_id"] for o in resolved} == {
+            one["obligation_id"] for one in waiting.values()
+        }
+        assert {(r["operator"], r["note"]) for o in resolved for r in o["resolutions"]} == {
+            ("bo", "by telephone")
+        }
+    assert again.exit_code == 2
+    assert "bo resolved it as cancelled: by telephone" in again.stderr
+    assert "parked-list" in [one["mission_id"] for one in done.json]
+    with pytest.raises(ObligationNotParked, match="bo resolved it"):
+        await client.resolve(table.call_id, "retry", operator="ann")
+
+
+async def _none_left(client: MissionClient, mission_id: str) -> bool:
+    return await in_search(client, mission_id) == []

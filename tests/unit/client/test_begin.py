@@ -1,0 +1,118 @@
+"""A start is never said not to have been made when it was, whoever answers and whoever does not."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from orchestrator.client.connection import Connection
+from orchestrator.client.start import Starter
+from orchestrator.core import errors
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.settings import Settings
+
+REQUEST = MissionRequest(goal="go", mission_id="m")
+
+
+class Server(Connection):
+    """A server that keeps what is started, and whose workers are there, busy or away."""
+
+    def __init__(self, *, polled: bool, answers: bool) -> None:
+        client = SimpleNamespace(
+            data_converter=pydantic_data_converter, start_workflow=self.start_workflow
+        )
+        super().__init__(cast(Any, client), "q")
+        self.polled, self.answers = polled, answers
+        self.started: dict[str, Any] = {}
+
+    async def has_poller(self, task_queue: str | None = None) -> bool:
+        """Whether one polls."""
+        return self.polled
+
+    async def await_poller(self) -> None:
+        """Whether one comes."""
+        if not self.polled:
+            raise errors.NoWorker(self.task_queue)
+
+    async def start_with(self, start: Any, *_: object, **__: object) -> Any:
+        """Begun before anybody answers."""
+        request = start._start_workflow_input.args[0].request
+        self.started.setdefault(request.mission_id, start._start_workflow_input.memo)
+        if not self.answers:
+            raise errors.NoAnswer(self.task_queue, 6)
+
+    async def start_workflow(self, _: str, mission: Any, **options: Any) -> None:
+        """Refused where it is there."""
+        if options["id"] in self.started:
+            raise WorkflowAlreadyStartedError(options["id"], "MissionWorkflow")
+        self.started[options["id"]] = options["memo"]
+
+    async def describe(self, workflow_id: str) -> Any:
+        """With the memo that it was started with."""
+
+        async def memo() -> Any:
+            return self.started[workflow_id]
+
+        return SimpleNamespace(memo=memo)
+
+
+def starter(server: Server, tmp_path: Path) -> Starter:
+    return Starter(server, Settings(state_dir=tmp_path, task_queue="q"))
+
+
+@pytest.mark.parametrize(
+    ("polled", "answers", "said"),
+    [
+        (True, True, ""),
+        (True, False, "no worker of the task queue 'q' answered within 6 s: all of them are busy"),
+        (False, False, "no worker polls the task queue 'q'"),
+    ],
+    ids=["there", "busy", "away"],
+)
+async def test_it_is_on_the_server_and_what_is_told_is_so(
+    polled: bool, answers: bool, said: str, tmp_path: Path
+) -> None:
+    """Twice the same request, as of a caller that died: it is the same mission."""
+    server = Server(polled=polled, answers=answers)
+    for _ in range(2):
+        started = await starter(server, tmp_path).start(REQUEST)
+        assert started.mission_id == "m"
+        assert started.queued.startswith(said)
+        assert bool(started.queued) == (not answers)
+    assert list(server.started) == ["m"]
+
+
+@pytest.mark.parametrize("polled", [True, False])
+async def test_another_request_under_its_id_is_refused_without_a_worker(
+    polled: bool, tmp_path: Path
+) -> None:
+    """What the start wrote down tells the two apart."""
+    server = Server(polled=polled, answers=False)
+    await starter(server, tmp_path).start(REQUEST)
+
+    with pytest.raises(errors.MissionIdTaken):
+        await starter(server, tmp_path).start(MissionRequest(goal="stay", mission_id="m"))
+
+
+async def test_who_needs_a_plan_is_told_what_became_of_the_start(tmp_path: Path) -> None:
+    """Refused before it begins where nobody is; queued, by its id, where nobody answers."""
+    away, busy = Server(polled=False, answers=False), Server(polled=True, answers=False)
+
+    with pytest.raises(errors.NoWorker, match="no worker polls"):
+        await starter(away, tmp_path).submit(REQUEST)
+    with pytest.raises(errors.MissionQueued, match="m is queued"):
+        await starter(busy, tmp_path).submit(REQUEST)
+    assert (list(away.started), list(busy.started)) == ([], ["m"])
+
+
+@pytest.mark.parametrize("goal", [" ", "\u200b"])
+async def test_what_says_nothing_is_not_sent(goal: str, tmp_path: Path) -> None:
+    """In one sentence, before the server hears of it."""
+    server = Server(polled=True, answers=True)
+    for ask in (starter(server, tmp_path).start, starter(server, tmp_path).submit):
+        with pytest.raises(errors.UsageError, match="says nothing"):
+            await ask(MissionRequest(goal=goal))
+    assert server.started == {}
