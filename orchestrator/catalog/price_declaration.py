@@ -34,7 +34,8 @@ def read_price(operation: Operation) -> PriceContract | None:
         if name not in _ENDS:
             raise inner.invalid("a price has the ends expected and charged")
     ends = {end: declared.at(end) for end in _ENDS}
-    contract = PriceContract(**{end: _place(node) for end, node in ends.items() if node})
+    places = {end: _place(node) for end, node in ends.items() if node is not None}
+    contract = PriceContract.model_validate(places)
     if contract.expected is not None and _message(contract.expected) != "request":
         raise declared.require("expected").invalid("before the call there is only $request")
     return contract

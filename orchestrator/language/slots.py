@@ -3,13 +3,13 @@
 import re
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from functools import lru_cache
+from decimal import Decimal
 from itertools import chain
 from typing import Final, NamedTuple
 
-from babel.core import get_global
 from pydantic import JsonValue
 
+from orchestrator.core import currencies
 from orchestrator.language import dates
 from orchestrator.language.dates import find_date_phrases
 from orchestrator.language.intent import Slot, SlotKind
@@ -169,16 +169,15 @@ def _money(text: str) -> Iterator[_Found]:
         currency = _currency(match)
         if currency is None:
             continue
-        number = float((match["a"] or match["b"] or match["c"]).replace(",", ""))
+        number = Decimal((match["a"] or match["b"] or match["c"]).replace(",", ""))
         amount = number * 1000 if match["ka"] or match["kb"] or match["kc"] else number
-        value: JsonValue = {"amount": _plain(amount), "currency": currency}
+        value: JsonValue = {"amount": _plain(float(amount)), "currency": currency}
         yield _Found("amount", value, *match.span())
 
 
 def warm_up() -> None:
     """Load what libraries load on first use, so that no request pays for it."""
     dates.warm_up()
-    _currency_codes()
 
 
 def _currency(match: re.Match[str]) -> str | None:
@@ -186,15 +185,10 @@ def _currency(match: re.Match[str]) -> str | None:
     if named:
         if named.lower() in _CURRENCY_WORDS:
             return _CURRENCY_WORDS[named.lower()]
-        if named.isupper() and named in _currency_codes():
+        if named.isupper() and currencies.exists(named):
             return named
     symbol = match["symbol"] or match["symbolb"]
     return _SYMBOLS[symbol] if symbol else None
-
-
-@lru_cache(maxsize=1)
-def _currency_codes() -> frozenset[str]:
-    return frozenset(get_global("all_currencies"))
 
 
 def _identifiers(text: str) -> Iterator[_Found]:
@@ -244,7 +238,7 @@ def _proper(text: str) -> Iterator[_Found]:
         start, words = _without_sentence_start(text, match)
         if not words or words.lower() in STOP_WORDS or words in {"I", "I'm", "I'd", "I'll", "I've"}:
             continue
-        if words in _currency_codes():
+        if currencies.exists(words):
             continue
         hint = _word_before(text, start)
         if hint == "from":

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import handle_for
 from orchestrator.core.record import JsonObject
@@ -31,6 +32,8 @@ _DISCOVERED_SHARE: Final = 8
 """A section may take one part in so many of the context."""
 _LONGEST_LABEL: Final = 64
 _TOLD_BY: Final = frozenset({"enum", "const", "format", "default"})
+_IN_MINOR_UNITS: Final = "Counts the smallest unit of its currency: 2500 for 25.00 EUR."
+_IN_MAJOR_UNITS: Final = "Counts units of its currency: 25 for 25.00 EUR."
 _TOLD_BY_TYPE: Final = ("boolean", "integer", "number")
 CONFIRM: Final = " [confirm]"
 
@@ -120,6 +123,11 @@ def _handle(name: str, schema: JsonObject) -> JsonObject:
 def _without_examples(schema: JsonObject) -> JsonObject:
     """A schema, and those of its items and properties, without examples that tell nothing."""
     shown = with_subschemas(schema, _without_examples, ("items", "properties"))
+    minor, _ = shown.pop(MINOR_UNITS, None), shown.pop(PRICE, None)
+    if minor is not None:
+        # In words, for models know no extensions of ours.
+        unit = _IN_MINOR_UNITS if minor else _IN_MAJOR_UNITS
+        shown["description"] = f"{schema.get('description', '')} {unit}".strip()
     if schema.get("type") in _TOLD_BY_TYPE or not _TOLD_BY.isdisjoint(schema):
         shown.pop("examples", None)
     return shown

@@ -22,10 +22,11 @@ from orchestrator.planning.models import (
     StepDecision,
 )
 from orchestrator.planning.route_context import route_context
+from orchestrator.planning.rules.amounts import amount_doubts
 from orchestrator.planning.rules.answers import is_empty
-from orchestrator.planning.rules.argument_draft import Lack
+from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
-from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.sentences import answer_sentence, report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
@@ -179,6 +180,9 @@ def _ask(parameters: Sequence[Parameter], target: Tool, situation: Situation) ->
         names = ", ".join(p.name for p in answered)
         return GiveUp(reason=f"the value given for {names} is not one that the tool takes")
     wanted = ", ".join(map(_described, parameters))
+    whole = ArgumentDraft(tool_parameters(target))
+    doubts = amount_doubts(parameters, situation.utterance, whole)
+    wanted += "".join(f"; {doubt}" for doubt in doubts)
     if (barred := barred_producer(parameters, target, situation)) is not None:
         agent = situation.context.agent.name
         wanted += f"; {barred.name} would look it up, which the agent {agent} may not use"

@@ -12,7 +12,9 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import stem, tokens
+from orchestrator.planning.rules.amounts import as_taken
 from orchestrator.planning.rules.answers import DATE, TIME
+from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
 from orchestrator.planning.rules.sentences import summary_line
 from orchestrator.planning.rules.situation import FactSource
@@ -62,23 +64,8 @@ def total_of(facts: Sequence[FactSource]) -> Money | None:
 
 
 def _money(parameter: Parameter, total: Money | None) -> Iterator[JsonValue]:
-    if total is None:
-        return
-    if parameter.kind is Kind.CURRENCY:
-        yield total.currency
-    elif parameter.kind is Kind.MONEY:
-        yield {"amount": _number(total.amount), "currency": total.currency}
-        yield {"amount": str(total.amount), "currency": total.currency}
-    elif set(parameter.words) & lexicon.MINOR_UNITS:
-        yield int(total.amount * 100)
-    else:
-        yield _number(total.amount)
-        yield str(total.amount)
-
-
-def _number(amount: Decimal) -> int | float:
-    """A decimal as the JSON number that shows the same digits."""
-    return int(amount) if amount == amount.to_integral_value() else float(amount)
+    if total is not None:
+        yield from as_taken(parameter, total, ArgumentDraft(()))
 
 
 def _moments(

@@ -1,7 +1,7 @@
 """What an input of a tool means, read from its name, schema and description."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum, auto
 from functools import cached_property
@@ -69,6 +69,8 @@ class Parameter:
     kind: Kind
     side: Side | None = None
     bound: Bound | None = None
+    around: JsonObject = field(default_factory=dict)
+    """The schema of the object that it is a property of."""
 
     def accepts(self, value: JsonValue) -> bool:
         """Whether the schema allows the value."""
@@ -140,7 +142,10 @@ def read_parameters(
     resolved = resolve(schema, root)
     needed = set(required_of(resolved))
     found = [
-        read_parameter(name, part, root, required=name in needed, parent=parent)
+        replace(
+            read_parameter(name, part, root, required=name in needed, parent=parent),
+            around=resolved,
+        )
         for name, part in properties_of(resolved).items()
     ]
     return tuple(sorted(found, key=lambda p: not p.required))

@@ -11,7 +11,9 @@ from pydantic import JsonValue
 from orchestrator.core.budget import Money, Spend, over_budget
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.bounds import limit_of
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
+from orchestrator.planning.rules.amounts import money_said
 from orchestrator.planning.rules.answers import Item
 from orchestrator.planning.rules.utterance import MEASURES, Utterance
 
@@ -91,8 +93,10 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
 def stated_limit(utterance: Utterance) -> Money | None:
     """The most that the clause allows to be paid: "under 900 EUR"."""
     for slot in utterance.of("amount"):
-        if slot.hint in lexicon.MOST_HINTS - {"to"} and isinstance(slot.value, dict):
-            return Money.model_validate(slot.value)
+        limit = limit_of(utterance.text, slot)
+        hinted = limit is None and slot.hint in lexicon.MOST_HINTS - {"to"}
+        if limit == "max" or hinted:
+            return money_said(slot)
     return None
 
 
@@ -105,12 +109,20 @@ def _is_gone(item: Item) -> bool:
 
 def _over_limit(item: Item, wish: Wish) -> str | None:
     """Why the thing costs too much; None when it does not."""
-    price = item.price
-    if not wish.buying or price is None:
+    if not wish.buying:
         return None
-    limit = stated_limit(wish.utterance)
-    if limit is not None and limit.currency == price.currency and price.amount > limit.amount:
+    price, limit = item.price, stated_limit(wish.utterance)
+    if limit is not None and price is None:
+        return f"what was found does not say plainly what it costs, so nothing holds {limit}"
+    if limit is not None and price is not None and limit.currency != price.currency:
+        return (
+            f"what was found is priced in {price.currency}, and no rates are known by which "
+            f"{limit} could be held: state the limit in {price.currency}"
+        )
+    if limit is not None and price is not None and price.amount > limit.amount:
         return f"nothing that was found costs at most {limit}"
+    if price is None:
+        return None
     if over_budget(wish.budget_left, Spend(), price):
         return f"nothing that was found fits the {wish.budget_left} left of the budget"
     return None

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.words import STOP_WORDS, stem, tokens
+from orchestrator.planning.rules.amounts import amounts_stated, as_taken, money_said
 from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.parameters import Kind, Parameter, moment_at
 from orchestrator.planning.rules.utterance import Utterance
@@ -115,24 +116,11 @@ def _places(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) ->
 
 
 def _money(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
-    slots = [s for s in utterance.of("amount") if isinstance(s.value, dict)]
     if parameter.kind is Kind.CURRENCY:
-        return [s.value["currency"] for s in slots if isinstance(s.value, dict)]
-    if parameter.bound == "max":
-        slots = [s for s in slots if s.hint in lexicon.MOST_HINTS]
-    elif parameter.bound == "min":
-        slots = [s for s in slots if s.hint in lexicon.LEAST_HINTS]
+        said = [money for slot in utterance.of("amount") if (money := money_said(slot))]
     else:
-        slots = [s for s in slots if s.hint not in lexicon.MOST_HINTS - {"to"}]
-    if parameter.kind is Kind.MONEY:
-        return [slot.value for slot in slots]
-    return [_in_units(parameter, s.value["amount"]) for s in slots if isinstance(s.value, dict)]
-
-
-def _in_units(parameter: Parameter, amount: JsonValue) -> JsonValue:
-    if set(parameter.words) & lexicon.MINOR_UNITS and isinstance(amount, int | float):
-        return round(amount * 100)
-    return amount
+        said = amounts_stated(parameter, utterance)
+    return [value for money in said for value in as_taken(parameter, money, draft)]
 
 
 def _counts(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:

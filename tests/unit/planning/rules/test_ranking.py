@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.rules.answers import Item, read_items
@@ -56,8 +58,34 @@ def test_first_is_taken_as_listed() -> None:
 
 
 def test_limit_of_the_clause_drops_what_costs_more() -> None:
-    """What the clause allows to be paid leaves the cheap one and what has no price."""
-    assert order(PRICED, wish("take one under 20 EUR")) == [2, 3]
+    """What the clause allows to be paid leaves the cheap one; what has no price may cost more."""
+    assert order(PRICED, wish("take one under 20 EUR")) == [2]
+
+
+@pytest.mark.parametrize(
+    "words", ["under 20 EUR", "no more than 20 EUR", "up to 20 EUR", "20 EUR or less", "max 20 EUR"]
+)
+def test_a_limit_is_understood_however_it_is_put(words: str) -> None:
+    """And what is more than something is no limit."""
+    assert order(PRICED, wish(f"take one {words}")) == [2]
+    assert order(PRICED, wish("take one that costs more than 1 EUR")) == order(PRICED, wish("take"))
+
+
+def test_a_limit_in_another_currency_is_refused_by_name() -> None:
+    """No rates are known: nothing is taken on the strength of another number."""
+    ranking = rank_items(things({"price": euros(3)}), wish("take one under 20 USD"))
+
+    assert ranking.items == ()
+    assert "20.00 USD" in ranking.refusal
+    assert "priced in EUR" in ranking.refusal
+
+
+def test_a_limit_that_nothing_can_be_held_against_is_said() -> None:
+    """A price that is not stated is not within it."""
+    ranking = rank_items(things({"n": 1}), wish("take one under 20 EUR"))
+
+    assert ranking.items == ()
+    assert "20.00 EUR" in ranking.refusal
 
 
 def test_nothing_within_the_limit_says_so() -> None:

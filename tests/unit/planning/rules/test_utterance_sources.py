@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from orchestrator.core.record import JsonObject
+from orchestrator.planning.rules.amounts import amount_doubts
 from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.parameters import Parameter, read_parameters
 from orchestrator.planning.rules.utterance import read_utterance
@@ -90,6 +91,61 @@ def test_amounts_go_by_their_bound() -> None:
     assert stated("a room under 90 EUR", limits) == {"max_price": 90, "currency": "EUR"}
     assert stated("pay 12.50 EUR", limits) == {"amount": 12.5, "currency": "EUR"}
     assert stated("pay 12.50 EUR", cents) == {"amount_cents": 1250}
+
+
+SMALLEST: JsonObject = {"type": "integer", "description": "In the smallest currency unit."}
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "expected"),
+    [
+        ("charge 25 EUR", SMALLEST, {"amount": 2500, "currency": "EUR"}),
+        ("charge 2500 JPY", SMALLEST, {"amount": 2500, "currency": "JPY"}),
+        ("charge 2.5 KWD", SMALLEST, {"amount": 2500, "currency": "KWD"}),
+        ("charge €25.50", SMALLEST, {"amount": 2550, "currency": "EUR"}),
+        ("charge 25 EUR", NUMBER, {"amount": 25, "currency": "EUR"}),
+        ("charge 25 EUR", {**INTEGER, "x-orchet-minor-units": 3}, {"amount": 25000}),
+        ("charge 25 EUR", {**INTEGER, "x-orchet-minor-units": False}, {"amount": 25}),
+        ("charge 25 EUR", INTEGER, {}),
+        ("charge 25.005 EUR", SMALLEST, {}),
+        ("charge 25.005 EUR", NUMBER, {}),
+        ("charge 2500.50 JPY", NUMBER, {}),
+    ],
+)
+def test_an_amount_is_sent_in_the_units_of_the_tool(
+    text: str, amount: JsonObject, expected: JsonObject
+) -> None:
+    """Never rounded, and not at all where it is not known in which."""
+    found = stated(text, inputs(amount=amount, currency=STRING))
+
+    assert {"currency": found["currency"], **expected} == found
+
+
+def test_an_amount_in_another_currency_is_not_sent() -> None:
+    """Not under the tool's own, whatever its default."""
+    euros: JsonObject = {"type": "string", "enum": ["EUR"], "default": "EUR"}
+    lower: JsonObject = {"type": "string", "description": "The currency, in lowercase."}
+
+    assert stated("charge 25 USD", inputs(amount=NUMBER, currency=euros)) == {}
+    assert stated("charge 25 USD", inputs(amount_eur=NUMBER)) == {}
+    assert stated("charge 25 USD", inputs(amount=NUMBER, currency=lower)) == {
+        "amount": 25,
+        "currency": "usd",
+    }
+
+
+def test_why_an_amount_is_asked_about_is_said() -> None:
+    """The question names the amount and what is wrong with it."""
+    asked = inputs(amount=SMALLEST, currency=STRING)
+    untold = inputs(amount=INTEGER)
+
+    def doubts(text: str, parameters: tuple[Parameter, ...]) -> str:
+        draft = ArgumentDraft(parameters)
+        return " ".join(amount_doubts(parameters, read_utterance(text, now=NOW), draft))
+
+    assert "25.005 EUR has more decimals" in doubts("charge 25.005 EUR", asked)
+    assert "smallest unit is not declared" in doubts("charge 25 EUR", untold)
+    assert doubts("charge 25 EUR", asked) == ""
 
 
 def test_counts_go_by_what_is_counted() -> None:

@@ -1,0 +1,50 @@
+"""Whether an amount in a request is a most or a least: "under 900 EUR", "300 USD or less"."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Final, Literal
+
+from orchestrator.language.intent import Slot
+from orchestrator.language.word_lists import WordLists
+
+Limit = Literal["max", "min"]
+
+_LISTS: Final = WordLists("money")
+_LONGEST: Final = 40
+"""Characters around an amount in which its bound stands."""
+
+
+def limit_of(text: str, slot: Slot) -> Limit | None:
+    """What the words beside a value make of it; None when it is the very amount."""
+    end = slot.position + len(slot.text)
+    before = text[max(0, slot.position - _LONGEST) : slot.position].lower()
+    after = text[end : end + _LONGEST].lower()
+    return _said(before, _before()) or _said(after, _behind())
+
+
+def _said(text: str, phrases: "dict[Limit, re.Pattern[str]]") -> Limit | None:
+    """The kind with the longest phrase there: "no more than" is no "more than"."""
+    found = [(len(m.group(1)), kind) for kind, p in phrases.items() if (m := p.search(text))]
+    return max(found)[1] if found else None
+
+
+@cache
+def _before() -> "dict[Limit, re.Pattern[str]]":
+    return {
+        "max": re.compile(rf"(?<!\w)({_any('most')})(?:\s+of)?[\s:]*$"),
+        "min": re.compile(rf"(?<!\w)({_any('least')})(?:\s+of)?[\s:]*$"),
+    }
+
+
+@cache
+def _behind() -> "dict[Limit, re.Pattern[str]]":
+    return {
+        "max": re.compile(rf"^[\s,(]*({_any('most_behind')})(?!\w)"),
+        "min": re.compile(rf"^[\s,(]*({_any('least_behind')})(?!\w)"),
+    }
+
+
+def _any(key: str) -> str:
+    phrases: Iterable[str] = sorted(_LISTS.lines(key), key=len, reverse=True)
+    return "|".join(re.escape(phrase).replace(r"\ ", r"\s+") for phrase in phrases)
