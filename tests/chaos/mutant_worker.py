@@ -19,6 +19,13 @@ class Mutant:
     module: str
     changes: tuple[tuple[str, str], ...]
 
+    def made_in(self, text: str) -> str:
+        """The wrong text of the module."""
+        for right, wrong in self.changes:
+            assert text.count(right) == 1, f"{self.module} has changed: mend the mutant"
+            text = text.replace(right, wrong)
+        return text
+
 
 def _one(module: str, right: str, wrong: str) -> Mutant:
     return Mutant(module, ((right, wrong),))
@@ -63,11 +70,13 @@ MUTANTS = {
         "workflows.rollback_workflow",
         """\
         self._show(RollbackStatus.ROLLING_BACK)
+        obligation = self._report.ledger.obligation(obligation_id)
 """,
         """\
         self._show(RollbackStatus.ROLLING_BACK)
         ui.show_status("awaiting_confirmation")
         await workflow.sleep(0.1)
+        obligation = self._report.ledger.obligation(obligation_id)
 """,
     ),
     "parks-at-once": _one(
@@ -113,10 +122,7 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """The code of the wrong text, never what was compiled from the right one."""
-        text = self.get_data(self.path).decode()
-        for right, wrong in self._mutant.changes:
-            assert text.count(right) == 1, f"{fullname} has changed: mend the mutant"
-            text = text.replace(right, wrong)
+        text = self._mutant.made_in(self.get_data(self.path).decode())
         return compile(text, self.path, "exec")
 
 

@@ -6,6 +6,8 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
+from importlib import import_module
+from inspect import getsource
 from itertools import chain
 
 import pytest
@@ -22,6 +24,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.runtime.devserver import Stack
 from orchestrator.sandbox import FaultRule, SandboxClient
+from tests.chaos.mutant_worker import MUTANTS
 
 RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
 OPTIONS = RunOptions(seed=0, faults=frozenset(), late_s=2.0)
@@ -154,6 +157,14 @@ async def _verdict(stack: Stack, scripts: dict[str, list[MissionScript]]) -> Cha
         return await case.verdict(
             sandbox, every, [*chain(*told)], fired=Counter(), planned=Counter(), seen=seen
         )
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_every_mistake_can_still_be_made(mutant: str) -> None:
+    """The text that it changes is there, once: told before any worker is started."""
+    module = import_module(MUTANTS[mutant].module)
+
+    assert MUTANTS[mutant].made_in(getsource(module)) != getsource(module)
 
 
 @pytest.mark.parametrize("mutant", BROKEN)
