@@ -18,6 +18,8 @@ from orchestrator.messages.leg import LegStatus
 
 APPROVER = "chaos@example.com"
 _LOOKS_EVERY_S = 0.15
+_OVERCHARGED = "-overcharge"
+"""What follows a call's id where it is asked whether to keep what cost more than approved."""
 _OPEN = (
     f"WorkflowType = '{names.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' AND "
     f"{names.STATUS_ATTRIBUTE} = '{LegStatus.AWAITING_CONFIRMATION.value}'"
@@ -98,8 +100,9 @@ class Approver:
 
 def _as_shown(card: ConfirmationCard) -> ApprovedCall:
     asked_again = f"-{card.round}" if card.round > 1 else ""
+    call_id = card.confirmation_id.removesuffix(asked_again)
     return ApprovedCall(
-        call_id=card.confirmation_id.removesuffix(asked_again),
+        call_id=call_id.removesuffix(_OVERCHARGED),
         tool=card.tool,
         card_type=card.card_type,
         arguments=card.arguments,

@@ -14,7 +14,7 @@ from orchestrator.chaos.conductor import Conductor, OnEnd
 from orchestrator.chaos.crew import Crew
 from orchestrator.chaos.fault_injector import FaultInjector
 from orchestrator.chaos.rewind import Rewind
-from orchestrator.chaos.scenarios.chaos_faults import WORKER_DEATHS, ChaosFault, format_faults
+from orchestrator.chaos.scenarios.chaos_faults import ChaosFault, format_faults
 from orchestrator.chaos.scenarios.plan import MissionScript, schedule_strikes
 from orchestrator.chaos.scenarios.provider_faults import LATEST_S, fault_of
 from orchestrator.chaos.vault_changes import VaultChanges
@@ -37,8 +37,6 @@ WORKER_VARIABLES: Mapping[str, str] = {"ORCHESTRATOR_SWEEP_INTERVAL": "PT5S"}
 """Of the workers of a chaos run: the sweep comes often, for the run waits for it."""
 
 _LONGEST_S = 24 * 3600.0
-_LATE_S = LATEST_S + 1.0
-"""After the last mission is settled: what still arrives at a provider has arrived by then."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ class RunOptions:
     at_once: int = 32
     workers: int = 3
     settle_within_s: float = 480.0
+    late_s: float = LATEST_S + 1.0
+    """After the last mission is settled: what still arrives at a provider has arrived by then."""
 
 
 class _Struck(FaultRule):
@@ -159,7 +159,7 @@ class RunJudge:
         for struck in _STRUCK.validate_python((await sandbox.faults())["rules"]):
             fired[fault_of(struck)] += struck.fired
         await sandbox.clear_faults()
-        await asyncio.sleep(_LATE_S)
+        await asyncio.sleep(self._options.late_s)
         evidence = await self._evidence(sandbox, seen, fired)
         breaches = judge(told, evidence)
         return compile_report(
@@ -190,7 +190,7 @@ class RunJudge:
             defaults={name: _defaults(tool) for name, tool in catalog.tools.items()},
             keyed=frozenset(n for n, tool in catalog.tools.items() if tool.idempotency_header),
             others=seen.others,
-            deaths=sum(fired[fault] for fault in WORKER_DEATHS),
+            cuts=fired[ChaosFault.PARTITION_WORKER],
         )
 
 

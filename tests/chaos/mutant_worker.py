@@ -14,15 +14,41 @@ from types import CodeType, ModuleType
 
 @dataclass(frozen=True)
 class Mutant:
-    """A module, a piece of its text that is there once, and what stands there instead."""
+    """Pieces of the text of a module that are there once, and what stands there instead."""
 
     module: str
-    right: str
-    wrong: str
+    changes: tuple[tuple[str, str], ...]
 
+    def made_in(self, text: str) -> str:
+        """The wrong text of the module."""
+        for right, wrong in self.changes:
+            assert text.count(right) == 1, f"{self.module} has changed: mend the mutant"
+            text = text.replace(right, wrong)
+        return text
+
+
+def _one(module: str, right: str, wrong: str) -> Mutant:
+    return Mutant(module, ((right, wrong),))
+
+
+_LEAVES = """\
+            left = _time_left(call)
+"""
+_PAUSES = """\
+            paused_at = {"late": "calendar_create_event", "twice": "car_book_offer"}
+            is_struck = paused_at.get(call.mission_id.partition("-")[0]) == tool.name
+            if is_struck and activity.info().attempt == 1:
+                import os, pathlib
+                awake = pathlib.Path(os.environ["ORCHESTRATOR_STATE_DIR"], call.mission_id)
+                while not awake.exists():
+                    await asyncio.sleep(0.1)
+"""
+"""The worst moment to be paused is right before a call leaves. As after SIGSTOP nothing is heard of
+the attempt until it is woken; the process lives, for the poll of a stopped one takes its next task
+along, and with that minutes."""
 
 MUTANTS = {
-    "ledger-after-call": Mutant(
+    "ledger-after-call": _one(
         "workflows.sending",
         """\
     progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
@@ -35,23 +61,58 @@ MUTANTS = {
     progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
 """,
     ),
-    "cancel-without-key": Mutant(
+    "cancel-without-key": _one(
         "orchestrator.saga.compensation",
         "self._call(tool, arguments, key=key, call_id=key, cancels=True)",
         "self._call(tool, arguments, key=None, call_id=key, cancels=True)",
     ),
-    "prompt-in-rollback": Mutant(
+    "prompt-in-rollback": _one(
         "workflows.rollback_workflow",
         """\
         self._show(RollbackStatus.ROLLING_BACK)
+        obligation = self._report.ledger.obligation(obligation_id)
 """,
         """\
         self._show(RollbackStatus.ROLLING_BACK)
         ui.show_status("awaiting_confirmation")
         await workflow.sleep(0.1)
+        obligation = self._report.ledger.obligation(obligation_id)
 """,
     ),
+    "parks-at-once": _one(
+        "orchestrator.saga.retry_policy",
+        "if attempts >= self.max_attempts:",
+        "if attempts >= 1:",
+    ),
+    "sends-other-arguments": _one(
+        "activities.tool_activities",
+        """\
+                    tool,
+                    call.arguments,
+                    call_id=call.call_id,
+""",
+        """\
+                    tool,
+                    call.arguments | ({"place": "nowhere"} if "place" in call.arguments else {}),
+                    call_id=call.call_id,
+""",
+    ),
+    "paused": _one("activities.tool_activities", _LEAVES, _PAUSES + _LEAVES),
+    "paused-past-its-deadline": _one(
+        "activities.tool_activities", _LEAVES, f"{_PAUSES}            left = call.timeout_s\n"
+    ),
+    "paused-with-a-used-grant": Mutant(
+        "activities.tool_activities",
+        (
+            (_LEAVES, _PAUSES + _LEAVES),
+            (
+                "if before is not None and (before != user or info.attempt == 1):",
+                "if before is not None and before != user:",
+            ),
+        ),
+    ),
 }
+"""The one that is only paused has no mistake: what comes of the pause is the mistakes' doing."""
 
 
 class _Loader(SourceFileLoader):
@@ -61,9 +122,8 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """The code of the wrong text, never what was compiled from the right one."""
-        text = self.get_data(self.path).decode()
-        assert text.count(self._mutant.right) == 1, f"{fullname} has changed: mend the mutant"
-        return compile(text.replace(self._mutant.right, self._mutant.wrong), self.path, "exec")
+        text = self._mutant.made_in(self.get_data(self.path).decode())
+        return compile(text, self.path, "exec")
 
 
 class _Finder(MetaPathFinder):

@@ -1,39 +1,74 @@
-"""The kit finds what it is for: each deliberate breach of the invariant fails its verdict."""
+"""The kit finds what it is for: each deliberate mistake fails its verdict, nothing else does."""
 
 import asyncio
 import dataclasses
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
+from importlib import import_module
+from inspect import getsource
+from itertools import chain
 
 import pytest
 
-from orchestrator.chaos.chaos_run import RunOptions, run_scripts
+from orchestrator.chaos.approver import Approver
+from orchestrator.chaos.chaos_run import RunJudge, RunOptions, Seen
+from orchestrator.chaos.conductor import Conductor
 from orchestrator.chaos.scenarios.plan import Interruption, InterruptionMoment, MissionScript
+from orchestrator.chaos.vault_changes import VaultChanges
+from orchestrator.chaos.verdicts.evidence import Account
+from orchestrator.chaos.verdicts.invariants import Invariant
 from orchestrator.chaos.verdicts.report import ChaosReport
+from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.runtime.devserver import Stack
-from orchestrator.sandbox import FaultRule
+from orchestrator.sandbox import FaultRule, SandboxClient
+from tests.chaos.mutant_worker import MUTANTS
 
 RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
-OPTIONS = RunOptions(seed=0, faults=frozenset(), workers=0, settle_within_s=60)
+OPTIONS = RunOptions(seed=0, faults=frozenset(), late_s=2.0)
 ONE_TRY = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=1)
-MUTANTS = ("ledger-after-call", "cancel-without-key", "prompt-in-rollback")
+PATIENT = MissionPolicy(call_timeout=timedelta(seconds=15), call_attempts=2)
+
+CAR, RETURN, EVENT = "car_book_offer", "car_cancel_booking", "calendar_create_event"
+_PAUSING = ("late-", "twice-")
+_STARTING = 4
+"""Processes that start at once."""
 
 Write = Callable[[str], MissionScript]
 
 
-def loses_its_second_booking(mission_id: str) -> MissionScript:
-    """A mission that gives the car back, for its calendar refuses the event."""
-    refusal = FaultRule(
-        operation_id="calendar_create_event",
-        kind="status_before",
-        status=409,
-        request_prefix=f"{mission_id}.",
-    )
+def mission(mission_id: str, policy: MissionPolicy, *rules: FaultRule) -> MissionScript:
+    """A rental, and what goes wrong with it at its providers."""
+    theirs = {"request_prefix": f"{mission_id}."}
     return MissionScript(
-        index=0, mission_id=mission_id, goal=RENTAL, policy=ONE_TRY, rules=(refusal,)
+        index=0,
+        mission_id=mission_id,
+        goal=RENTAL,
+        policy=policy,
+        rules=tuple(rule.model_copy(update=theirs) for rule in rules),
     )
+
+
+REFUSED = FaultRule(operation_id=EVENT, kind="status_before", status=409)
+"""The calendar refuses the event, and the car is given back."""
+
+
+def is_undisturbed(mission_id: str) -> MissionScript:
+    """A mission that succeeds."""
+    return mission(mission_id, ONE_TRY)
+
+
+def loses_its_second_booking(mission_id: str) -> MissionScript:
+    """A mission that gives the car back."""
+    return mission(mission_id, ONE_TRY, REFUSED)
+
+
+def loses_the_answer_of_a_cancel(mission_id: str) -> MissionScript:
+    """A mission whose car is given back, and the answer to that is lost once."""
+    lost = FaultRule(operation_id=RETURN, kind="drop_after", times=1)
+    return mission(mission_id, ONE_TRY, REFUSED, lost)
 
 
 def dies_while_it_books(mission_id: str) -> MissionScript:
@@ -41,60 +76,109 @@ def dies_while_it_books(mission_id: str) -> MissionScript:
     moment = InterruptionMoment(request=2)
     hold = moment.hold(mission_id)
     assert hold is not None
-    return MissionScript(
-        index=1,
-        mission_id=mission_id,
-        goal=RENTAL,
-        policy=ONE_TRY,
-        rules=(hold,),
-        interruptions=(Interruption(kind="terminate", part="leg", moment=moment),),
+    dying = Interruption(kind="terminate", part="leg", moment=moment)
+    return mission(mission_id, ONE_TRY, hold).model_copy(
+        update={"index": 1, "interruptions": (dying,)}
     )
 
 
-async def verdict(stack: Stack, *scripts: MissionScript) -> ChaosReport:
-    """The kit's verdict on missions that workers of this stack's task queue run."""
+def pauses_before_its_last_booking(mission_id: str) -> MissionScript:
+    """A mission that is paused before it sends the event, and woken after its rollback."""
+    return mission(f"late-{mission_id}", ONE_TRY)
 
-    def reproduce(index: int) -> str:
-        return f"--only {index}"
 
-    return await run_scripts(stack, OPTIONS, scripts, reproduce, on_end=lambda _: None)
+def pauses_before_its_first_booking(mission_id: str) -> MissionScript:
+    """A mission that is paused before it books the car: its next attempt does, and it is lost."""
+    return mission(f"twice-{mission_id}", PATIENT, REFUSED)
+
+
+BROKEN: dict[str, tuple[Write, set[Invariant]]] = {
+    "ledger-after-call": (dies_while_it_books, {"orphan"}),
+    "cancel-without-key": (loses_its_second_booking, {"keyless"}),
+    "prompt-in-rollback": (loses_its_second_booking, {"prompt"}),
+    "parks-at-once": (loses_the_answer_of_a_cancel, {"parked"}),
+    "sends-other-arguments": (is_undisturbed, {"unapproved"}),
+    "paused-past-its-deadline": (pauses_before_its_last_booking, {"orphan"}),
+    "paused-with-a-used-grant": (pauses_before_its_first_booking, {"late"}),
+}
+"""Of each mistake, in which mission it shows, and what of that mission breaks."""
+
+
+def _scripts() -> dict[str, list[MissionScript]]:
+    """By task queue: each mistake's own mission, and all of them where there is no mistake."""
+    written = {mutant: [write(mutant)] for mutant, (write, _) in BROKEN.items()}
+    writes = dict.fromkeys(write for write, _ in BROKEN.values())
+    right = {write: write(f"right-{number}") for number, write in enumerate(writes)}
+    paused = [script for script in right.values() if script.mission_id.startswith(_PAUSING)]
+    plain = [script for script in right.values() if script not in paused]
+    return {**written, "paused": paused, "orchestrator": plain}
 
 
 @pytest.fixture(scope="module")
-async def mutants(stack: Stack) -> AsyncIterator[dict[str, Stack]]:
-    """A worker with each mistake, on a task queue of its own."""
-    own = {name: dataclasses.replace(stack, task_queue=name) for name in MUTANTS}
-    command = [sys.executable, "-m", "tests.chaos.mutant_worker"]
-    await asyncio.gather(
-        *(theirs.start_worker(name, command=[*command, name]) for name, theirs in own.items())
-    )
-    yield own
-    await asyncio.gather(*(stack.kill(name, gently=True) for name in MUTANTS))
+async def report(stack: Stack) -> AsyncIterator[ChaosReport]:
+    """The kit's verdict on all of these missions, each run by the workers of its task queue."""
+    scripts = _scripts()
+    mutants = [queue for queue in scripts if queue != stack.task_queue]
+    at_once = asyncio.Semaphore(_STARTING)
+
+    async def start(mutant: str) -> None:
+        command = [sys.executable, "-m", "tests.chaos.mutant_worker", mutant]
+        async with at_once:
+            await dataclasses.replace(stack, task_queue=mutant).start_worker(
+                mutant, command=command
+            )
+
+    await asyncio.gather(*(start(mutant) for mutant in mutants))
+    yield await _verdict(stack, scripts)
+    for mutant in mutants:
+        await stack.kill(mutant)
 
 
-@pytest.mark.parametrize(
-    ("mutant", "write", "invariant"),
-    [
-        ("ledger-after-call", dies_while_it_books, "orphan"),
-        ("cancel-without-key", loses_its_second_booking, "keyless"),
-        ("prompt-in-rollback", loses_its_second_booking, "prompt"),
-    ],
-)
-async def test_a_broken_orchestrator_fails_the_verdict(
-    mutant: str, write: Write, invariant: str, mutants: dict[str, Stack]
-) -> None:
-    """A worker with the mistake breaks exactly the invariant that the mistake is about."""
-    script = write(mutant)
-    report = await verdict(mutants[mutant], script)
+async def _verdict(stack: Stack, scripts: dict[str, list[MissionScript]]) -> ChaosReport:
+    case = RunJudge(stack, OPTIONS, lambda index: f"--only {index}")
+    every = [script for theirs in scripts.values() for script in theirs]
+    client = await stack.client()
+    async with SandboxClient(stack.sandbox_url, timeout_s=60.0) as sandbox:
+        before = {str(effect["request_id"]).partition(".")[0] for effect in await sandbox.ledger()}
+        await sandbox.set_faults([rule for script in every for rule in script.rules])
 
+        async def play(queue: str) -> list[Account]:
+            def wake(told: Account) -> None:
+                (stack.folder / told.mission_id).touch()
+
+            settings = stack.settings.model_copy(update={"task_queue": queue})
+            theirs = MissionClient(client.temporal, settings)
+            conductor = Conductor(theirs, sandbox, settle_within_s=60, on_end=wake)
+            return await conductor.play_all(scripts[queue], at_once=4)
+
+        async with Approver(client, every) as approver:
+            told = await asyncio.gather(*(play(queue) for queue in scripts))
+        seen = Seen(tuple(approver.approved), VaultChanges(stack).values, frozenset(before))
+        return await case.verdict(
+            sandbox, every, [*chain(*told)], fired=Counter(), planned=Counter(), seen=seen
+        )
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_every_mistake_can_still_be_made(mutant: str) -> None:
+    """The text that it changes is there, once: told before any worker is started."""
+    module = import_module(MUTANTS[mutant].module)
+
+    assert MUTANTS[mutant].made_in(getsource(module)) != getsource(module)
+
+
+@pytest.mark.parametrize("mutant", BROKEN)
+def test_a_broken_orchestrator_fails_the_verdict(mutant: str, report: ChaosReport) -> None:
+    """A worker with the mistake breaks exactly the invariants that the mistake is about."""
+    write, invariants = BROKEN[mutant]
+    mission_id = write(mutant).mission_id
+    found = {b.invariant for b in report.breaches if b.mission_id == mission_id}
+
+    assert found == invariants
     assert not report.ok
-    assert {breach.invariant for breach in report.breaches} == {invariant}
-    assert report.reproduce == f"--only {script.index}"
+    assert report.reproduce == "--only 0"
 
 
-async def test_the_same_missions_pass_without_the_mistakes(stack: Stack) -> None:
+def test_the_same_missions_pass_without_the_mistakes(report: ChaosReport) -> None:
     """What fails above is the mistake, not the trouble."""
-    report = await verdict(stack, loses_its_second_booking("lost"), dies_while_it_books("dead"))
-
-    assert report.breaches == ()
-    assert report.statuses == {"rolled_back": 2}
+    assert [breach for breach in report.breaches if "right-" in breach.mission_id] == []

@@ -69,10 +69,6 @@ class ChaosFault(StrEnum):
 
 SERVER_STRIKES = frozenset({ChaosFault.KILL_SERVER, ChaosFault.RESTART_SERVER})
 """Faults of the server that all missions outlive."""
-WORKER_DEATHS = frozenset(
-    {ChaosFault.KILL_WORKER, ChaosFault.PAUSE_WORKER, ChaosFault.PARTITION_WORKER}
-)
-"""Faults in which a worker is missed by the server."""
 ALL = frozenset(ChaosFault)
 
 

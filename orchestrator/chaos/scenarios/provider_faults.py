@@ -22,10 +22,12 @@ _AFTER_A_SUCCESS = (402, 422)
 _BREAKAGES = (500, 502, 503, 504)
 _PASS = (0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 6, 7)
 """How many requests pass first: searches come first, bookings next, cancels last."""
-_FEW = (0, 0, 1, 1, 2)
+_FEW = (0, 0, 0, 1, 1, 2)
 """How many pass of those that change something."""
 _FAILURES = (1, 1, 1, 2)
 """A third failure of one cancel would make it wait for minutes."""
+_WEIGHTS = {ChaosFault.BREACH: 4}
+"""Of the faults that come in many forms: what is wrong, done or not, at three kinds of request."""
 
 Draw = Callable[[Random], FaultRule]
 
@@ -37,7 +39,8 @@ def draw_rules(
     kinds = sorted(faults & _DRAWN.keys())
     if not kinds:
         return ()
-    chosen = rng.choices(kinds, k=rng.choice((0, 1, 2, 2, 3)))
+    weights = [_WEIGHTS.get(kind, 1) for kind in kinds]
+    chosen = rng.choices(kinds, weights, k=rng.choice((0, 1, 2, 2, 3)))
     drawn = [_DRAWN[fault](rng) for fault in chosen]
     needed = [rule for one in drawn for rule in _needed(rng, one)]
     theirs = {"request_prefix": f"{mission_id}."}

@@ -98,4 +98,4 @@ class Evidence(Record):
     others: frozenset[str] = Field(
         default=frozenset(), description="missions that ran beside those that are judged"
     )
-    deaths: int = Field(default=0, description="workers killed, paused or cut off")
+    cuts: int = Field(default=0, description="how often a worker was cut off from something")

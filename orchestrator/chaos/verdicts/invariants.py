@@ -110,7 +110,7 @@ class _Case:
         yield from _orphans(told, effects)
         yield from _phantoms(told, effects)
         yield from _unserved(told, effects)
-        yield from _parked(told, requests, self._evidence.deaths)
+        yield from _parked(told, requests, self._evidence.cuts)
         for what in approvals.unnoticed_overcharges(told, effects):
             yield "overcharge", what
 
@@ -162,10 +162,10 @@ def _unserved(told: Account, effects: Sequence[HeldEffect]) -> _Broken:
             yield "unserved", f"the mission succeeded, and nothing that {operation} made stands"
 
 
-def _parked(told: Account, requests: Sequence[HeldRequest], deaths: int) -> _Broken:
+def _parked(told: Account, requests: Sequence[HeldRequest], cuts: int) -> _Broken:
     for obligation in told.ledger.obligations:
         if obligation.state in _KNOWN_TO_A_PERSON:
-            why = why_not_parked(obligation, requests, deaths=deaths)
+            why = why_not_parked(obligation, requests, cuts=cuts)
             if why is not None:
                 yield "parked", why
 

@@ -20,14 +20,15 @@ _TOLD = frozenset({"overcharge", "duplicate", "late_duplicate"})
 
 
 def why_not_parked(
-    obligation: Obligation, requests: Iterable[HeldRequest], *, deaths: int = 0
+    obligation: Obligation, requests: Iterable[HeldRequest], *, cuts: int = 0
 ) -> str | None:
     """Why a parked obligation should have been undone; None when parking it was right.
 
     Args:
         obligation: a parked one, or one that its contract let go.
         requests: of its mission, in the order they arrived.
-        deaths: workers that died meanwhile; an attempt may have gone with each of them.
+        cuts: how often a worker was cut off meanwhile: an answer may have been lost each time. A
+            worker's death uses up no attempt.
     """
     if obligation.cancel_tool is None:
         return None
@@ -36,7 +37,7 @@ def why_not_parked(
         return None
     unclear = sum(_is_unclear(r) for r in theirs)
     needed = obligation.cancel_max_attempts
-    if unclear + _died(theirs, deaths) >= needed:
+    if unclear + _lost(theirs, cuts) >= needed:
         return None
     return (
         f"{obligation.obligation_id} is parked ({obligation.note}), and its providers were unclear "
@@ -69,7 +70,7 @@ def _is_unclear(request: HeldRequest) -> bool:
     return bool(kinds - _DEFERS - _TOLD)
 
 
-def _died(requests: Sequence[HeldRequest], deaths: int) -> int:
-    """How many attempts may have ended with their worker: clear answers that came to nothing."""
+def _lost(requests: Sequence[HeldRequest], cuts: int) -> int:
+    """How many answers may have been lost on their way: clear ones that came to nothing."""
     undoing = [r for r in requests if r.request_id and r.request_id.count(".") > _DOTS]
-    return min(deaths, sum(request.fault is None for request in undoing))
+    return min(cuts, sum(request.fault is None for request in undoing))

@@ -43,12 +43,12 @@ def test_what_uses_up_no_attempt_excuses_nothing() -> None:
     assert why_not_parked(PARKED, harmless) is not None
 
 
-def test_an_attempt_may_go_with_its_worker() -> None:
-    """As many as died, of those that were answered."""
+def test_an_answer_may_be_lost_on_the_way_to_a_worker_that_is_cut_off() -> None:
+    """As many as there were cuts, of those that were answered."""
     requests = [cancel("drop_after"), cancel(None, 200), cancel(None, 200)]
 
     assert why_not_parked(PARKED, requests) is not None
-    assert why_not_parked(PARKED, requests, deaths=2) is None
+    assert why_not_parked(PARKED, requests, cuts=2) is None
 
 
 def test_what_nothing_undoes_is_parked_rightly() -> None:
