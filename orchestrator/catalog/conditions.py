@@ -21,10 +21,18 @@ from orchestrator.json_schema.pointer import follow
 STATUS = "$statusCode"
 Operator = Literal["present", "absent", "==", "!="]
 
-_CONDITION = re.compile(
-    r"\s*(?P<not>!\s*)?(?P<reading>\$\S+?)\s*(?:(?P<op>[=!]=)\s*(?P<value>.+))?"
+_READING = (
+    r"\$response\.(?:body(?:#(?:/[^\u0000-\u0020=!\u007f]*)?)?|header\.[#$%&'*+.^_`|~0-9A-Za-z-]+)"
 )
-_SINGLE_QUOTED = re.compile(r"'([^'\\]*)'")
+_LITERAL = (
+    r'"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"'
+    r"|'[^'\\\u0000-\u001f]*'|-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?|true|false"
+)
+_PRESENCE = re.compile(rf" *(?P<not>! *)?(?P<reading>{_READING}) *")
+_COMPARISON = re.compile(
+    rf" *(?P<reading>\$statusCode|{_READING}) *(?P<op>[=!]=) *(?P<literal>{_LITERAL}) *"
+)
+"""The published schema of the extensions has the same patterns."""
 _EXAMPLE = '$response.body#/status == "ok"'
 
 
@@ -62,17 +70,14 @@ def parse_condition(text: str) -> Condition:
     Raises:
         ValueError: the text is none.
     """
-    match = _CONDITION.fullmatch(text)
-    if match is None or (match["not"] and match["op"]):
-        raise ValueError(f"{text!r} is no condition; write for example {_EXAMPLE}")
-    reading = None if match["reading"] == STATUS else parse_expression(match["reading"])
-    if reading is not None and reading.message != "response":
-        raise ValueError(f"{text!r} reads the request; a condition is over the answer")
-    if match["op"] is None:
-        if reading is None:
-            raise ValueError(f"{text!r}: every answer has a status; compare it")
-        return Condition(text, reading, "absent" if match["not"] else "present")
-    return Condition(text, reading, cast("Operator", match["op"]), _literal(text, match["value"]))
+    if match := _COMPARISON.fullmatch(text):
+        status = match["reading"] == STATUS
+        reading = None if status else parse_expression(match["reading"])
+        return Condition(text, reading, cast("Operator", match["op"]), _literal(match["literal"]))
+    if match := _PRESENCE.fullmatch(text):
+        operator: Operator = "absent" if match["not"] else "present"
+        return Condition(text, parse_expression(match["reading"]), operator)
+    raise ValueError(f"{text!r} is no condition over an answer; write for example {_EXAMPLE}")
 
 
 def all_hold(
@@ -100,19 +105,10 @@ def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
     return tuple(parse_condition(text) for text in texts)
 
 
-def _literal(text: str, written: str) -> str | int | float | bool:
-    quoted = _SINGLE_QUOTED.fullmatch(written.strip())
-    if quoted is not None:
-        return quoted[1]
-    try:
-        value = json.loads(written)
-    except ValueError:
-        value = None
-    if not isinstance(value, str | int | float):
-        raise ValueError(
-            f"{text!r} compares with {written.strip()!r}, which is no JSON string, number, true or "
-            f"false; write for example {_EXAMPLE}"
-        )
+def _literal(written: str) -> str | int | float | bool:
+    if written.startswith("'"):
+        return written[1:-1]
+    value: str | int | float | bool = json.loads(written)
     return value
 
 

@@ -128,6 +128,8 @@ def read_conditions(declared: DocumentNode) -> tuple[str, ...]:
     """
     several = isinstance(declared.value, list)
     places = list(declared.elements()) if several else [declared]
+    if not places:
+        raise declared.invalid("a condition, or a list of them, is wanted")
     for place in places:
         try:
             parse_condition(place.text())

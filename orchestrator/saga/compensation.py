@@ -152,7 +152,7 @@ class _Attempt:
         if said is not None and said.says == "gone":
             return self._never_came(said.why)
         if said is not None and said.says == "nothing" and self._can_tell_gone:
-            return _unclear(f"{self._probe_name} settles nothing: {said.why}")
+            return self._unclear(f"{self._probe_name} settles nothing: {said.why}")
         has_key = self.obligation.idempotency_key is not None
         if self._can_cancel(self.obligation) and (self._names_the_call() or not has_key):
             return (yield from self._cancel(self.obligation))
@@ -178,7 +178,7 @@ class _Attempt:
             return (yield from self._cancel(committed))
         if self._can_cancel(known) and self._reads_the_answer(known):
             return (yield from self._cancel(known))
-        return _unclear(why)
+        return self._unclear(why)
 
     def _shown(self, said: ProbeAnswer) -> Obligation:
         """The obligation with what its probe shows of it: it is known to be committed now."""
@@ -192,7 +192,7 @@ class _Attempt:
     def _never_came(self, why: str) -> Settled:
         """What it comes to that the provider does not hold it, for all that is known never did."""
         if self.obligation.accepted:
-            return _unclear(f"it was accepted, and may still come to be: {why}")
+            return self._unclear(f"it was accepted, and may still come to be: {why}")
         return CompensationOutcome(state="void", note="the provider does not hold it")
 
     def _cancel(self, obligation: Obligation) -> _Outcome:
@@ -207,7 +207,7 @@ class _Attempt:
             return (yield from self._done(tool, outcome, note=note))
         why = outcome.reason or f"HTTP {outcome.status}"
         if outcome.status in GONE and not outcome.declared:
-            return _unclear(f"{tool.name} answers {why}, in a form that it does not declare")
+            return self._unclear(f"{tool.name} answers {why}, in a form that it does not declare")
         if outcome.status in GONE and self._may_be_void(obligation):
             return self._never_came(why)
         if self.obligation.cancel_sent and (yield from self._is_gone(tool, outcome)):
@@ -232,9 +232,9 @@ class _Attempt:
                 "; ".join(filter(None, [note, "its probe could not be asked"])), outcome
             )
         if not honoured or said is None:
-            return _unclear(outcome.reason or f"HTTP {outcome.status}", outcome)
+            return self._unclear(outcome.reason or f"HTTP {outcome.status}", outcome)
         finds = "it still stands" if said.says == "held" else said.why
-        return _unclear(f"{tool.name} says that it is done, but by {self._probe_name} {finds}")
+        return self._unclear(f"{tool.name} says that it is done, but by {self._probe_name} {finds}")
 
     def _is_gone(
         self, cancel: Tool, outcome: ToolOutcome
@@ -285,6 +285,11 @@ class _Attempt:
         before = self.cancelled
         self.cancelled |= cancels
         return (yield CompensationCall(tool, arguments, call_id, sent_key, cancels, before))
+
+    def _unclear(self, why: str, outcome: ToolOutcome | None = None) -> CompensationFailure:
+        """An attempt that was answered and settled nothing: another one may."""
+        wait = outcome.retry_after_s if outcome is not None else None
+        return CompensationFailure(reason=why, arrived=self.cancelled, retry_after_s=wait)
 
     @property
     def _probe_name(self) -> str:
@@ -350,9 +355,3 @@ def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOut
 
 def _parked(note: str) -> CompensationOutcome:
     return CompensationOutcome(state="parked", note=note)
-
-
-def _unclear(why: str, outcome: ToolOutcome | None = None) -> CompensationFailure:
-    """An attempt that was answered and settled nothing: another one may."""
-    wait = outcome.retry_after_s if outcome is not None else None
-    return CompensationFailure(reason=why, retry_after_s=wait)

@@ -149,10 +149,30 @@ durations = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.integers(),
 )
+conditions = st.sampled_from(
+    [
+        '$response.body#/status == "ok"',
+        "!$response.body#/error",
+        "$statusCode == 202",
+        "$statusCode",
+        "$response.header.X-State != 'done'",
+        "$response.body#/n == -1.50",
+        "$response.body#/n == 01",
+        "$response.body#/n == null",
+        '$response.body#/n == "a\\u00e9\\n"',
+        '$response.body#/n == "a\n"',
+        "$response.body == true ",
+        "$response.body#x == 1",
+        "!$response.body#/a == 1",
+        "$response.body#/a=='b'",
+        "$response.body#/a\n",
+    ]
+)
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(-1e6, 1e6), texts)
 words = st.one_of(
     texts,
     expressions,
+    conditions,
     st.sampled_from(
         ["core", "deferred", "park", "continue", "structured-order", "shop_cancel_order", "a b"]
     ),
@@ -168,6 +188,7 @@ values = st.one_of(
         optional={
             "args": st.one_of(scalars, st.dictionaries(texts, st.one_of(expressions, scalars))),
             "argument": texts,
+            "gone-when": st.one_of(conditions, scalars, st.lists(conditions, max_size=2)),
         },
     ),
 )
