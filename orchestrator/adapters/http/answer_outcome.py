@@ -22,9 +22,8 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
     breach = answer.fault or (None if kind == "unknown" else contract.response_breach(answer))
     reason = None if kind == "succeeded" else reason_of(answer)
-    accepted = False
     if kind == "succeeded":
-        kind, reason, accepted = _of_success_status(tool, answer, breach)
+        kind, reason = _of_success_status(tool, answer, breach)
     spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
     return ToolOutcome(
         kind=kind,
@@ -32,7 +31,7 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         body=mask.json(answer.body),
         reason=mask.text(reason) if reason else None,
         contract_breach=mask.text(breach) if breach else None,
-        accepted=accepted,
+        accepted=kind == "unknown" and answer.status == _ACCEPTED,
         declared=kind == "rejected" and contract.declares_refusal(answer),
         price=charged_price(tool, call.arguments, answer.body) if spends else None,
         headers={
@@ -46,24 +45,23 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
 
 def _of_success_status(
     tool: Tool, answer: Answer, breach: str | None
-) -> tuple[OutcomeKind, str | None, bool]:
-    """What a status of success comes to, why, and whether it was accepted and not done.
+) -> tuple[OutcomeKind, str | None]:
+    """What a status of success comes to, and why it is no success.
 
     A 202 says that the work is still to be done, unless the document says what its status means.
     """
     phrase = phrase_of(answer.status)
     if breach is not None:
-        return "unknown", f"{phrase}, but the answer breaks its contract: {breach}", False
+        return "unknown", f"{phrase}, but the answer breaks its contract: {breach}"
     conditions = parse_conditions(tool.success_when)
     held, at_fault = all_hold(
         conditions, status=answer.status, headers=answer.headers, body=answer.value
     )
     names_status = any(one.reading is None for one in conditions)
     if answer.status == _ACCEPTED and not (held and names_status):
-        return "unknown", f"{phrase}: accepted, which does not say that it is done", True
+        return "unknown", f"{phrase}: accepted, which does not say that it is done"
     if held is None:
-        reason = f"{phrase}, but whether {at_fault} cannot be told from the answer"
-        return "unknown", reason, False
+        return "unknown", f"{phrase}, but whether {at_fault} cannot be told from the answer"
     if not held:
-        return "rejected", f"{reason_of(answer)} (no success: it is not so that {at_fault})", False
-    return "succeeded", None, False
+        return "rejected", f"{reason_of(answer)} (no success: it is not so that {at_fault})"
+    return "succeeded", None

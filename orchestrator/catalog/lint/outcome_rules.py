@@ -47,6 +47,8 @@ def probe_tells_what_is_gone(subject: Subject) -> Iterator[Problem]:
     probe = _probe_of(subject)
     if probe is None or subject.compensation is None or subject.compensation.gone_when:
         return
+    if probe.tool is None or probe.tool.is_side_effect:
+        return
     if not any(_declares(probe, status) for status in _NOT_THERE):
         yield Problem(
             subject.pointer_to(_PROBE),

@@ -283,7 +283,7 @@ def test_the_linter_finds_a_wrong_value_once_and_where_it_stands(
             {"args": {}},
             "",
             'x-orchet-compensation-probe on shop_place_order is {"args": {}}',
-            "write the operationId of a tool that only reads, or {operationId, args}",
+            "write the operationId of a tool that only reads, or {operationId, args, gone-when}",
         ),
     ],
 )

@@ -48,7 +48,7 @@ def probed(
     key: bool = True,
 ) -> Catalog:
     """The same, with a reference by which a probe finds a booking, also one that is cancelled."""
-    template = {"id": "$response.body#/id"} if cancel is None else cancel
+    template: JsonObject = {"id": "$response.body#/id"} if cancel is None else cancel
     contract = Compensation(
         cancel=ToolCallTemplate(tool="cancel", arguments=template),
         probe=ToolCallTemplate(tool="find", arguments=dict(BY_REFERENCE)),
