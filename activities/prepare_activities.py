@@ -111,7 +111,11 @@ def _prepared(
         price=expected_price(tool, arguments, item) if tool.spends else None,
         card=card,
         standing_approver=_standing_approver(wanted, tool, item),
-        obligation=draft_obligation(wanted, tool, arguments, now=now) if obliges else None,
+        obligation=draft_obligation(
+            wanted, tool, arguments, now=now, verify_cancel=wanted.policy.verify_cancels
+        )
+        if obliges
+        else None,
         cancel=draft_cancel(wanted, catalog, arguments, now=now)
         if effect is Effect.CANCEL
         else None,

@@ -29,7 +29,7 @@ from orchestrator.messages.rollback import (
     RollbackInput,
     RollbackReport,
 )
-from orchestrator.saga.compensation import CompensationCall, compensation
+from orchestrator.saga.compensation import CompensationCall, Settled, compensation
 from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 
@@ -127,17 +127,19 @@ class RollbackActivities:
                 call = next(calls)
                 while True:
                     call = calls.send(await self._answer(catalog, call, obligation))
-            except StopIteration as settled:
-                outcome: CompensationOutcome = settled.value
-                return outcome
+            except StopIteration as ended:
+                settled: Settled = ended.value
             except OrchestratorError as error:
                 # A credential or a contract at fault: another attempt in a second ends the same.
                 return CompensationOutcome(state="parked", note=str(error))
+        if isinstance(settled, CompensationFailure):
+            raise _busy(settled)
+        return settled
 
     async def _answer(
         self, catalog: Catalog, call: CompensationCall, obligation: Obligation
     ) -> ToolOutcome:
-        """What a call clearly came to."""
+        """What a call was answered: with a refusal, or with a status of success at least."""
         try:
             outcome = await self._tools.call(
                 catalog,
@@ -150,7 +152,7 @@ class RollbackActivities:
             )
         except TransportFailed as error:
             raise _busy(call.unanswered(error)) from error
-        if outcome.kind == "unknown":
+        if outcome.kind == "unknown" and not outcome.is_unproved:
             raise _busy(call.unclear(outcome))
         return outcome
 

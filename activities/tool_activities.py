@@ -1,7 +1,9 @@
 """Calling tools: send a call, if it is one that may be sent."""
 
 import asyncio
+import time
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from temporalio import activity
 from temporalio.client import Client
@@ -12,6 +14,7 @@ from activities.boundary import heartbeats, translated_errors
 from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import check_pinned
 from activities.cancel_review import CancelReview, approved_as
+from activities.unproved_answers import cleared_up
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
@@ -37,7 +40,7 @@ from orchestrator.messages import names
 from orchestrator.messages.tool_call import ToolCall
 from orchestrator.planning.trimming import trim_body
 from orchestrator.saga.cancel_arguments import cancel_arguments
-from orchestrator.saga.outcome import ToolOutcome, settles_earlier_attempts
+from orchestrator.saga.outcome import ToolOutcome, is_not_worked_on
 
 NOTHING_SENT = (
     ArgumentsInvalid,
@@ -49,6 +52,10 @@ NOTHING_SENT = (
     UsageError,
 )
 """Errors of an attempt that ended before the wire."""
+
+_BREACHED_ATTEMPTS: Final = 3
+"""How often the same key is asked for an answer that honours its contract: a gateway's page passes,
+a provider that has another idea of its answers stays with it."""
 
 
 class ToolActivities:
@@ -94,7 +101,7 @@ class ToolActivities:
             refusal = self._guard.refusal(call.agent, tool, at="sending")
             refusal = refusal or await self._authority.refusal_of(call, approved_as(tool, call))
             if refusal is not None:
-                return _refused(refusal, earlier_attempts=activity.info().attempt > 1)
+                return _refused(refusal, earlier_attempts=_an_earlier_may_have_arrived())
             check_grant(tool, call)
             try:
                 async with heartbeats():
@@ -107,10 +114,11 @@ class ToolActivities:
                 await self._cancels.check(catalog, tool, call)
             except GrantMissing as doubt:
                 # Another leg may have cancelled it first: nothing left, and the planner is told.
-                return _not_sent(doubt, earlier_attempts=activity.info().attempt > 1)
+                return _not_sent(doubt, earlier_attempts=_an_earlier_may_have_arrived())
             left = _time_left(call)
             if approved_as(tool, call) is not None:
                 await self._use_grant(call)
+        until = time.monotonic() + left
         async with heartbeats():
             try:
                 check_pinned(catalog, tool, call.arguments)
@@ -124,14 +132,20 @@ class ToolActivities:
                     mission_id=call.mission_id,
                 )
             except NOTHING_SENT as error:
-                return _not_sent(error, earlier_attempts=activity.info().attempt > 1)
+                return _not_sent(error, earlier_attempts=_an_earlier_may_have_arrived())
             except TransportFailed as error:
                 if not error.may_have_arrived and _is_the_only_attempt():
                     return ToolOutcome(kind="rejected", reason=str(error))
+                _note_arrival(may_have_arrived=error.may_have_arrived)
                 raise ApplicationError(str(error), type=type(error).__name__) from error
-        if tool.is_side_effect and activity.info().attempt > 1:
+            outcome = with_cancel_arguments(tool, call, outcome)
+            if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
+                return _kept(
+                    await cleared_up(self._tools, catalog, tool, call, outcome, until=until)
+                )
+        if tool.is_side_effect and _an_earlier_may_have_arrived():
             outcome = _of_this_attempt(outcome)
-        return _settled(with_cancel_arguments(tool, call, outcome))
+        return _settled(outcome)
 
     async def _use_grant(self, call: ToolCall) -> None:
         """Use the grant of a call, which only one execution of an activity ever may.
@@ -154,7 +168,7 @@ class ToolActivities:
 
 def with_cancel_arguments(tool: Tool, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
     """The outcome with the cancel arguments that it fills, read before a long answer is cut."""
-    if outcome.kind != "succeeded":
+    if outcome.kind != "succeeded" and not outcome.is_unproved:
         return outcome
     known = cancel_arguments(
         tool,
@@ -204,15 +218,40 @@ def _time_left(call: ToolCall) -> float:
 
 
 def _of_this_attempt(outcome: ToolOutcome) -> ToolOutcome:
-    """A later attempt's outcome: refused before it was read, it leaves the first one unclear.
+    """A later attempt's outcome: whatever refuses it, it leaves an unclear first one unclear.
 
     It is not tried again: such a refusal outlasts the seconds that are left.
     """
-    status = outcome.status
-    if outcome.kind != "rejected" or status is None or settles_earlier_attempts(status):
+    if outcome.kind != "rejected" or outcome.status is None:
         return outcome
-    reason = f"{outcome.reason or f'HTTP {status}'}; an earlier attempt may have succeeded"
-    raise ApplicationError(reason, type=names.PROVIDER_BUSY, non_retryable=True)
+    reason = outcome.reason or f"HTTP {outcome.status}"
+    raise ApplicationError(
+        f"{reason}; an earlier attempt may have succeeded",
+        type=names.PROVIDER_BUSY,
+        non_retryable=True,
+    )
+
+
+def _an_earlier_may_have_arrived() -> bool:
+    """Whether the provider may have worked on an attempt before this one.
+
+    It cannot when the last one noted that none did. A note that was lost counts as none.
+    """
+    info = activity.info()
+    return info.attempt > 1 and list(info.heartbeat_details) != [info.attempt - 1]
+
+
+def _note_arrival(*, may_have_arrived: bool) -> None:
+    """Note for the next attempt when no one up to this was worked on by the provider."""
+    if not may_have_arrived and not _an_earlier_may_have_arrived():
+        activity.heartbeat(activity.info().attempt)
+
+
+def _is_last_for_a_breach() -> bool:
+    """Whether an answer that breaks its contract is not asked for once more, with the same key."""
+    info = activity.info()
+    most = info.retry_policy.maximum_attempts if info.retry_policy is not None else 0
+    return info.attempt >= min(most or _BREACHED_ATTEMPTS, _BREACHED_ATTEMPTS)
 
 
 def _not_sent(error: OrchestratorError, *, earlier_attempts: bool) -> ToolOutcome:
@@ -233,12 +272,18 @@ def _is_the_only_attempt() -> bool:
 def _settled(outcome: ToolOutcome) -> ToolOutcome:
     """The outcome to keep; an unclear one is raised, so that Temporal tries again."""
     if outcome.kind != "unknown":
-        return outcome.model_copy(
-            update={"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}
-        )
+        return _kept(outcome)
     delay = None if outcome.retry_after_s is None else timedelta(seconds=outcome.retry_after_s)
+    _note_arrival(may_have_arrived=not is_not_worked_on(outcome.status))
     raise ApplicationError(
         outcome.reason or f"HTTP {outcome.status}",
         type=names.PROVIDER_BUSY,
         next_retry_delay=delay,
+    )
+
+
+def _kept(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome as history keeps it."""
+    return outcome.model_copy(
+        update={"body": trim_body(outcome.body), "answered_at": datetime.now(UTC)}
     )

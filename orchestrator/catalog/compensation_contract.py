@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from pydantic import JsonValue, TypeAdapter
 
-from orchestrator.catalog.contract import input_name
+from orchestrator.catalog.conditions import parse_conditions
+from orchestrator.catalog.contract import input_name, read_conditions
 from orchestrator.catalog.expressions import expressions_of, input_read, parse_filling
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
@@ -17,6 +18,8 @@ from orchestrator.json_schema.patterns import matches_pattern
 from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.json_schema.walker import properties_of
 
+GONE_WHEN = "gone-when"
+"""What of a probe's declaration says how it shows something that was cancelled."""
 _PREFIX = "x-orchet-compensation-"
 _DURATION = TypeAdapter(timedelta)
 _TIME = (
@@ -58,6 +61,7 @@ def read_compensation(
     given: dict[str, Any] = {}
     if probe is not None:
         given["probe"] = _probe(probe, tool, tools)
+        given["gone_when"] = _gone_when(probe)
     for name, read in _SETTINGS.items():
         if (setting := operation.node.at(f"{_PREFIX}{name}")) is not None:
             given[name.replace("-", "_")] = read(setting)
@@ -67,11 +71,24 @@ def read_compensation(
 def _probe(declared: DocumentNode, tool: Tool, tools: Mapping[str, Tool]) -> ToolCallTemplate:
     named = declared if isinstance(declared.value, str) else declared.require("operationId")
     for key, place in declared.raw_items() if named is not declared else ():
-        if key not in ("operationId", "args"):
-            raise place.invalid("a probe is an operationId, or an object of operationId and args")
+        if key not in ("operationId", "args", GONE_WHEN):
+            raise place.invalid(
+                f"a probe is an operationId, or an object of operationId, args and {GONE_WHEN}"
+            )
     probe = _same_document_tool(named, tools)
     args = declared.at("args")
     return _template(probe, args) if args is not None else _matched(probe, tool, answered=False)
+
+
+def _gone_when(declared: DocumentNode) -> tuple[str, ...]:
+    """The conditions under which an answer of the probe shows what is cancelled."""
+    found = declared.at(GONE_WHEN)
+    if found is None:
+        return ()
+    conditions = read_conditions(found)
+    if any(c.reading and c.reading.source == "header" for c in parse_conditions(conditions)):
+        raise found.invalid(f"{GONE_WHEN} reads the body of the probe's answer, or its status")
+    return conditions
 
 
 def _same_document_tool(name: DocumentNode, tools: Mapping[str, Tool]) -> Tool:

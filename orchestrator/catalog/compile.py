@@ -14,6 +14,7 @@ from orchestrator.catalog.contract import (
     read_load_policy,
     read_pii_fields,
     read_server,
+    read_success_when,
 )
 from orchestrator.catalog.inputs import choose_content_type, is_json, read_inputs
 from orchestrator.catalog.operations import Operation, check_document, operations
@@ -86,6 +87,7 @@ def compile_operation(operation: Operation) -> Tool:
         examples=operation.node.texts_at("x-orqen-examples"),
         load_policy=read_load_policy(operation),
         cancel_for=operation.node.text_at("x-orchet-cancel-for"),
+        success_when=read_success_when(operation),
         idempotency_header=inputs.idempotency_header,
         credentials=read_credentials(operation),
     )

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
+from orchestrator.catalog.conditions import parse_condition
 from orchestrator.catalog.operations import Operation
 from orchestrator.catalog.tool import Effect, InputBinding
+from orchestrator.json_schema.document import DocumentNode
 
 NEIGHBOURS = ("x-openai-isConsequential", "x-requireConfirmation")
 """Keywords of neighbours' dialects that say whether to ask first."""
@@ -15,6 +17,7 @@ _CARD_TYPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 READ_ONLY = "x-orchet-read-only"
 IRREVERSIBLE = "x-orchet-irreversible"
+SUCCESS_WHEN = "x-orchet-success-when"
 
 
 def read_effect(operation: Operation) -> Effect:
@@ -105,6 +108,34 @@ def read_load_policy(operation: Operation) -> Literal["core", "deferred"]:
     if found.value == "core":
         return "core"
     raise found.invalid("x-orchet-load-policy is core or deferred")
+
+
+def read_success_when(operation: Operation) -> tuple[str, ...]:
+    """The conditions without which an answer is no success.
+
+    Raises:
+        DocumentInvalid: one is no condition.
+    """
+    found = operation.node.at(SUCCESS_WHEN)
+    return read_conditions(found) if found is not None else ()
+
+
+def read_conditions(declared: DocumentNode) -> tuple[str, ...]:
+    """One condition, or a list of them.
+
+    Raises:
+        DocumentInvalid: one is none.
+    """
+    several = isinstance(declared.value, list)
+    places = list(declared.elements()) if several else [declared]
+    if not places:
+        raise declared.invalid("a condition, or a list of them, is wanted")
+    for place in places:
+        try:
+            parse_condition(place.text())
+        except ValueError as error:
+            raise place.invalid(str(error)) from error
+    return tuple(place.text() for place in places)
 
 
 def read_credentials(operation: Operation) -> tuple[str, ...]:

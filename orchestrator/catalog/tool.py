@@ -63,6 +63,10 @@ class Compensation(Record):
 
     cancel: ToolCallTemplate
     probe: ToolCallTemplate | None = None
+    gone_when: tuple[str, ...] = Field(
+        default=(),
+        description="conditions over the probe's answer that show something cancelled, all of them",
+    )
     timeout: timedelta = compensation_limits.CALL_TIMEOUT
     max_attempts: int = Field(default=compensation_limits.ATTEMPTS, ge=1)
     window: timedelta | None = Field(
@@ -118,6 +122,9 @@ class Tool(Record):
     load_policy: Literal["core", "deferred"] = "deferred"
     compensation: Compensation | None = None
     cancel_for: str | None = None
+    success_when: tuple[str, ...] = Field(
+        default=(), description="conditions over an answer without which it is no success"
+    )
     idempotency_header: str | None = Field(
         default=None,
         description="name of the header parameter that takes an idempotency key; such a parameter "
@@ -143,6 +150,10 @@ class Tool(Record):
             del content["irreversible"]
         if self.price is None:
             del content["price"]
+        if not self.success_when:
+            del content["success_when"]
+        if isinstance(undoing := content["compensation"], dict) and not undoing["gone_when"]:
+            del undoing["gone_when"]
         return {**content, **{name: getattr(self, name) for name in SCHEMA_FIELDS}}
 
     @property

@@ -7,8 +7,9 @@ CALL_TIMEOUT: Final = timedelta(seconds=30)
 """Of one call to the provider, where the contract says nothing else."""
 ATTEMPTS: Final = 10
 """Attempts that the provider may have worked on, where the contract says nothing else."""
-CALLS_PER_ATTEMPT: Final = 3
-"""At most a leg's own cancel, a probe and a cancel, each within the contract's time."""
+CALLS_PER_ATTEMPT: Final = 7
+"""At most a leg's own cancel, the call once more and a cancel, with a probe before and after each,
+each within the contract's time."""
 FIRST_PAUSE: Final = timedelta(seconds=1)
 SPREAD: Final = timedelta(minutes=5)
 """The last attempt comes no sooner than this after the first, however few the contract gives."""

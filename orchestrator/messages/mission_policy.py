@@ -21,6 +21,9 @@ class MissionPolicy(Record):
     )
     call_attempts: int = Field(default=CALL_ATTEMPTS, ge=1)
     confirmation: ConfirmationPolicy = Field(default_factory=ConfirmationPolicy)
+    verify_cancels: bool = Field(
+        default=True, description="a rollback asks the probe after each cancel that was answered"
+    )
 
 
 def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
@@ -41,6 +44,8 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
             f"a call would be asked about {own.confirmation.rounds} times (on_expiry, max_rounds), "
             f"by the worker's policy at most {workers.confirmation.rounds}"
         )
+    if workers.verify_cancels and not own.verify_cancels:
+        found.append("verify_cancels is off, and the worker's policy verifies each cancel")
     found += [
         f"the standing approval {standing.name} approves more than the worker's policy does "
         "(ORCHESTRATOR_MISSION_POLICY of the worker)"

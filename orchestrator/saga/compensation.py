@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.expressions import fill_template
+from orchestrator.catalog.declared_statuses import GONE
+from orchestrator.catalog.expressions import fill_template, parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
@@ -18,13 +19,14 @@ from orchestrator.saga.outcome import (
     CompensationFailure,
     CompensationOutcome,
     ToolOutcome,
-    settles_earlier_attempts,
+    is_not_worked_on,
 )
+from orchestrator.saga.probe_answer import ProbeAnswer, own_names, read_probe, tells_gone
 
-_GONE = frozenset({404, 410})
-_NOT_WORKED_ON = frozenset({425, 429})
-_DEFERRED = _NOT_WORKED_ON | {503}
-"""Answers of a provider that asks to come back: they use up no attempt."""
+_UNAVAILABLE = 503
+
+Settled = CompensationOutcome | CompensationFailure
+"""What one attempt comes to: an outcome, or why it settled nothing."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +38,17 @@ class CompensationCall:
     call_id: str
     idempotency_key: str | None
     cancels: bool = False
+    after_cancel: bool = False
+    """A cancel went before it in the same attempt, and may have done its work."""
 
     def unclear(self, outcome: ToolOutcome) -> CompensationFailure:
         """What the attempt came to after an answer that settles nothing."""
+        deferred = is_not_worked_on(outcome.status)
         return CompensationFailure(
             reason=outcome.reason or f"HTTP {outcome.status}",
-            counts=outcome.status not in _DEFERRED,
-            arrived=self.cancels and outcome.status not in _NOT_WORKED_ON,
+            # A provider that asks to come back uses up no attempt.
+            counts=not deferred and outcome.status != _UNAVAILABLE,
+            arrived=self.after_cancel or (self.cancels and not deferred),
             retry_after_s=outcome.retry_after_s,
         )
 
@@ -51,7 +57,7 @@ class CompensationCall:
         return CompensationFailure(
             reason=str(error),
             counts=error.may_have_arrived,
-            arrived=self.cancels and error.may_have_arrived,
+            arrived=self.after_cancel or (self.cancels and error.may_have_arrived),
         )
 
 
@@ -62,10 +68,11 @@ def cancel_key(idempotency_key: str) -> str:
 
 def compensation(
     catalog: Catalog, tool: Tool, obligation: Obligation
-) -> Generator[CompensationCall, ToolOutcome, CompensationOutcome]:
+) -> Generator[CompensationCall, ToolOutcome, Settled]:
     """One attempt to take an obligation back, as a conversation with its provider.
 
-    Every outcome that is sent in is clear: an attempt ends with the first call that is not.
+    What is sent in was answered, with a status of success or a refusal: an attempt ends with the
+    first call that was not.
 
     Args:
         catalog: the one that the obligation was made with.
@@ -89,113 +96,145 @@ def _why_nothing_undoes(tool: Tool, obligation: Obligation) -> str:
 
 
 _Call = Generator[CompensationCall, ToolOutcome, ToolOutcome]
-_Outcome = Generator[CompensationCall, ToolOutcome, CompensationOutcome]
+_Outcome = Generator[CompensationCall, ToolOutcome, Settled]
+_Asked = Generator[CompensationCall, ToolOutcome, ProbeAnswer | None]
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Attempt:
     catalog: Catalog
     tool: Tool
     contract: Compensation
     obligation: Obligation
+    cancelled: bool = False
+    """A cancel was sent in this attempt."""
 
     def run(self) -> _Outcome:
+        said = None
+        if self.obligation.cancel_sent and self._can_tell_gone:
+            # An earlier cancel may have done its work: looking comes before another one.
+            said = yield from self._ask()
+            if said is not None and said.says == "gone":
+                return _cancelled("gone after a cancel that was not answered clearly")
         sent = self.obligation.cancel_call
-        if sent is not None and (yield from self._is_cancelled_by(sent)):
-            return CompensationOutcome(state="cancelled", note=f"cancelled by {sent.call_id}")
+        if sent is not None:
+            settled = yield from self._cancel_as_the_leg_did(sent)
+            if settled is not None:
+                return settled
         if self.obligation.state is ObligationState.COMMITTED:
             return (yield from self._cancel(self.obligation))
-        return (yield from self._clear_up())
+        return (yield from self._clear_up(said))
 
-    def _is_cancelled_by(self, sent: CancelCall) -> Generator[CompensationCall, ToolOutcome, bool]:
-        """Whether a leg's own unclear cancel, repeated under its own key, did its work.
+    def _cancel_as_the_leg_did(
+        self, sent: CancelCall
+    ) -> Generator[CompensationCall, ToolOutcome, Settled | None]:
+        """A leg's own unclear cancel, repeated under its own key; None when that was refused.
 
         A cancel with another key beside it would be a second one.
         """
-        tool = self.catalog.tool(sent.tool)
+        tool, note = self.catalog.tool(sent.tool), f"cancelled by {sent.call_id}"
         outcome = yield from self._call(
             tool, sent.arguments, key=sent.idempotency_key, call_id=sent.call_id, cancels=True
         )
-        return outcome.kind == "succeeded" or (yield from self._is_gone(tool, outcome))
+        if outcome.kind != "rejected":
+            return (yield from self._done(tool, outcome, note=note))
+        return _cancelled(note) if (yield from self._is_gone(tool, outcome)) else None
 
-    def _clear_up(self) -> _Outcome:
+    def _clear_up(self, said: ProbeAnswer | None) -> _Outcome:
         """Take back a call whose outcome is unknown and that can no longer arrive.
 
         First ask (the probe), then cancel by what the request said, and only then repeat the call
-        under its own key: that one may make the very booking that it asks for, but it always tells.
+        under its own key: that one may make the very booking that it asks for.
         """
-        found = yield from self._probe()
-        if found is not None:
-            return (yield from self._cancel_found(found))
+        said = said or (yield from self._ask())
+        if said is not None and said.says == "held":
+            return (yield from self._cancel(self._shown(said)))
+        if said is not None and said.says == "gone":
+            return self._never_came(said.why)
+        if said is not None and said.says == "nothing" and self._can_tell_gone:
+            return self._unclear(f"{self._probe_name} settles nothing: {said.why}")
         has_key = self.obligation.idempotency_key is not None
-        if self._can_cancel_unseen() and (self._names_the_call() or not has_key):
+        if self._can_cancel(self.obligation) and (self._names_the_call() or not has_key):
             return (yield from self._cancel(self.obligation))
         if not has_key:
             return _parked(
                 "whether it took effect is unknown, and nothing in its contract can tell"
             )
-        repeated = yield from self._repeat()
-        if repeated.kind == "rejected" and not settles_earlier_attempts(repeated.status or 0):
-            return _parked(f"whether it took effect is unknown: {repeated.reason}")
-        return (yield from self._cancel_found(repeated))
+        return (yield from self._cancel_repeated((yield from self._repeat())))
 
-    def _can_cancel_unseen(self) -> bool:
-        """Whether the request alone fills the cancel."""
-        cancel = self.catalog.tool(self.contract.cancel.tool)
-        return not check_arguments(self.catalog, cancel, self._cancel_arguments(self.obligation))
+    def _cancel_repeated(self, repeated: ToolOutcome) -> _Outcome:
+        """Take back what the call, sent again under its own key, answers.
 
-    def _names_the_call(self) -> bool:
-        """Whether the cancel says which call it is about, by a reference or key of its own.
-
-        What else the request holds may fit the bookings of others: not finding it proves nothing.
+        A refusal says nothing of what an earlier attempt did. An answer that breaks its contract
+        proves nothing, but what it calls its booking can be cancelled.
         """
-        known = self.obligation
-        own = [known.arguments.get(name) for name in self.tool.reference_inputs]
-        named = [value for value in (*own, known.idempotency_key) if value is not None]
-        return any(value in named for value in self._cancel_arguments(known).values())
+        why = f"whether it took effect is unknown: {repeated.reason}"
+        if repeated.kind == "rejected":
+            return _parked(why)
+        answered = {"response": repeated.body, "response_headers": repeated.headers}
+        known = self.obligation.model_copy(update=answered)
+        if repeated.kind == "succeeded":
+            committed = known.model_copy(update={"state": ObligationState.COMMITTED})
+            return (yield from self._cancel(committed))
+        if self._can_cancel(known) and self._reads_the_answer(known):
+            return (yield from self._cancel(known))
+        return self._unclear(why)
 
-    def _cancel_found(self, found: ToolOutcome) -> _Outcome:
-        if found.kind == "rejected":
-            return CompensationOutcome(state="void", note="the provider does not hold it")
-        known = {
-            "state": ObligationState.COMMITTED,
-            "response": found.body,
-            "response_headers": found.headers,
-        }
-        return (yield from self._cancel(self.obligation.model_copy(update=known)))
-
-    def _probe(self) -> Generator[CompensationCall, ToolOutcome, ToolOutcome | None]:
-        """The answer of the probe; None without one, or when the request says too little to ask."""
-        if self.contract.probe is None:
-            return None
-        arguments = self._filled(self.contract.probe, self.obligation)
-        tool = self.catalog.tool(self.contract.probe.tool)
-        if check_arguments(self.catalog, tool, arguments):
-            return None
-        call_id = f"{self.obligation.obligation_id}.probe"
-        outcome = yield from self._call(tool, arguments, key=None, call_id=call_id)
-        return None if outcome.kind == "rejected" and outcome.status not in _GONE else outcome
-
-    def _repeat(self) -> _Call:
-        known = self.obligation
-        return self._call(
-            self.tool, known.arguments, key=known.idempotency_key, call_id=known.obligation_id
+    def _shown(self, said: ProbeAnswer) -> Obligation:
+        """The obligation with what its probe shows of it: it is known to be committed now."""
+        state = {"state": ObligationState.COMMITTED, "undo_arguments": {}}
+        whole = self.obligation.model_copy(update={**state, "response": said.body})
+        inner = self._filled(
+            self.contract.cancel, whole.model_copy(update={"response": said.found})
         )
+        return whole.model_copy(update={"undo_arguments": inner})
+
+    def _never_came(self, why: str) -> Settled:
+        """What it comes to that the provider does not hold it, for all that is known never did."""
+        if self.obligation.accepted:
+            return self._unclear(f"it was accepted, and may still come to be: {why}")
+        return CompensationOutcome(state="void", note="the provider does not hold it")
 
     def _cancel(self, obligation: Obligation) -> _Outcome:
         key = cancel_key(obligation.obligation_id)
         tool = self.catalog.tool(self.contract.cancel.tool)
         arguments = self._cancel_arguments(obligation)
+        if not self._names_anything(arguments):
+            return _parked(f"{tool.name} was not called: nothing would tell it what to cancel")
         outcome = yield from self._call(tool, arguments, key=key, call_id=key, cancels=True)
-        if outcome.kind == "succeeded":
+        if outcome.kind != "rejected":
             note = f"refunded {outcome.price}" if outcome.price is not None else ""
-            return CompensationOutcome(state="cancelled", note=note, refund=outcome.price)
-        if outcome.status in _GONE and obligation.state is not ObligationState.COMMITTED:
-            return CompensationOutcome(state="void", note="the provider does not hold it")
+            return (yield from self._done(tool, outcome, note=note))
+        why = outcome.reason or f"HTTP {outcome.status}"
+        if outcome.status in GONE and not outcome.declared:
+            return self._unclear(f"{tool.name} answers {why}, in a form that it does not declare")
+        if outcome.status in GONE and self._may_be_void(obligation):
+            return self._never_came(why)
         if self.obligation.cancel_sent and (yield from self._is_gone(tool, outcome)):
-            note = "gone after a cancel that was not answered"
-            return CompensationOutcome(state="cancelled", note=note)
-        return _parked(f"{tool.name} was refused: {outcome.reason or outcome.status}")
+            return _cancelled("gone after a cancel that was not answered clearly")
+        return _parked(f"{tool.name} was refused: {why}")
+
+    def _done(self, tool: Tool, outcome: ToolOutcome, *, note: str) -> _Outcome:
+        """What a cancel comes to that was answered with a status of success.
+
+        It is done when the answer honours its contract and the probe, where one can tell, finds
+        nothing more; or when the answer is no such thing, and the probe says so all the same.
+        """
+        honoured = outcome.kind == "succeeded"
+        can_tell = self._can_tell_gone
+        if honoured and not (self.obligation.verify_cancel and can_tell):
+            return _cancelled(note, outcome)
+        said = (yield from self._ask()) if can_tell else None
+        if said is not None and said.says == "gone":
+            return _cancelled(note, outcome if honoured else None)
+        if honoured and (said is None or said.says == "another"):
+            return _cancelled(
+                "; ".join(filter(None, [note, "its probe could not be asked"])), outcome
+            )
+        if not honoured or said is None:
+            return self._unclear(outcome.reason or f"HTTP {outcome.status}", outcome)
+        finds = "it still stands" if said.says == "held" else said.why
+        return self._unclear(f"{tool.name} says that it is done, but by {self._probe_name} {finds}")
 
     def _is_gone(
         self, cancel: Tool, outcome: ToolOutcome
@@ -205,12 +244,33 @@ class _Attempt:
         A gateway in trouble says 404 too. HTTP makes sure of it for 410 and for a repeated DELETE
         (RFC 9110, sections 15.5.11 and 9.3.5); for anything else the probe is asked.
         """
-        if outcome.status not in _GONE:
+        if outcome.status not in GONE:
             return False
-        if outcome.status == 410 or cancel.method == "DELETE":
+        if outcome.declared and (outcome.status == 410 or cancel.method == "DELETE"):
             return True
-        found = yield from self._probe()
-        return found is not None and found.status in _GONE
+        said = yield from self._ask()
+        return said is not None and said.says == "gone"
+
+    def _ask(self) -> _Asked:
+        """What the probe says; None without one, or when the request says too little to ask."""
+        if self.contract.probe is None:
+            return None
+        arguments = self._filled(self.contract.probe, self.obligation)
+        tool = self.catalog.tool(self.contract.probe.tool)
+        if check_arguments(self.catalog, tool, arguments):
+            return None
+        call_id = f"{self.obligation.obligation_id}.probe"
+        outcome = yield from self._call(tool, arguments, key=None, call_id=call_id)
+        known = self._cancel_arguments(self.obligation)
+        return read_probe(
+            outcome, own_names(self.catalog, self.tool, asked=arguments, known=known), self.contract
+        )
+
+    def _repeat(self) -> _Call:
+        known = self.obligation
+        return self._call(
+            self.tool, known.arguments, key=known.idempotency_key, call_id=known.obligation_id
+        )
 
     def _call(
         self,
@@ -222,7 +282,56 @@ class _Attempt:
         cancels: bool = False,
     ) -> _Call:
         sent_key = key if tool.idempotency_header else None
-        return (yield CompensationCall(tool, arguments, call_id, sent_key, cancels))
+        before = self.cancelled
+        self.cancelled |= cancels
+        return (yield CompensationCall(tool, arguments, call_id, sent_key, cancels, before))
+
+    def _unclear(self, why: str, outcome: ToolOutcome | None = None) -> CompensationFailure:
+        """An attempt that was answered and settled nothing: another one may."""
+        wait = outcome.retry_after_s if outcome is not None else None
+        return CompensationFailure(reason=why, arrived=self.cancelled, retry_after_s=wait)
+
+    @property
+    def _probe_name(self) -> str:
+        return self.contract.probe.tool if self.contract.probe is not None else "no probe"
+
+    @property
+    def _can_tell_gone(self) -> bool:
+        return tells_gone(self.catalog, self.contract)
+
+    def _can_cancel(self, obligation: Obligation) -> bool:
+        """Whether what is known fills the cancel, and names something in it."""
+        cancel, filled = self.contract.cancel.tool, self._cancel_arguments(obligation)
+        invalid = check_arguments(self.catalog, self.catalog.tool(cancel), filled)
+        return self._names_anything(filled) and not invalid
+
+    def _names_anything(self, arguments: JsonObject) -> bool:
+        """Whether a cancel holds anything that was read from the call or its answer."""
+        template = self.contract.cancel.arguments
+        return any(n in arguments and parse_filling(v).expressions for n, v in template.items())
+
+    def _names_the_call(self) -> bool:
+        """Whether the cancel says which call it is about, by a reference or key of its own.
+
+        What else the request holds may fit the bookings of others: not finding it proves nothing.
+        """
+        known = self.obligation
+        own = [known.arguments.get(name) for name in self.tool.reference_inputs]
+        named = [value for value in (*own, known.idempotency_key) if value is not None]
+        return any(value in named for value in self._cancel_arguments(known).values())
+
+    def _may_be_void(self, obligation: Obligation) -> bool:
+        """Whether it never came to be, when its provider does not find what the cancel names."""
+        unknown = obligation.state is not ObligationState.COMMITTED
+        return unknown and self._names_the_call() and not self._reads_the_answer(obligation)
+
+    def _reads_the_answer(self, obligation: Obligation) -> bool:
+        """Whether its cancel is filled by something that an answer to the call said."""
+        filled = self._cancel_arguments(obligation)
+        return any(
+            name in filled and any(e.message == "response" for e in parse_filling(v).expressions)
+            for name, v in self.contract.cancel.arguments.items()
+        )
 
     def _cancel_arguments(self, obligation: Obligation) -> JsonObject:
         """The inputs of the cancel; what was read of the answer before it was cut comes first."""
@@ -237,6 +346,11 @@ class _Attempt:
             response_body=obligation.response,
             response_headers=obligation.response_headers,
         )
+
+
+def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOutcome:
+    refund = outcome.price if outcome is not None else None
+    return CompensationOutcome(state="cancelled", note=note, refund=refund)
 
 
 def _parked(note: str) -> CompensationOutcome:

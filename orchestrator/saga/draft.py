@@ -12,11 +12,16 @@ from orchestrator.saga.ledger import CancelCall, Obligation
 
 
 def draft_obligation(
-    call: CallRef, tool: Tool, arguments: JsonObject, *, now: datetime
+    call: CallRef,
+    tool: Tool,
+    arguments: JsonObject,
+    *,
+    now: datetime,
+    verify_cancel: bool = True,
 ) -> Obligation:
     """The ledger entry of one side-effect call, with what its request tells of how to cancel it.
 
-    Its leg sets the times when it writes it.
+    Its leg sets the times when it writes it; `verify_cancel` is the mission's policy.
     """
     contract = tool.compensation
     limits: dict[str, Any] = {}
@@ -37,6 +42,7 @@ def draft_obligation(
         title=tool.title,
         spends=tool.spends,
         undo_arguments=cancel_arguments(tool, arguments, idempotency_key=key),
+        verify_cancel=verify_cancel,
         written_at=now,
         deadline=now,
         **limits,

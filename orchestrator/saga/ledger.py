@@ -165,6 +165,12 @@ class Obligation(Record):
     cancel_sent: bool = Field(
         default=False, description="a cancel of it was sent whose outcome is unknown"
     )
+    accepted: bool = Field(
+        default=False, description="its provider took it on and may do it at any time: a 202"
+    )
+    verify_cancel: bool = Field(
+        default=True, description="whether its probe is asked after a cancel that was answered"
+    )
     response: JsonValue = None
     response_headers: dict[str, str] = Field(default_factory=dict)
     price: Money | None = None
@@ -192,7 +198,14 @@ class Obligation(Record):
     def answered(self, outcome: ToolOutcome, *, at: datetime) -> "Obligation":
         """This obligation after its call came to `outcome`; unknown leaves it intended."""
         if outcome.kind == "unknown":
-            return self.model_copy(update={"note": outcome.reason or "the outcome is unknown"})
+            return self.model_copy(
+                update={
+                    "note": outcome.reason or "the outcome is unknown",
+                    # What an answer that proves nothing calls it can be cancelled all the same.
+                    "undo_arguments": {**self.undo_arguments, **outcome.undo_arguments},
+                    "accepted": self.accepted or outcome.accepted,
+                }
+            )
         if outcome.kind == "rejected":
             return self.moved(ObligationState.VOID, at=at, note=outcome.reason or "")
         committed = self.moved(ObligationState.COMMITTED, at=at)

@@ -24,7 +24,11 @@ class ToolOutcome(Record):
     reason: str | None = None
     """Why it was rejected or is unknown, in words a planner can act on."""
     contract_breach: str | None = None
-    """What of the answer breaks the declared response schema; the call happened all the same."""
+    """What of the answer is not as the document declares it; such an answer is no success."""
+    accepted: bool = False
+    """The provider took it on and did not say that it is done: a 202."""
+    declared: bool = False
+    """A refusal that the document declares by its own status, with the type and body it has."""
     price: Money | None = None
     """What the answer says it cost."""
     headers: dict[str, str] = Field(default_factory=dict)
@@ -35,6 +39,11 @@ class ToolOutcome(Record):
     """When the answer arrived, by the clock of the worker that received it."""
     retry_after_s: float | None = None
     """How long the provider asked to wait before the next attempt."""
+
+    @property
+    def is_unproved(self) -> bool:
+        """Whether it was answered with a 2xx, and with nothing that proves that it is done."""
+        return self.kind == "unknown" and self.status is not None and 200 <= self.status < 300
 
 
 class CompensationOutcome(Record):
@@ -96,9 +105,8 @@ _NEVER_LEFT = frozenset(
 )
 """Faults before the first byte of a request is sent: the provider cannot have acted."""
 
-_READ_UNDER_ITS_KEY = frozenset({402, 422})
-"""Refusals that only a provider gives which has read the request, and so its key. The others come
-as well from what stands before it, or of a conflict with what an earlier attempt made."""
+_NOT_WORKED_ON = frozenset({425, 429})
+"""Answers of a provider that did not begin: it asks to come back."""
 
 _DONE_ELSEWHERE = frozenset({302, 303})
 """Redirects that providers also use to say "done, look there" after a request that they carried
@@ -117,7 +125,8 @@ def classify(
         changes: the tool may change something, so that a redirect may mean that it did.
 
     Returns:
-        "rejected" only when the attempt can have had no effect at the provider.
+        "rejected" only when the attempt can have had no effect at the provider; "succeeded" as far
+        as the status goes, what the document says of the answer is looked at apart.
     """
     if isinstance(ended, TransportFault):
         return "rejected" if ended in _NEVER_LEFT else "unknown"
@@ -130,10 +139,6 @@ def classify(
     return "rejected"
 
 
-def settles_earlier_attempts(status: int) -> bool:
-    """Whether a refusal with this status speaks for the attempts before it, under the same key.
-
-    A provider that knows the key answers what it answered before; a refusal by what stands before
-    it says nothing of what passed earlier.
-    """
-    return status in _READ_UNDER_ITS_KEY
+def is_not_worked_on(status: int | None) -> bool:
+    """Whether an answer with this status says that the provider did not begin."""
+    return status in _NOT_WORKED_ON

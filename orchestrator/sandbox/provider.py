@@ -21,14 +21,14 @@ from orchestrator.sandbox.playbook import Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call, ProviderAnswer
 from orchestrator.sandbox.provider_reads import ProviderReads
-from orchestrator.sandbox.resource_finder import KEY, SENT, ResourceFinder
+from orchestrator.sandbox.resource_finder import KEY, OVER, SENT, ResourceFinder
 from orchestrator.sandbox.served_operations import OperationKind, ServedOperation, is_id
 from orchestrator.sandbox.served_schemas import Schema
 from orchestrator.sandbox.store import GivenAnswer, Resource, Store
 from orchestrator.sandbox.synthesis import UnsupportedSchema
 
 # Facts of a thing that are not facts of what is made from it.
-_OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at", SENT)
+_OWN_FACTS = ("status", "client_reference", "created_at", "cancelled_at", "expires_at", SENT, OVER)
 
 _IDS = 1_000
 """How many ids are tried for a new thing; a schema may allow few."""
@@ -251,6 +251,8 @@ class Provider:
         resource_id, named = resource.resource_id, resource.named
         made_by = self._document.operation(resource.operation)
         state = self._state_after(call, resource, made_by) if made_by else {}
+        if self._is_whole(call, resource):
+            state[OVER] = True
         self._store.keep(replace(resource, facts={**resource.facts, **state}))
         self._store.keep_cancellation(call.operation.operation_id, resource_id, body)
         made: list[str | None] = [o.operation_id for o in self._find.makers(call.operation)]
@@ -265,9 +267,12 @@ class Provider:
 
     def _state_after(self, call: Call, resource: Resource, said_by: ServedOperation) -> JsonObject:
         """Cancelled, unless the cancel takes back only what was later done to the thing."""
-        makers = [operation.operation_id for operation in self._find.makers(call.operation)]
-        is_whole = not makers or resource.operation in makers
+        is_whole = self._is_whole(call, resource)
         return self._compose.state(self._document.thing_schema(said_by), is_cancelled=is_whole)
+
+    def _is_whole(self, call: Call, resource: Resource) -> bool:
+        makers = [operation.operation_id for operation in self._find.makers(call.operation)]
+        return not makers or resource.operation in makers
 
     def _cancelled_body(self, call: Call, resource: Resource) -> JsonObject:
         schema = call.operation.answer_schema

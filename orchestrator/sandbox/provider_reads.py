@@ -14,7 +14,7 @@ from orchestrator.sandbox.json_object import JsonObject
 from orchestrator.sandbox.playbook import Draft, Playbook
 from orchestrator.sandbox.problems import RequestRefused
 from orchestrator.sandbox.provider_call import Call
-from orchestrator.sandbox.resource_finder import ResourceFinder
+from orchestrator.sandbox.resource_finder import OVER, ResourceFinder
 from orchestrator.sandbox.served_operations import ServedOperation, is_id
 from orchestrator.sandbox.store import Store
 
@@ -51,8 +51,15 @@ class ProviderReads:
         if schema is None:
             return {}
         facts = self._found(call)
+        self._refuse_over(call, facts)
         body = self._compose.projected(call, schema, {**call.arguments, **facts})
         return self._compose.behaved(call, facts, body)
+
+    def _refuse_over(self, call: Call, facts: Mapping[str, Any]) -> None:
+        """Of what was cancelled nothing is found, where the answer could not say that it was."""
+        schema = self._document.thing_schema(call.operation)
+        if facts.get(OVER) and not self._compose.state(schema, is_cancelled=True):
+            raise RequestRefused(call.operation.refusal(404, 410), "It was cancelled.")
 
     def _found(self, call: Call) -> Mapping[str, Any]:
         sent = self._find.by_what_was_sent(call)

@@ -16,6 +16,8 @@ from orchestrator.sandbox.store import Resource, Store
 SENT = "$request"
 """Among the facts of a thing the request that made it, which a cancel or a probe may repeat."""
 KEY = "$key"
+OVER = "$over"
+"""Among the facts of a thing that it was cancelled."""
 
 
 class ResourceFinder:

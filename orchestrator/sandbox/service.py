@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from orchestrator.sandbox.credential_check import check_credentials
+from orchestrator.sandbox.declared_refusals import refusal_response
 from orchestrator.sandbox.documents import Document
 from orchestrator.sandbox.effect_ledger import Cause, EffectLedger
 from orchestrator.sandbox.faults import FaultPlan, FaultRule, InjectedFault
@@ -196,7 +197,7 @@ class Service:
 
     def _refuse(self, visit: _Visit, problem: RequestRefused, fault: InjectedFault) -> Response:
         self._record(visit, problem.status, fault)
-        return problem.to_response()
+        return refusal_response(self._document, visit.operation, problem, now=self._clock())
 
     def _record(
         self,

@@ -107,7 +107,10 @@ _SHOP: dict[str, Any] = {
                         "schema": {"type": "string", "maxLength": 200},
                     }
                 ],
-                "responses": _answer("200", _ORDER),
+                "responses": {
+                    **_answer("200", _ORDER),
+                    "404": {"description": "There is no such order."},
+                },
             },
         },
         "/cancel": {

@@ -109,6 +109,11 @@ class OperationContract:
         request_class = V30RequestValidator if is_30 else V31RequestValidator
         response_class = V30ResponseValidator if is_30 else V31ResponseValidator
         self._tool = tool
+        self._bodies = {
+            status: bool(response.get("content"))
+            for status, response in pinned_responses.items()
+            if isinstance(response, dict)
+        }
         self._answer_types = frozenset(answer_types(pinned_responses))
         self._requests = request_class(
             spec,
@@ -174,6 +179,19 @@ class OperationContract:
             return f"the answer cannot be checked against its schema ({type(fault).__name__})"
         rest = f"; and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
         return "; ".join(texts[:_SHOWN]) + rest if texts else None
+
+    def declares_refusal(self, answer: Answer) -> bool:
+        """Whether a refusal is one that the document declares: its own status, type and body.
+
+        `default` and `4XX` speak of any trouble, also of that in front of the provider, and a
+        status that is declared without a body comes without one.
+        """
+        has_body = self._bodies.get(str(answer.status))
+        if has_body is None or answer.fault is not None:
+            return False
+        if not has_body or self._tool.method == "HEAD":
+            return answer.is_empty
+        return self.response_breach(answer) is None
 
 
 class _KeptValidators(SchemaValidatorsFactory):

@@ -26,7 +26,7 @@ def reason_of(answer: Answer) -> str:
 
     Read from problem+json (RFC 9457) and from the shapes that other providers use for the same.
     """
-    phrase = _phrase(answer.status)
+    phrase = phrase_of(answer.status)
     if 300 <= answer.status < 400:
         return f"{phrase}: redirects are not followed{_redirect_target(answer.header('location'))}"
     body = answer.body
@@ -38,7 +38,8 @@ def reason_of(answer: Answer) -> str:
     return (f"{phrase}: {text}" if text else phrase)[:_MAX_REASON]
 
 
-def _phrase(status: int) -> str:
+def phrase_of(status: int) -> str:
+    """A status in words: `HTTP 404 Not Found`."""
     try:
         return f"HTTP {status} {HTTPStatus(status).phrase}"
     except ValueError:

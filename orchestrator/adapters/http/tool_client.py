@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import Self
 from urllib.parse import quote
 
@@ -11,6 +10,7 @@ import httpx
 
 from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
 from orchestrator.adapters.http.answer import Answer, read_answer
+from orchestrator.adapters.http.answer_outcome import outcome_of
 from orchestrator.adapters.http.attempt import Attempt, Wire
 from orchestrator.adapters.http.credentials import Credential, basic_token, resolve_credentials
 from orchestrator.adapters.http.endpoint import Endpoints
@@ -24,7 +24,6 @@ from orchestrator.adapters.http.pinning import (
     read_values,
 )
 from orchestrator.adapters.http.placement import Placement, place_arguments
-from orchestrator.adapters.http.refusal import is_in_progress, reason_of, retry_after_s
 from orchestrator.adapters.http.request import build_request
 from orchestrator.adapters.http.reveal import personal_literals, reveal_arguments
 from orchestrator.adapters.http.transport import CheckedTransport, check_destination
@@ -34,8 +33,7 @@ from orchestrator.adapters.telemetry import Telemetry, default_telemetry, tool_c
 from orchestrator.adapters.wire_logs import wire_logs_dropped
 from orchestrator.catalog.arguments import check_arguments, check_names, needed_handles
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import charged_price
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import (
     ArgumentsInvalid,
     EgressRefused,
@@ -44,7 +42,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.pii import Handle
 from orchestrator.core.record import JsonObject
-from orchestrator.saga.outcome import ToolOutcome, classify
+from orchestrator.saga.outcome import ToolOutcome
 
 _CALL_ID_HEADER = "X-Request-Id"
 _RESOLVES_WITHIN_S = 2.0
@@ -187,7 +185,7 @@ class ToolClient:
                     # Refused, so nothing was done: the same request once more, with a new token.
                     call.wire = Wire()
                     answer, mask = await self._answered(call, placement, personal)
-                return _outcome(call, answer, mask)
+                return outcome_of(call, answer, mask)
         except AddressRefused as refused:
             raise _egress_refused(tool, refused) from None
         except TimeoutError:
@@ -375,28 +373,3 @@ def _hidden(credentials: Iterable[tuple[Credential, str]]) -> list[Hidden]:
             hidden.append(hide_secret(credential.secret.name, basic_token(value)))
             hidden.append(hide_secret(credential.secret.name, value.partition(":")[2]))
     return hidden
-
-
-def _outcome(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
-    tool = call.endpoint.tool
-    in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
-    kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
-    # Nobody declares what a gateway in front of the provider says when it is in trouble.
-    breach = answer.fault or (
-        None if kind == "unknown" else call.endpoint.contract.response_breach(answer)
-    )
-    spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
-    return ToolOutcome(
-        kind=kind,
-        status=answer.status,
-        body=mask.json(answer.body),
-        reason=None if kind == "succeeded" else mask.text(reason_of(answer)),
-        contract_breach=mask.text(breach) if breach else None,
-        price=charged_price(tool, call.arguments, answer.body) if spends else None,
-        headers={
-            name: mask.text(answer.header(name))
-            for name in sorted(call.endpoint.kept_headers)
-            if name in answer.headers
-        },
-        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
-    )

@@ -48,22 +48,23 @@ async def test_reading_and_cancelling_cost_nothing(call: Any, provider: Any) -> 
     assert (await call("booking_cancel", {"booking_id": "B1"})).price is None
 
 
-async def test_a_success_that_breaks_its_schema_still_happened(call: Any, provider: Any) -> None:
-    """The breach is reported beside the success, in words."""
+async def test_a_success_that_breaks_its_schema_is_none(call: Any, provider: Any) -> None:
+    """It may have happened: the breach is reported in words, and settles nothing."""
     provider.answer = _json({"price": {"amount": "many"}}, 201)
 
     outcome = await call("booking_create", BOOKING)
 
-    assert outcome.kind == "succeeded"
-    assert outcome.contract_breach == "booking_id is missing; price.amount must be a number"
+    breach = "booking_id is missing; price.amount must be a number"
+    assert (outcome.kind, outcome.contract_breach, outcome.price) == ("unknown", breach, None)
+    assert outcome.reason == f"HTTP 201 Created, but the answer breaks its contract: {breach}"
 
 
 async def test_an_undeclared_status_and_type_are_breaches(call: Any, provider: Any) -> None:
     """A 202 where 201 is promised, text where JSON is."""
     provider.answer = _json({}, 202)
-    assert (await call("booking_create", BOOKING)).contract_breach == (
-        "the status 202 is not declared"
-    )
+    accepted = await call("booking_create", BOOKING)
+    assert accepted.contract_breach == "the status 202 is not declared"
+    assert (accepted.kind, accepted.accepted) == ("unknown", True)
 
     provider.answer = PlainTextResponse("fine")
     outcome = await call("item_get", {"item_id": "1"})
@@ -73,12 +74,12 @@ async def test_an_undeclared_status_and_type_are_breaches(call: Any, provider: A
 
 
 async def test_an_answer_without_content_has_no_body(call: Any, provider: Any) -> None:
-    """204 gives None."""
+    """204 gives None; where it is not declared it is a breach like any other."""
     provider.answer = Response(status_code=204)
 
     outcome = await call("item_get", {"item_id": "1"})
 
-    assert (outcome.kind, outcome.body) == ("succeeded", None)
+    assert (outcome.kind, outcome.body) == ("unknown", None)
 
 
 @pytest.mark.parametrize(
@@ -96,12 +97,12 @@ async def test_an_answer_without_content_has_no_body(call: Any, provider: Any) -
 async def test_what_claims_to_be_json_and_is_not_is_kept_as_text(
     call: Any, provider: Any, text: bytes
 ) -> None:
-    """The success stands, the breach says what is wrong, nothing raises."""
+    """It is no success, the breach says what is wrong, nothing raises."""
     provider.answer = Response(text, media_type="application/json")
 
     outcome = await call("item_get", {"item_id": "1"})
 
-    assert outcome.kind == "succeeded"
+    assert outcome.kind == "unknown"
     assert isinstance(outcome.body, str)
     assert len(outcome.body) <= 2000
     assert outcome.contract_breach == "the body is not valid application/json"
@@ -120,13 +121,13 @@ async def test_lone_surrogates_do_not_break_later_writers(call: Any, provider: A
 async def test_a_body_over_the_limit_is_not_read(
     call_at: Callable[..., Any], provider: Any
 ) -> None:
-    """The status decides the outcome; the breach says why there is no body."""
+    """A success needs its body; the breach says why there is none."""
     call = call_at(provider.port, max_answer_bytes=1000)
     provider.answer = _json({"ok": "x" * 1000})
 
     outcome = await call("item_get", {"item_id": "1"})
 
-    assert (outcome.kind, outcome.body) == ("succeeded", None)
+    assert (outcome.kind, outcome.body) == ("unknown", None)
     assert outcome.contract_breach == "the answer is larger than 1000 bytes"
 
 
@@ -161,7 +162,7 @@ async def test_bad_compression_is_a_breach(
 
     outcome = await call("item_get", {"item_id": "1"})
 
-    assert (outcome.kind, outcome.body) == ("succeeded", None)
+    assert (outcome.kind, outcome.body) == ("unknown", None)
     assert outcome.contract_breach is not None
     assert outcome.contract_breach.startswith(breach)
 

@@ -47,7 +47,13 @@ def _keyed(operation: JsonObject) -> JsonObject:
 
 
 def document(
-    *, by_reference: bool, by_book: bool, probe: bool, key: bool, cancel_method: str
+    *,
+    by_reference: bool,
+    by_book: bool,
+    probe: bool,
+    key: bool,
+    cancel_method: str,
+    tells_gone: bool,
 ) -> JsonObject:
     """A bookshop whose orders can be cancelled in more or fewer ways.
 
@@ -57,6 +63,7 @@ def document(
         probe: an order can be looked up by that reference.
         key: ordering takes an idempotency key.
         cancel_method: of HTTP, in lower case.
+        tells_gone: the document says how the lookup answers when there is no such order.
     """
     compensation: JsonObject = {"order_id": "$response.body#/order_id"}
     if by_book:
@@ -97,7 +104,10 @@ def document(
                 "schema": {"type": "string"},
             }
         ],
-        "responses": {"200": {"description": "found"}},
+        "responses": {
+            "200": {"description": "found"},
+            **({"404": {"description": "no such order"}} if tells_gone else {}),
+        },
     }
     return cast(
         JsonObject,
@@ -178,6 +188,7 @@ def shop(store: CatalogStore) -> Callable[..., Catalog]:
         probe: bool = True,
         key: bool = True,
         cancel_method: str = "post",
+        tells_gone: bool = False,
     ) -> Catalog:
         made = document(
             by_reference=by_reference and not by_book,
@@ -185,6 +196,7 @@ def shop(store: CatalogStore) -> Callable[..., Catalog]:
             probe=probe,
             key=key,
             cancel_method=cancel_method,
+            tells_gone=tells_gone,
         )
         catalog = Catalog.from_documents({"shop": made})
         store.put(catalog)

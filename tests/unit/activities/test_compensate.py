@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Shop = Callable[..., Catalog]
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
 CANCELLED = ToolOutcome(kind="succeeded", status=200, body={"status": "cancelled"})
-MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404")
+MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=True)
 REFUSED = ToolOutcome(kind="rejected", status=409, reason="too late to cancel")
 BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
 REFERENCE = "m.1-shop.2"

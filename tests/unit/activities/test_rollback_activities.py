@@ -28,9 +28,8 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 CALL_ID = "m.1-shop.2"
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
 CANCELLED = ToolOutcome(kind="succeeded", status=200, body={"status": "cancelled"})
-MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404")
-GONE = ToolOutcome(kind="rejected", status=410, reason="HTTP 410")
-SOLD_OUT = ToolOutcome(kind="rejected", status=422, reason="sold out")
+MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=True)
+GONE = ToolOutcome(kind="rejected", status=410, reason="HTTP 410", declared=True)
 BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
 LOST = TransportFailed("find_order", "timed out", may_have_arrived=True)
 
@@ -61,15 +60,18 @@ async def test_a_probe_without_a_clear_answer_is_asked_again(
     assert client.called == ["find_order"]
 
 
-async def test_a_repeated_call_that_is_refused_never_happened(
-    compensate: Compensate, shop: Shop, scripted: Any
+@pytest.mark.parametrize("status", [400, 401, 402, 409, 422])
+async def test_a_repeated_call_that_is_refused_stays_unclear(
+    compensate: Compensate, shop: Shop, scripted: Any, status: int
 ) -> None:
-    """Under its own key the provider would have answered what it answered the first time."""
-    client = scripted({"order_book": [SOLD_OUT]})
+    """Whatever refuses it now, it says nothing of what the first one did."""
+    refused = ToolOutcome(kind="rejected", status=status, reason="no", declared=True)
+    client = scripted({"order_book": [refused]})
 
     outcome = await compensate(client, unclear(shop(probe=False, by_reference=False)))
 
-    assert outcome.state == "void"
+    assert outcome.state == "parked"
+    assert "unknown" in outcome.note
     assert client.called == ["order_book"]
 
 
@@ -166,19 +168,6 @@ async def test_a_catalog_that_is_not_here_is_asked_for_again(
     assert not raised.value.non_retryable
 
 
-async def test_a_repeated_call_that_is_turned_away_tells_nothing(
-    compensate: Compensate, shop: Shop, scripted: Any
-) -> None:
-    """A credential that has expired since does not take back what was booked with it."""
-    turned_away = ToolOutcome(kind="rejected", status=401, reason="token expired")
-    client = scripted({"order_book": [turned_away]})
-
-    outcome = await compensate(client, unclear(shop(probe=False, by_reference=False)))
-
-    assert outcome.state == "parked"
-    assert "unknown" in outcome.note
-
-
 BY_THE_LEG = CancelCall(
     call_id="m.1-shop.3",
     tool="cancel_order",
@@ -227,7 +216,7 @@ async def test_a_legs_cancel_that_is_refused_in_the_end_leaves_the_contracts(
     [
         (True, MISSING, MISSING, "cancelled"),
         (True, MISSING, ORDERED, "parked"),
-        (True, GONE, None, "cancelled"),
+        (True, GONE, ORDERED, "cancelled"),
         (False, MISSING, None, "parked"),
         (False, GONE, None, "parked"),
     ],
@@ -245,7 +234,10 @@ async def test_not_found_after_an_unanswered_cancel_is_looked_into(
     """A gateway in trouble says 404 too: what stands must not be noted as cancelled."""
     client = scripted({"cancel_order": [answer], "find_order": [probed] if probed else []})
     committed = unclear(
-        shop(), state=ObligationState.COMMITTED, response={"order_id": "o1"}, cancel_sent=sent
+        shop(tells_gone=True),
+        state=ObligationState.COMMITTED,
+        response={"order_id": "o1"},
+        cancel_sent=sent,
     )
 
     assert (await compensate(client, committed)).state == state

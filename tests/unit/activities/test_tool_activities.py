@@ -16,7 +16,7 @@ from activities.tool_activities import ToolActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
-from orchestrator.core.errors import MissionSilent, PiiMissing
+from orchestrator.core.errors import MissionSilent, PiiMissing, TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Observation
@@ -25,6 +25,8 @@ from orchestrator.testing import MemoryGrants, TrustedOrigins
 
 Shop = Callable[..., Catalog]
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+TOO_MANY = ToolOutcome(kind="unknown", status=429, reason="slow down")
+BUSY = ToolOutcome(kind="unknown", status=503, reason="HTTP 503")
 ORDERED = ToolOutcome(kind="succeeded", status=200, body={"order_id": "o1"})
 
 
@@ -73,12 +75,15 @@ async def invoke(
     attempt: int = 1,
     origins: Any = None,
     retry_policy: RetryPolicy | None = None,
+    noted: tuple[int, ...] = (),
+    beats: list[Any] | None = None,
 ) -> ToolOutcome:
-    """Send a call."""
+    """Send a call, after what the attempt before `noted`; `beats` gets what this one notes."""
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(
-        environment.info, attempt=attempt, retry_policy=retry_policy
+        environment.info, attempt=attempt, retry_policy=retry_policy, heartbeat_details=noted
     )
+    environment.on_heartbeat = lambda *details: (beats if beats is not None else []).append(details)
     activities = ToolActivities(
         store,
         client.as_client,
@@ -233,7 +238,7 @@ async def test_an_attempt_that_ended_before_the_wire_is_a_rejection(
     assert "traveler_name" in (outcome.reason or "")
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409])
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 409, 422])
 async def test_a_repeated_call_that_is_turned_away_stays_unclear(
     store: CatalogStore, shop: Shop, scripted: Any, status: int
 ) -> None:
@@ -250,16 +255,55 @@ async def test_a_repeated_call_that_is_turned_away_stays_unclear(
     assert "may have succeeded" in raised.value.message
 
 
-async def test_a_repeated_call_that_is_refused_for_itself_never_happened(
-    store: CatalogStore, shop: Shop, scripted: Any
+@pytest.mark.parametrize(
+    ("noted", "is_clear"), [((1,), True), ((0,), False), ((), False)], ids=["1", "0", "nothing"]
+)
+async def test_a_refusal_settles_when_nothing_before_it_was_worked_on(
+    store: CatalogStore, shop: Shop, scripted: Any, noted: tuple[int, ...], is_clear: bool
 ) -> None:
-    """The provider knows the key, and would have answered what it answered the first time."""
+    """The attempt before noted that neither it nor one before it was: a 429, no connection."""
     sold_out = ToolOutcome(kind="rejected", status=422, reason="sold out")
     client = scripted({"order_book": [sold_out]})
+    call = await approved(store, client, shop())
+    sending = invoke(store, client, call, attempt=2, noted=noted)
 
-    outcome = await invoke(store, client, await approved(store, client, shop()), attempt=2)
+    if is_clear:
+        assert (await sending).kind == "rejected"
+        return
+    with pytest.raises(ApplicationError):
+        await sending
 
-    assert outcome.kind == "rejected"
+
+@pytest.mark.parametrize(
+    ("answer", "attempt", "noted", "notes"),
+    [
+        (TOO_MANY, 1, (), [1]),
+        (TOO_MANY, 2, (1,), [2]),
+        (TOO_MANY, 2, (), []),
+        (BUSY, 1, (), []),
+        (TransportFailed("order_book", "refused", may_have_arrived=False), 1, (), [1]),
+        (TransportFailed("order_book", "lost", may_have_arrived=True), 1, (), []),
+    ],
+    ids=["429", "429 again", "429 after who knows what", "503", "no connection", "lost"],
+)
+async def test_an_attempt_that_was_not_worked_on_is_noted(
+    store: CatalogStore,
+    shop: Shop,
+    scripted: Any,
+    answer: ToolOutcome | Exception,
+    attempt: int,
+    noted: tuple[int, ...],
+    notes: list[int],
+) -> None:
+    """For the next one, whose refusal then settles the call; an unclear one is never forgotten."""
+    client = scripted({"order_book": [answer]})
+    call = await approved(store, client, shop())
+    beats: list[Any] = []
+
+    with pytest.raises(ApplicationError):
+        await invoke(store, client, call, attempt=attempt, noted=noted, beats=beats)
+
+    assert [beat[0] for beat in beats if beat] == notes
 
 
 async def test_how_to_cancel_it_is_kept_from_the_whole_answer(

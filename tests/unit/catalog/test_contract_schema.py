@@ -149,10 +149,30 @@ durations = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.integers(),
 )
+conditions = st.sampled_from(
+    [
+        '$response.body#/status == "ok"',
+        "!$response.body#/error",
+        "$statusCode == 202",
+        "$statusCode",
+        "$response.header.X-State != 'done'",
+        "$response.body#/n == -1.50",
+        "$response.body#/n == 01",
+        "$response.body#/n == null",
+        '$response.body#/n == "a\\u00e9\\n"',
+        '$response.body#/n == "a\n"',
+        "$response.body == true ",
+        "$response.body#x == 1",
+        "!$response.body#/a == 1",
+        "$response.body#/a=='b'",
+        "$response.body#/a\n",
+    ]
+)
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(-1e6, 1e6), texts)
 words = st.one_of(
     texts,
     expressions,
+    conditions,
     st.sampled_from(
         ["core", "deferred", "park", "continue", "structured-order", "shop_cancel_order", "a b"]
     ),
@@ -168,6 +188,7 @@ values = st.one_of(
         optional={
             "args": st.one_of(scalars, st.dictionaries(texts, st.one_of(expressions, scalars))),
             "argument": texts,
+            "gone-when": st.one_of(conditions, scalars, st.lists(conditions, max_size=2)),
         },
     ),
 )
@@ -262,7 +283,7 @@ def test_the_linter_finds_a_wrong_value_once_and_where_it_stands(
             {"args": {}},
             "",
             'x-orchet-compensation-probe on shop_place_order is {"args": {}}',
-            "write the operationId of a tool that only reads, or {operationId, args}",
+            "write the operationId of a tool that only reads, or {operationId, args, gone-when}",
         ),
     ],
 )

@@ -98,6 +98,52 @@ def in_answer(place: tuple[str, str], schema: dict[str, Any]) -> Change:
     return change
 
 
+def cancels_without_names(shop: dict[str, Any]) -> None:
+    """The cancel takes nothing but a reason, which is optional, and nothing fills it."""
+    in_body(
+        CANCEL,
+        anyOf=[{}],
+        properties={"reason": {"type": "string", "maxLength": 9, "description": "Why."}},
+    )(shop)
+    operation(shop, POST).pop(PREFIX + "args")
+
+
+def by_constants(shop: dict[str, Any]) -> None:
+    """The cancel is told the same of every order."""
+    cancels_without_names(shop)
+    operation(shop, POST)[PREFIX + "args"] = {"reason": "undone"}
+
+
+def without_inputs(shop: dict[str, Any]) -> None:
+    """The cancel takes nothing at all."""
+    operation(shop, CANCEL).pop("requestBody")
+    operation(shop, POST).pop(PREFIX + "args")
+
+
+def shows_states(shop: dict[str, Any]) -> None:
+    """A cancel leaves one state, which a found order may have among others."""
+    states = {"type": "string", "enum": ["open", "ended"]}
+    in_answer(CANCEL, {"type": "object", "properties": {"state": {"enum": ["ended"]}}})(shop)
+    in_answer(GET, {"type": "object", "properties": {"state": states}})(shop)
+
+
+def gone_when(condition: str) -> Change:
+    """The probe's answer has states, and this says which is gone."""
+
+    def change(shop: dict[str, Any]) -> None:
+        shows_states(shop)
+        operation(shop, POST)[PREFIX + "probe"]["gone-when"] = condition
+
+    return change
+
+
+def accepted_only(shop: dict[str, Any]) -> None:
+    """An order is answered 202, and nothing finds it later."""
+    answers = operation(shop, POST)["responses"]
+    answers["202"] = answers.pop("201")
+    operation(shop, POST).pop(PREFIX + "probe")
+
+
 def secured(scheme: dict[str, Any]) -> Change:
     """Asks for a credential by this scheme."""
 
@@ -280,6 +326,35 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC052", by_article, f"{AT_POST}/{PREFIX}args"),
     ("ORC053", laid_out("artcle"), "/x-orchet-card-types/0"),
     ("ORC054", nothing_undoes(False), f"{AT_POST}/x-orchet-requires-confirmation"),
+    ("ORC055", without_inputs, f"{AT_POST}/x-orchet-cancels"),
+    ("ORC055", cancels_without_names, f"{AT_POST}/x-orchet-cancels"),
+    ("ORC055", by_constants, f"{AT_POST}/{PREFIX}args"),
+    ("ORC056", lambda s: operation(s, GET)["responses"].pop("404"), f"{AT_POST}/{PREFIX}probe"),
+    ("ORC057", shows_states, f"{AT_POST}/{PREFIX}probe"),
+    ("ORC058", accepted_only, f"{AT_POST}/responses/202"),
+    (
+        "ORC059",
+        put(GET, x_orchet_success_when='$response.body#/nowhere == "ok"'),
+        f"{AT_GET}/x-orchet-success-when",
+    ),
+    (
+        "ORC059",
+        put(GET, x_orchet_success_when="$response.body#/order_id == 7"),
+        f"{AT_GET}/x-orchet-success-when",
+    ),
+    (
+        "ORC059",
+        put(GET, x_orchet_success_when=["$statusCode != 202"]),
+        f"{AT_GET}/x-orchet-success-when",
+    ),
+    (
+        "ORC059",
+        gone_when('$response.body#/state == "over"'),
+        f"{AT_POST}/{PREFIX}probe/gone-when",
+    ),
+    ("ORC036", put(GET, x_orchet_success_when="ok"), f"{AT_GET}/x-orchet-success-when"),
+    ("ORC036", put(GET, x_orchet_success_when=[]), f"{AT_GET}/x-orchet-success-when"),
+    ("ORC036", gone_when("$response.header.A"), f"{AT_POST}/{PREFIX}probe/gone-when"),
     ("ORC060", in_answer_of_post({}), AT_POST),
     ("ORC060", in_answer_of_post(priced({"type": "integer"})), AT_POST),
     ("ORC060", in_answer_of_post(priced({"type": "string", "format": "uuid"}, "PTS")), AT_POST),
@@ -321,6 +396,46 @@ def test_each_fault_is_found_where_it_stands(
 
     assert pointer in [f.pointer for f in found]
     assert all(f.message and f.mend and f.document == "shop" for f in found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        gone_when('$response.body#/state == "ended"'),
+        put(GET, x_orchet_success_when="$response.body#/order_id"),
+        put(GET, x_orchet_success_when=["$statusCode == 200", "!$response.body#/order_id"]),
+        put(GET, x_orchet_success_when="$response.header.X-State == 'done'"),
+    ],
+    ids=["gone-when", "presence", "two", "header"],
+)
+def test_conditions_that_read_what_is_declared_are_sound(
+    shop: dict[str, Any], change: Change
+) -> None:
+    """Of an answer's body, by values that it may have, and of its headers and status."""
+    change(shop)
+
+    assert lint({"shop": shop}) == []
+
+
+def test_a_probe_that_shows_what_is_gone_needs_no_404(shop: dict[str, Any]) -> None:
+    """It never has to say that there is nothing."""
+    gone_when('$response.body#/state == "ended"')(shop)
+    operation(shop, GET)["responses"].pop("404")
+
+    assert lint({"shop": shop}) == []
+
+
+@pytest.mark.parametrize("done_by", ["a probe", "its status"])
+def test_what_is_accepted_may_be_followed_or_be_done(shop: dict[str, Any], done_by: str) -> None:
+    """By a probe, or by a word of the document."""
+    probe = operation(shop, POST)[PREFIX + "probe"]
+    accepted_only(shop)
+    if done_by == "a probe":
+        operation(shop, POST)[PREFIX + "probe"] = probe
+    else:
+        operation(shop, POST)["x-orchet-success-when"] = "$statusCode == 202"
+
+    assert lint({"shop": shop}) == []
 
 
 def test_what_nothing_undoes_needs_no_counterpart(shop: dict[str, Any]) -> None:

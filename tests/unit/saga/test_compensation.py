@@ -1,33 +1,78 @@
 """How one obligation is taken back: each next call follows from what the one before it came to."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
+from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCallTemplate
 from orchestrator.core.errors import TransportFailed
+from orchestrator.core.record import JsonObject
 from orchestrator.saga.compensation import CompensationCall, cancel_key, compensation
 from orchestrator.saga.ledger import Obligation, ObligationState
-from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from orchestrator.testing import fake_obligation, fake_tool
 
 DONE = ToolOutcome(kind="succeeded", status=200, body={"id": "b1"})
-MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404")
+MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=True)
 REFUSED = ToolOutcome(kind="rejected", status=409, reason="too late")
+GATEWAY = ToolOutcome(kind="rejected", status=404, reason="HTTP 404")
+BROKEN = ToolOutcome(kind="unknown", status=200, reason="id is missing", contract_breach="x")
+ACCEPTED = ToolOutcome(kind="unknown", status=202, reason="accepted", accepted=True)
+STANDS = ToolOutcome(kind="succeeded", status=200, body={"id": "b1", "status": "confirmed"})
+GONE = ToolOutcome(kind="succeeded", status=200, body={"id": "b1", "status": "cancelled"})
+ANOTHERS = ToolOutcome(
+    kind="succeeded",
+    status=200,
+    body={"id": "b9", "status": "cancelled", "client_reference": "theirs"},
+)
 BOOK = fake_tool("book", cancel_tool="cancel", cancel_arguments={"id": "$response.body#/id"})
 CANCEL = fake_tool("cancel", cancels="book")
 FIND = fake_tool("find")
-COMMITTED = fake_obligation(state=ObligationState.COMMITTED, response={"id": "b1"})
+COMMITTED = fake_obligation(
+    state=ObligationState.COMMITTED,
+    response={"id": "b1"},
+    arguments={"client_reference": "m.1-leg.1"},
+)
 
 
-def probed() -> Catalog:
-    """The same, with a probe that finds a booking."""
+REFERENCE = COMMITTED.obligation_id
+BY_REFERENCE = {"client_reference": "$request.body#/client_reference"}
+
+
+def probed(
+    *,
+    gone_when: str | None = '$response.body#/status == "cancelled"',
+    cancel: JsonObject | None = None,
+    key: bool = True,
+) -> Catalog:
+    """The same, with a reference by which a probe finds a booking, also one that is cancelled."""
+    template: JsonObject = {"id": "$response.body#/id"} if cancel is None else cancel
     contract = Compensation(
-        cancel=ToolCallTemplate(tool="cancel", arguments={"id": "$response.body#/id"}),
-        probe=ToolCallTemplate(tool="find"),
+        cancel=ToolCallTemplate(tool="cancel", arguments=template),
+        probe=ToolCallTemplate(tool="find", arguments=dict(BY_REFERENCE)),
+        gone_when=(gone_when,) if gone_when else (),
     )
-    return catalog(BOOK.model_copy(update={"compensation": contract}))
+    return catalog(with_reference(contract, key=key))
+
+
+def with_reference(contract: Compensation, *, key: bool = True) -> Tool:
+    """A booking with that contract, which carries the reference."""
+    binding = InputBinding(name="client_reference", location="body", field="client_reference")
+    return BOOK.model_copy(
+        update={
+            "compensation": contract,
+            "bindings": (binding,),
+            "reference_inputs": ("client_reference",),
+            "idempotency_header": "Idempotency-Key" if key else None,
+        }
+    )
+
+
+def unclear(**more: Any) -> Obligation:
+    """A booking whose outcome is unknown, sent with a reference of its own."""
+    return fake_obligation(arguments={"client_reference": REFERENCE}, **more)
 
 
 def catalog(book: Tool = BOOK) -> Catalog:
@@ -39,6 +84,15 @@ def played(
     known: Catalog, obligation: Obligation, outcomes: Sequence[ToolOutcome]
 ) -> tuple[CompensationOutcome, list[CompensationCall]]:
     """What it comes to when its calls have these outcomes, and the calls."""
+    settled, calls = attempted(known, obligation, outcomes)
+    assert isinstance(settled, CompensationOutcome), settled
+    return settled, calls
+
+
+def attempted(
+    known: Catalog, obligation: Obligation, outcomes: Sequence[ToolOutcome]
+) -> tuple[CompensationOutcome | CompensationFailure, list[CompensationCall]]:
+    """The same, of an attempt that may settle nothing."""
     steps = compensation(known, known.tool("book"), obligation)
     calls: list[CompensationCall] = []
     try:
@@ -64,28 +118,163 @@ def test_a_committed_one_takes_one_cancel_with_a_key_of_its_own() -> None:
     ("outcomes", "state", "called"),
     [
         ([MISSING], "void", ["find"]),
-        ([DONE, DONE], "cancelled", ["find", "cancel"]),
-        ([DONE, REFUSED], "parked", ["find", "cancel"]),
+        ([GONE], "void", ["find"]),
+        ([STANDS, DONE, GONE], "cancelled", ["find", "cancel", "find"]),
+        ([STANDS, REFUSED], "parked", ["find", "cancel"]),
     ],
-    ids=["not there", "there", "there for good"],
+    ids=["not there", "gone", "there", "there for good"],
 )
 def test_an_unclear_one_is_looked_for_first(
     outcomes: list[ToolOutcome], state: str, called: list[str]
 ) -> None:
     """What the probe does not find never was."""
-    outcome, calls = played(probed(), fake_obligation(), outcomes)
+    outcome, calls = played(probed(), unclear(), outcomes)
 
     assert outcome.state == state
     assert [call.tool.name for call in calls] == called
 
 
-def test_gone_counts_as_cancelled_only_after_an_unanswered_cancel() -> None:
-    """A 404 is a gateway's as well: only a probe that finds nothing either proves it."""
+@pytest.mark.parametrize(
+    "answer",
+    [GATEWAY, BROKEN, ANOTHERS, ACCEPTED],
+    ids=["an undeclared 404", "a broken contract", "another's booking", "accepted"],
+)
+def test_a_probe_without_an_answer_settles_nothing(answer: ToolOutcome) -> None:
+    """It is asked again later: nothing is void, nothing is cancelled, and no cancel was sent."""
+    failure, calls = attempted(probed(), unclear(), [answer])
+
+    assert isinstance(failure, CompensationFailure)
+    assert (failure.counts, failure.arrived, failure.final) == (True, False, False)
+    assert failure.reason.startswith("find settles nothing: ")
+    assert [call.tool.name for call in calls] == ["find"]
+
+
+def test_an_accepted_call_may_still_come_to_be() -> None:
+    """So its probe that finds nothing settles nothing; one that finds it does."""
+    accepted = unclear(accepted=True)
+
+    assert isinstance(attempted(probed(), accepted, [MISSING])[0], CompensationFailure)
+    assert played(probed(), accepted, [STANDS, DONE, GONE])[0].state == "cancelled"
+    by_reference = probed(cancel=dict(BY_REFERENCE), gone_when=None)
+    left = accepted.model_copy(update={"idempotency_key": None})
+    assert isinstance(attempted(by_reference, left, [REFUSED, MISSING])[0], CompensationFailure)
+    assert played(by_reference, unclear(), [REFUSED, MISSING])[0].state == "void"
+
+
+@pytest.mark.parametrize(
+    ("answers", "state", "says"),
+    [
+        ([DONE, GONE], "cancelled", ""),
+        ([DONE, MISSING], "cancelled", ""),
+        ([BROKEN, GONE], "cancelled", ""),
+        ([ACCEPTED, GONE], "cancelled", ""),
+        ([DONE, STANDS], None, "cancel says that it is done, but by find it still stands"),
+        ([DONE, GATEWAY], None, "cancel says that it is done, but by find HTTP 404"),
+        ([DONE, ANOTHERS], None, "answers about another id"),
+        ([DONE, REFUSED], None, "too late"),
+        ([BROKEN, STANDS], None, "id is missing"),
+        ([ACCEPTED, STANDS], None, "accepted"),
+        ([BROKEN, GATEWAY], None, "id is missing"),
+    ],
+)
+def test_a_cancel_is_done_when_its_probe_says_so(
+    answers: list[ToolOutcome], state: str | None, says: str
+) -> None:
+    """Whatever the cancel itself answers; and until then it may have been carried out."""
+    settled, calls = attempted(probed(), COMMITTED, answers)
+
+    assert [call.tool.name for call in calls] == ["cancel", "find"]
+    assert [call.after_cancel for call in calls] == [False, True]
+    if state is None:
+        assert isinstance(settled, CompensationFailure)
+        assert says in settled.reason
+        assert (settled.counts, settled.arrived) == (True, True)
+    else:
+        assert isinstance(settled, CompensationOutcome)
+        assert settled.state == state
+
+
+def test_a_policy_believes_a_cancel_that_honours_its_contract() -> None:
+    """Without asking the probe; one that does not honour it is never believed."""
+    trusting = COMMITTED.model_copy(update={"verify_cancel": False})
+
+    assert played(probed(), trusting, [DONE])[0].state == "cancelled"
+    assert isinstance(attempted(probed(), trusting, [BROKEN, STANDS])[0], CompensationFailure)
+
+
+@pytest.mark.parametrize("answer", [BROKEN, ACCEPTED])
+def test_without_a_probe_that_can_tell_the_cancels_own_answer_decides(answer: ToolOutcome) -> None:
+    """Done when it honours its contract, else to be tried again."""
+    for known in (catalog(), probed(gone_when=None)):
+        assert played(known, COMMITTED, [DONE])[0].state == "cancelled"
+        failure, _ = attempted(known, COMMITTED, [answer])
+        assert isinstance(failure, CompensationFailure)
+        assert failure.arrived
+
+
+def test_gone_counts_as_cancelled_only_after_a_cancel_that_was_sent() -> None:
+    """A 404 is a gateway's as well: only a probe that finds nothing proves it."""
     repeated = COMMITTED.model_copy(update={"cancel_sent": True})
 
     assert played(probed(), COMMITTED, [MISSING])[0].state == "parked"
-    assert played(probed(), repeated, [MISSING, MISSING])[0].state == "cancelled"
-    assert played(probed(), repeated, [MISSING, DONE])[0].state == "parked"
+    assert played(probed(), repeated, [MISSING])[0].state == "cancelled"
+    assert played(probed(), repeated, [GONE])[0].state == "cancelled"
+    assert played(probed(), repeated, [STANDS, MISSING, STANDS])[0].state == "parked"
+    assert isinstance(attempted(probed(), repeated, [GATEWAY, GATEWAY])[0], CompensationFailure)
+
+
+def test_an_undeclared_not_found_of_a_cancel_settles_nothing() -> None:
+    """Neither void nor parked at once: it is tried again."""
+    by_reference = probed(cancel=dict(BY_REFERENCE), gone_when=None)
+
+    for obligation in (COMMITTED, unclear()):
+        answers = [GATEWAY] if obligation is COMMITTED else [REFUSED, GATEWAY]
+        named = obligation.model_copy(update={"arguments": {"client_reference": REFERENCE}})
+        failure, _ = attempted(by_reference, named, answers)
+        assert isinstance(failure, CompensationFailure)
+        assert "does not declare" in failure.reason
+
+
+@pytest.mark.parametrize(
+    "template",
+    [{}, {"reason": "rolled back"}, {"id": "$response.body#/nowhere"}],
+    ids=["no inputs", "constants", "what finds nothing"],
+)
+@pytest.mark.parametrize("state", [ObligationState.COMMITTED, ObligationState.INTENDED])
+def test_a_cancel_that_names_nothing_is_never_sent(
+    template: JsonObject, state: ObligationState
+) -> None:
+    """Whatever it would answer, it would be about anything, or about everything."""
+    contract = Compensation(cancel=ToolCallTemplate(tool="cancel", arguments=template))
+    known = catalog(with_reference(contract, key=False))
+    obligation = fake_obligation(state=state, response={"id": "b1"}, idempotency_key=None)
+
+    outcome, calls = played(known, obligation, [])
+
+    assert (outcome.state, calls) == ("parked", [])
+
+
+def test_a_repeated_call_that_breaks_its_contract_is_cancelled_by_what_it_names() -> None:
+    """The id in a broken answer proves no booking, but it can be cancelled; else it is unclear."""
+    known, keyed = catalog(), fake_obligation(idempotency_key="k")
+    with_id = BROKEN.model_copy(update={"body": {"id": "b1", "status": 7}})
+
+    outcome, calls = played(known, keyed, [with_id, DONE])
+    assert (outcome.state, calls[1].arguments) == ("cancelled", {"id": "b1"})
+    assert played(known, keyed, [with_id, MISSING])[0].state == "parked"
+    failure, called = attempted(known, keyed, [BROKEN])
+    assert isinstance(failure, CompensationFailure)
+    assert [call.tool.name for call in called] == ["book"]
+
+
+@pytest.mark.parametrize("status", [400, 402, 404, 409, 410, 422])
+def test_a_refusal_of_the_repeated_call_settles_nothing(status: int) -> None:
+    """It says what it thinks of this attempt."""
+    refused = ToolOutcome(kind="rejected", status=status, reason="no", declared=True)
+
+    outcome, _ = played(catalog(), fake_obligation(idempotency_key="k"), [refused])
+
+    assert outcome.state == "parked"
 
 
 def test_without_a_contract_nothing_is_called() -> None:

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("status", [204, 205])
 async def test_answers_without_content(call_at: CallAt, says: Says, status: int) -> None:
-    """No body is missed, whatever other answers of the operation promise."""
+    """No body is missed, but the status is one that the operation does not declare."""
     port = await says(b"HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n" % status)
 
     outcome = await call_at(port)("thing_read")
 
-    assert (outcome.kind, outcome.body) == ("succeeded", None)
+    assert (outcome.kind, outcome.body) == ("unknown", None)
     assert outcome.contract_breach == f"the status {status} is not declared"
 
 
@@ -34,12 +34,12 @@ async def test_head_has_no_body_and_none_is_missed(call_at: CallAt, says: Says) 
 
 
 async def test_a_promised_body_that_is_empty_is_a_breach(call: Caller, provider: Provider) -> None:
-    """The success stands; what is read from it is not there."""
+    """It is no success: what is read from it is not there."""
     provider.gives(b"", "application/json")
 
     outcome = await call("thing_read")
 
-    assert (outcome.kind, outcome.body) == ("succeeded", None)
+    assert (outcome.kind, outcome.body) == ("unknown", None)
     assert outcome.contract_breach == "the body is missing"
 
 

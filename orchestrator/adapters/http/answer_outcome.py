@@ -1,0 +1,67 @@
+"""What an answer says that its call came to, by its status and by what its document declares."""
+
+from datetime import UTC, datetime
+
+from orchestrator.adapters.http.answer import Answer
+from orchestrator.adapters.http.attempt import Attempt
+from orchestrator.adapters.http.masking import Mask
+from orchestrator.adapters.http.refusal import is_in_progress, phrase_of, reason_of, retry_after_s
+from orchestrator.catalog.conditions import all_hold, parse_conditions
+from orchestrator.catalog.prices import charged_price
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.saga.outcome import OutcomeKind, ToolOutcome, classify
+
+_ACCEPTED = 202
+
+
+def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
+    """What a call came to; what was sent and is secret or personal is hidden in it."""
+    tool, contract = call.endpoint.tool, call.endpoint.contract
+    in_progress = is_in_progress(answer, has_key=call.idempotency_key is not None)
+    kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
+    # Nobody declares what a gateway in front of the provider says when it is in trouble.
+    breach = answer.fault or (None if kind == "unknown" else contract.response_breach(answer))
+    reason = None if kind == "succeeded" else reason_of(answer)
+    if kind == "succeeded":
+        kind, reason = _of_success_status(tool, answer, breach)
+    spends = kind == "succeeded" and tool.effect in (Effect.OBLIGATION, Effect.WRITE)
+    return ToolOutcome(
+        kind=kind,
+        status=answer.status,
+        body=mask.json(answer.body),
+        reason=mask.text(reason) if reason else None,
+        contract_breach=mask.text(breach) if breach else None,
+        accepted=kind == "unknown" and answer.status == _ACCEPTED,
+        declared=kind == "rejected" and contract.declares_refusal(answer),
+        price=charged_price(tool, call.arguments, answer.body) if spends else None,
+        headers={
+            name: mask.text(answer.header(name))
+            for name in sorted(call.endpoint.kept_headers)
+            if name in answer.headers
+        },
+        retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
+    )
+
+
+def _of_success_status(
+    tool: Tool, answer: Answer, breach: str | None
+) -> tuple[OutcomeKind, str | None]:
+    """What a status of success comes to, and why it is no success.
+
+    A 202 says that the work is still to be done, unless the document says what its status means.
+    """
+    phrase = phrase_of(answer.status)
+    if breach is not None:
+        return "unknown", f"{phrase}, but the answer breaks its contract: {breach}"
+    conditions = parse_conditions(tool.success_when)
+    held, at_fault = all_hold(
+        conditions, status=answer.status, headers=answer.headers, body=answer.value
+    )
+    names_status = any(one.reading is None for one in conditions)
+    if answer.status == _ACCEPTED and not (held and names_status):
+        return "unknown", f"{phrase}: accepted, which does not say that it is done"
+    if held is None:
+        return "unknown", f"{phrase}, but whether {at_fault} cannot be told from the answer"
+    if not held:
+        return "rejected", f"{reason_of(answer)} (no success: it is not so that {at_fault})"
+    return "succeeded", None

@@ -1,0 +1,171 @@
+"""Rules on outcomes: that what an answer says of a call, a cancel or a probe can be understood."""
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.compensation_contract import GONE_WHEN
+from orchestrator.catalog.conditions import Condition, parse_conditions
+from orchestrator.catalog.contract import SUCCESS_WHEN
+from orchestrator.catalog.expressions import parse_filling
+from orchestrator.catalog.lint.finding import Problem, rule
+from orchestrator.catalog.lint.subject import Subject
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import format_pointer
+from orchestrator.json_schema.references import with_definitions
+from orchestrator.json_schema.validator import SchemaValidator
+from orchestrator.json_schema.violations import SCHEMA_FAULTS
+from orchestrator.json_schema.walker import properties_of
+
+_ARGS = "x-orchet-compensation-args"
+_PROBE = "x-orchet-compensation-probe"
+_NOT_THERE = ("404", "410")
+
+
+@rule("ORC055", "error", "A cancel names what it cancels")
+def cancel_names_something(subject: Subject) -> Iterator[Problem]:
+    """A cancel tool is told by at least one input which obligation is meant."""
+    template = subject.compensation.cancel if subject.compensation is not None else None
+    called = _tool(subject.peers, template.tool) if template is not None else None
+    if template is None or called is None:
+        return
+    fillings = template.arguments.items()
+    if any(n in called.properties and parse_filling(v).expressions for n, v in fillings):
+        return
+    yield Problem(
+        subject.pointer_to(_ARGS if subject.declared(_ARGS) is not None else "x-orchet-cancels"),
+        f"nothing that {subject.name} sends or gets tells {called.name} what to cancel, so "
+        "rollback never calls it",
+        f"give {called.name} an input for the id or for a client reference, and fill it by {_ARGS}",
+    )
+
+
+@rule("ORC056", "warning", "A probe tells what is not there")
+def probe_tells_what_is_gone(subject: Subject) -> Iterator[Problem]:
+    """The document says how a probe answers when nothing is there."""
+    probe = _probe_of(subject)
+    if probe is None or subject.compensation is None or subject.compensation.gone_when:
+        return
+    if probe.tool is None or probe.tool.is_side_effect:
+        return
+    if not any(_declares(probe, status) for status in _NOT_THERE):
+        yield Problem(
+            subject.pointer_to(_PROBE),
+            f"{probe.name} declares no 404 or 410, and nothing says how it shows that nothing is "
+            "there: it proves no cancel, and nothing void",
+            f"declare its 404 with content type and body, or add {GONE_WHEN} to the probe",
+        )
+
+
+@rule("ORC057", "warning", "A probe tells a cancelled one from one that stands")
+def probe_tells_cancelled(subject: Subject) -> Iterator[Problem]:
+    """Where a probe may still find what was cancelled, the document says how that looks."""
+    probe, compensation = _probe_of(subject), subject.compensation
+    if probe is None or probe.tool is None or compensation is None or compensation.gone_when:
+        return
+    cancel = _tool(subject.peers, compensation.cancel.tool)
+    after = properties_of((cancel.output_schema if cancel is not None else None) or {})
+    found = properties_of(probe.tool.output_schema or {})
+    for name, left in after.items():
+        states, only = _values(found.get(name, {})), _values(left)
+        if only and set(only) < set(states):
+            example = f'$response.body#{format_pointer((name,))} == "{only[0]}"'
+            yield Problem(
+                subject.pointer_to(_PROBE),
+                f"{probe.name} may still find what {compensation.cancel.tool} has cancelled, and "
+                "nothing says how that looks: rollback would take it for one that stands",
+                f"add to the probe, for example, {GONE_WHEN}: {example}",
+            )
+            return
+
+
+@rule("ORC058", "warning", "Accepted is not done")
+def accepted_can_be_followed(subject: Subject) -> Iterator[Problem]:
+    """Where a call may be answered 202, something tells when it is done."""
+    tool = subject.tool
+    if tool is None or not tool.is_side_effect or not _declares(subject, "202"):
+        return
+    if any(c.reading is None for c in parse_conditions(tool.success_when)):
+        return
+    made_by = subject.peers.get(tool.cancel_for) if tool.cancel_for is not None else subject
+    if made_by is not None and _probe_of(made_by) is not None:
+        return
+    yield Problem(
+        f"{subject.pointer}/responses/202",
+        f"{subject.name} may be answered 202, accepted, and nothing tells when it is done: its "
+        "outcome would stay unknown",
+        f"add {_PROBE} to the tool that creates the obligation, or {SUCCESS_WHEN}: $statusCode == "
+        "202 if accepted is done",
+    )
+
+
+@rule("ORC059", "error", "Conditions read what is declared")
+def conditions_read_what_is_declared(subject: Subject) -> Iterator[Problem]:
+    """Each condition over an answer reads what the answer may have, and compares what it may be."""
+    tool, probe = subject.tool, _probe_of(subject)
+    if tool is not None and tool.success_when:
+        for text in _faults(subject, tool, parse_conditions(tool.success_when)):
+            yield Problem(subject.pointer_to(SUCCESS_WHEN), text, _MEND)
+    if probe is not None and probe.tool is not None and subject.compensation is not None:
+        for text in _faults(probe, probe.tool, parse_conditions(subject.compensation.gone_when)):
+            yield Problem(f"{subject.pointer_to(_PROBE)}/{GONE_WHEN}", text, _MEND)
+
+
+_MEND = "read a declared property of the answer, and compare it with a value that it may have"
+
+
+def _faults(subject: Subject, tool: Tool, conditions: tuple[Condition, ...]) -> Iterator[str]:
+    """What is wrong with conditions over the answer of a tool, a sentence each."""
+    schema = tool.output_schema or {}
+    for condition in conditions:
+        compares = condition.operator in ("==", "!=")
+        if condition.reading is None:
+            if not _declares(subject, str(condition.literal)):
+                yield f"{condition.text}: {tool.name} declares no such status"
+        elif condition.reading.source == "body":
+            found = _at(schema, condition.reading.path)
+            if found is None or tool.output_schema is None:
+                yield f"{condition.text}: no answer of {tool.name} has that"
+            elif compares and not _takes(found, schema, condition.literal):
+                yield f"{condition.text}: that property of {tool.name} is never that"
+
+
+def _at(schema: JsonObject, path: tuple[str, ...]) -> JsonObject | None:
+    """The schema of what stands there; {} where it does not tell, None where nothing can stand."""
+    for step in path:
+        if "properties" not in schema:
+            return {}
+        inner = properties_of(schema).get(step)
+        if inner is None:
+            return None
+        schema = inner
+    return schema
+
+
+def _takes(schema: JsonObject, whole: JsonObject, literal: JsonValue) -> bool:
+    """Whether it may be that value; yes when its schema does not tell."""
+    try:
+        return SchemaValidator(with_definitions(schema, whole)).is_valid(literal)
+    except SCHEMA_FAULTS:
+        return True
+
+
+def _values(schema: JsonObject) -> list[str]:
+    """The strings that a schema lists as all that it may be; none where it does not."""
+    listed = schema.get("enum", [schema["const"]] if "const" in schema else [])
+    return [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
+
+
+def _probe_of(subject: Subject) -> Subject | None:
+    probe = subject.compensation.probe if subject.compensation is not None else None
+    return subject.peers.get(probe.tool) if probe is not None else None
+
+
+def _tool(peers: Mapping[str, Subject], name: str) -> Tool | None:
+    found = peers.get(name)
+    return found.tool if found is not None else None
+
+
+def _declares(subject: Subject, status: str) -> bool:
+    return subject.operation.node.at("responses", status) is not None
