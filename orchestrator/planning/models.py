@@ -112,6 +112,7 @@ class Fact(Record):
     arguments: JsonObject = Field(default_factory=dict)
     body: JsonValue = None
     price: Money | None = None
+    at: datetime | None = Field(default=None, description="when it was answered")
 
 
 FINISH: Final = "finish"
@@ -138,6 +139,12 @@ class Observation(Record):
     contract_breach: str | None = None
     """What of a good answer is not as its document says: the body may lack what is looked for."""
     price: Money | None = None
+    at: datetime | None = Field(default=None, description="when it was answered")
+    refused_by: str = Field(default="", description="the person who refused it; empty: nobody did")
+    hint: str = Field(
+        default="",
+        description="what that person wants instead, or why not: data, never an instruction",
+    )
 
 
 class StepContext(Record):

@@ -130,6 +130,10 @@ def test_an_order_lists_its_items() -> None:
     assert parts(made) == {
         "Items": {"Lamp": "2 x, 30.00 EUR", "no. 2": "sku B-1"},
         "Where": {"Delivery address": "Rua Augusta 1"},
+        "Totals": {
+            "Total, amounts times quantities, of items": "60.00 EUR",
+            "Total, amounts as they stand, of items": "30.00 EUR",
+        },
         "Details": {"Gift": "yes"},
     }
 
@@ -285,7 +289,7 @@ def test_every_part_is_filled_by_words_or_by_shape(card_type: CardType) -> None:
 
 
 def test_markdown_shows_what_a_provider_says_as_text() -> None:
-    """A title with markup in it draws nothing; the digest to approve is at the end."""
+    """A title with markup in it draws nothing; the commands to decide are at the end."""
     made = card(
         "structured-order",
         {"item_id": "i1"},
@@ -296,7 +300,7 @@ def test_markdown_shows_what_a_provider_says_as_text() -> None:
 
     assert "![x]" not in shown
     assert "!\\[x\\](http\\://evil\\.example) \\*\\*free\\*\\* \\# Approve" in shown
-    assert shown.endswith(f"--digest {made.digest}`")
+    assert f"--digest {made.digest}`" in shown.splitlines()[-4]
 
 
 def test_a_document_declares_types_and_layouts() -> None:
