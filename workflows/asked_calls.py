@@ -16,11 +16,13 @@ _FATES: dict[str, Fate] = {"succeeded": "done", "rejected": "refused"}
 class CallRefused(Exception):
     """The budget or a person is against the call; its text is a sentence."""
 
-    def __init__(self, sentence: str, *, by: str = "", hint: str = "") -> None:
+    def __init__(
+        self, sentence: str, *, by: str = "", hint: str = "", sent_back: bool = False
+    ) -> None:
         """Take who refused it, and what they said; nobody for a budget."""
         super().__init__(sentence)
-        self.by = by
-        self.hint = hint
+        self.seen = {"refused_by": by, "hint": hint, "sent_back": sent_back}
+        """For the planner's observation."""
 
 
 class AskedCalls:

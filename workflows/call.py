@@ -54,7 +54,7 @@ class Caller:
             self._asked.check(prepared)
             permitted = await self._permitted(prepared, wanted.reason)
         except CallRefused as refused:
-            self._not_sent(wanted, "refused", str(refused), by=refused.by, hint=refused.hint)
+            self._not_sent(wanted, "refused", str(refused), **refused.seen)
             return
         except NotConfirmed as expired:
             self._progress.record(f"call {wanted.tool}", "expired", str(expired))
@@ -110,11 +110,9 @@ class Caller:
         if refusal is not None:
             raise CallRefused(refusal)
 
-    def _not_sent(
-        self, wanted: CallTool, outcome: str, reason: str, *, by: str = "", hint: str = ""
-    ) -> None:
+    def _not_sent(self, wanted: CallTool, outcome: str, reason: str, **seen: object) -> None:
         """Tell the planner, who may decide on something else."""
-        self._progress.observe(wanted, outcome=outcome, error=reason, refused_by=by, hint=hint)
+        self._progress.observe(wanted, outcome=outcome, error=reason, **seen)
         self._progress.record(f"call {wanted.tool}", outcome, reason)
 
 
@@ -128,4 +126,4 @@ def _refusal(verdict: Verdict, call: PreparedCall) -> CallRefused | LegLost | Le
         case Reject(approver=by, reason=why):
             return CallRefused(f"{by} rejected it: {why}", by=by, hint=why)
         case Respond(approver=by, text=text):
-            return CallRefused(f"{by} sent it back: {text}", by=by, hint=text)
+            return CallRefused(f"{by} sent it back: {text}", by=by, hint=text, sent_back=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -45,8 +46,9 @@ def card(console: Console, shown: ConfirmationCard) -> None:
     title = line((shown.title, "bold"))
     console.print(Panel(body, title=title, subtitle=heading, expand=False))
     for choice in shown.choices():
-        console.print(line((f"{choice.name}: ", "bold"), choice.follows), soft_wrap=True)
-        console.print(line("  ", choice.command), soft_wrap=True)
+        console.print(line((f"{choice.name:<10}", "bold"), choice.command), soft_wrap=True)
+        for follows in choice.follows:
+            console.print(Padding(line((follows, "dim")), (0, 0, 0, 10)))
 
 
 def _ours(label: str) -> Text:

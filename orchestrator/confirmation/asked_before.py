@@ -64,21 +64,22 @@ def last_asked(asked: Sequence[AskedCall]) -> tuple[AskedCall, ...]:
 def why_asked(earlier: AskedCall, number: int) -> str:
     """Why people are asked again, in sentences; `number` counts the cards, this one included."""
     because = _BECAUSE[earlier.fate].format(by=earlier.by or "somebody", what=earlier.title)
-    words = f": {earlier.words}" if earlier.words else ""
+    words = f": {earlier.words.rstrip('.')}" if earlier.words else ""
+    then = "" if earlier.fate in _SAME_CALL else " The planner proposes this instead."
     count = f" This is card no. {number} for this part of the goal." if number >= MANY else ""
-    return f"{because}{words}.{count}".replace("..", ".")
+    return f"{because}{words}.{then}{count}"
 
 
+_SAME_CALL: Final = frozenset({"amended", "expired", "waiting"})
 _BECAUSE: Final = {
     "amended": "{by} has changed what was proposed",
-    "expired": "nobody decided in time when it was asked before",
-    "rejected": "{by} rejected the last proposal ({what}), and the planner proposes this instead",
-    "responded": "{by} sent the last proposal ({what}) back, and the planner proposes this instead",
-    "refused": "the provider refused what was approved before ({what}), and the planner proposes "
-    "this instead",
-    "approved": "what was approved before ({what}) was not carried out",
-    "waiting": "it was asked before",
-    "done": "it was asked before",
+    "expired": "Nobody decided in time when it was asked before",
+    "rejected": "{by} rejected what was proposed before ({what})",
+    "responded": "{by} sent back what was proposed before ({what})",
+    "refused": "What was approved before ({what}) was refused when it was sent",
+    "approved": "What was approved before ({what}) was not carried out",
+    "waiting": "It was asked before",
+    "done": "It was asked before",
 }
 
 

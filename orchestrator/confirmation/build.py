@@ -220,7 +220,8 @@ def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[C
     added = [f for f in found if not {f.name, f.name.split(".")[0]} & names]
     if tool.card_layout is not None:
         return [*sent, *added]
-    return [*sent, *(f for f in added if f.money is None or f.money != price)]
+    # Its other ids tell a person nothing, and none of them is sent.
+    return [*sent, *(f for f in added if not f.is_id and (f.money is None or f.money != price))]
 
 
 def _labels(tool: Tool) -> dict[str, str]:

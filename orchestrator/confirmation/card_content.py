@@ -83,15 +83,28 @@ class NamedThing(Record):
     )
     at: datetime | None = Field(default=None, description="when it was answered")
 
+    @property
+    def called(self) -> str:
+        """The ids, with the names of the arguments that they stand in."""
+        return ", ".join(f"{one.label} {one.value}" for one in self.ids)
+
+    def origin(self) -> str:
+        """Where it was found, when, and what was asked for then."""
+        asked = "; ".join(f"{line.label.lower()} {line.value}" for line in self.found_for)
+        parts = [
+            f"found by {self.found_by!r}" if self.found_by else "found in an earlier answer",
+            f"at {self.at:%Y-%m-%d %H:%M %Z}" if self.at is not None else "",
+            f"for {asked}" if asked else "",
+        ]
+        return " ".join(part for part in parts if part)
+
     def section(self) -> CardSection:
         """As a person reads it."""
-        called = ", ".join(f"{one.label} {one.value}" for one in self.ids)
         told = [CardLine(label="Price then", value=str(self.price))] if self.price else []
-        asked = "; ".join(f"{line.label.lower()} {line.value}" for line in self.found_for)
-        when = f"{self.at:%Y-%m-%d %H:%M %Z}" if self.at is not None else ""
-        rest = {"Found by": self.found_by, "Found for": asked, "Answered at": when}
-        told += [CardLine(label=k, value=v) for k, v in rest.items() if v]
-        return CardSection(title=called, lines=(*self.lines, *told))
+        if not (self.lines or told):
+            return CardSection(title="", lines=(CardLine(label=self.called, value=self.origin()),))
+        origin = CardLine(label="Origin", value=self.origin())
+        return CardSection(title=self.called, lines=(*self.lines, *told, origin))
 
 
 class Change(Record):

@@ -1,6 +1,5 @@
 """What a person can decide on a card: the commands, and what follows from each."""
 
-from collections.abc import Collection
 from typing import Final, NamedTuple
 
 _MOST_NAMES: Final = 12
@@ -19,49 +18,42 @@ class Choice(NamedTuple):
 
     name: str
     command: str
-    follows: str
+    follows: tuple[str, ...]
 
 
 def choices_on(
-    confirmation_id: str,
-    digest: str,
-    inputs: tuple[str, ...] | None,
-    personal: Collection[str],
+    confirmation_id: str, digest: str, *, changeable: tuple[str, ...] | None
 ) -> tuple[Choice, ...]:
-    """The choices on a card, approval first."""
+    """The choices on a card, approval first; `changeable` are the inputs, None for any."""
     confirm = "orchestrator confirm"
-    then = "; ".join(f"{name}: {follows}" for name, follows in THEN.items())
     return (
         Choice(
             "Approve",
             f"{confirm} approve {confirmation_id} --digest {digest}",
-            "exactly this is sent",
+            ("exactly this is sent",),
         ),
         Choice(
             "Change",
             f"{confirm} amend {confirmation_id} NAME=VALUE",
-            f"another card is shown, to be approved; {_changeable(inputs, personal)}",
+            (f"{_names(changeable)}; another card is shown, to be approved",),
         ),
         Choice(
             "Send back",
             f'{confirm} respond {confirmation_id} --text "what you want instead"',
-            "the planner looks again with your words, and asks again",
+            ("the planner looks again with your words, and asks again",),
         ),
         Choice(
             "Reject",
-            f'{confirm} reject {confirmation_id} --reason "why" --then replan|skip|undo',
-            then,
+            f'{confirm} reject {confirmation_id} --reason "why" --then {"|".join(THEN)}',
+            tuple(f"{name}: {follows}" for name, follows in THEN.items()),
         ),
     )
 
 
-def _changeable(inputs: tuple[str, ...] | None, personal: Collection[str]) -> str:
+def _names(changeable: tuple[str, ...] | None) -> str:
     """Which inputs an amendment may name."""
-    if inputs is None:
+    if changeable is None:
         return "any input can be changed"
-    if not inputs:
-        return "it takes no input"
-    named = [name for name in inputs if name not in personal]
-    named += [f"{name} (by its handle)" for name in inputs if name in personal]
-    more = f" and {len(named) - _MOST_NAMES} more" if len(named) > _MOST_NAMES else ""
-    return f"what can be changed: {', '.join(named[:_MOST_NAMES])}{more}"
+    more = len(changeable) - _MOST_NAMES
+    rest = f" and {more} more" if more > 0 else ""
+    return f"of {', '.join(changeable[:_MOST_NAMES]) or 'nothing'}{rest}"

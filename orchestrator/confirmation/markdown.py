@@ -29,7 +29,8 @@ def as_markdown(card: ConfirmationCard) -> str:
     lines += _counted(card)
     lines.append("")
     lines += [
-        f"- {choice.name}: {markdown_code(choice.command)} ({markdown_text(choice.follows)})"
+        f"- {choice.name}: {markdown_code(choice.command)} "
+        f"({markdown_text('; '.join(choice.follows))})"
         for choice in card.choices()
     ]
     return "\n".join(lines)

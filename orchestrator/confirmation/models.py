@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from orchestrator.confirmation.asked_before import AskedCall, Fate
 from orchestrator.confirmation.card_content import (
@@ -165,14 +165,27 @@ class ConfirmationCard(Record):
 
     def choices(self) -> tuple[Choice, ...]:
         """What a person can decide, with the command for it and what follows."""
-        return choices_on(self.confirmation_id, self.digest, self.inputs, self.personal)
+        return choices_on(self.confirmation_id, self.digest, changeable=self._changeable())
+
+    def _changeable(self) -> tuple[str, ...] | None:
+        """The inputs that a person may want to change: not those that hold our own references."""
+        if self.inputs is None:
+            return None
+        ours = {name for name, value in self.arguments.items() if self._is_ours(value)}
+        return tuple(
+            f"{name} (by its handle)" if name in self.personal else name
+            for name in self.inputs
+            if name not in ours
+        )
+
+    def _is_ours(self, value: JsonValue) -> bool:
+        return isinstance(value, str) and value.startswith(f"{self.mission_id}.{self.leg_id}.")
 
     def as_asked(
         self, fate: Fate = "waiting", *, by: str = "", words: str = "", meaning: str = ""
     ) -> AskedCall:
         """What is kept of this card, to tell a later one from it."""
-        ours = f"{self.mission_id}.{self.leg_id}."
-        others = [line for line in self.other_inputs if not line.value.startswith(ours)]
+        others = [line for line in self.other_inputs if not self._is_ours(line.value)]
         lines = [*(line for part in self.sections() for line in part.lines), *others]
         return AskedCall(
             confirmation_id=self.confirmation_id,

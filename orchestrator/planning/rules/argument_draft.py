@@ -23,6 +23,8 @@ class ArgumentDraft:
 
     parameters: tuple[Parameter, ...]
     values: JsonObject = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """Why these values, for whoever reads the call."""
 
     def add(self, parameter: Parameter, value: JsonValue) -> None:
         """Give an input its value, if there is one."""
