@@ -81,7 +81,9 @@ class Caller:
     async def _prepared(self, wanted: CallTool) -> PreparedCall:
         """The call, once all is there that it needs: personal values, credentials, a host."""
         while True:
-            prepared = await calls.prepare_call(self._progress.leg, wanted.tool, wanted.arguments)
+            prepared = await calls.prepare_call(
+                self._progress.leg, wanted.tool, wanted.arguments, reason=wanted.reason
+            )
             if not (prepared.missing_personal or prepared.obstacles):
                 return prepared
             await self._questions.ask_to_provide(wanted.tool, prepared)

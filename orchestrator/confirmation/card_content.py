@@ -102,7 +102,9 @@ class NamedThing(Record):
         """As a person reads it."""
         told = [CardLine(label="Price then", value=str(self.price))] if self.price else []
         if not (self.lines or told):
-            return CardSection(title="", lines=(CardLine(label=self.called, value=self.origin()),))
+            return CardSection(
+                title="Where it is from", lines=(CardLine(label=self.called, value=self.origin()),)
+            )
         origin = CardLine(label="Origin", value=self.origin())
         return CardSection(title=self.called, lines=(*self.lines, *told, origin))
 

@@ -53,10 +53,8 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
         if not fresh:
             return Lack(reason=call.why_none(ranking))
         followed = call.follow_hints(fresh, wanted)
-        if followed.refusal:
-            return Lack(reason=followed.refusal)
-        if not followed.is_read:
-            return Lack(_choices(wanted, fresh))
+        if followed.refusal or not followed.is_read:
+            return Lack(_choices(wanted, fresh), note=followed.refusal or _unread(situation))
         fresh = list(followed.items)
         if not ranking.is_meant:
             return Lack(_choices(wanted, fresh))
@@ -97,13 +95,11 @@ class _Call:
 
     def _is_outdated(self, answer: Observation | Fact, finder: Tool) -> bool:
         """Whether a person has asked since for something else than what was looked for."""
-        hints = self.situation.hints
-        for parameter in tool_parameters(finder) if hints else ():
-            wanted = value_from_utterances(parameter, hints, ArgumentDraft(()))
-            may = parameter.required or may_fill_optional(parameter)
-            if may and wanted is not None and answer.arguments.get(parameter.name) != wanted:
-                return True
-        return False
+        said = ArgumentDraft(tool_parameters(finder))
+        for parameter in said.open_inputs() if self.situation.hints else ():
+            if parameter.required or may_fill_optional(parameter):
+                said.add(parameter, value_from_utterances(parameter, self.situation.hints, said))
+        return any(answer.arguments.get(name) != value for name, value in said.values.items())
 
     def follow_hints(self, fresh: Sequence[Item], wanted: list[Parameter]) -> Followed:
         """The things that are left when what people asked for instead is followed."""
@@ -197,6 +193,11 @@ class _Call:
             if any(noun in map(stem, tokens(str(value))) for value in told):
                 return ""
         return noun
+
+
+def _unread(situation: Situation) -> str:
+    said = situation.hints[0].text if situation.hints else ""
+    return f"nothing that was found is told apart by {said!r}"
 
 
 def _why_this(fresh: Sequence[Item], finder: Tool, situation: Situation) -> str:

@@ -15,6 +15,8 @@ class Lack:
 
     parameters: tuple[Parameter, ...] = ()
     reason: str = ""
+    note: str = ""
+    """What the person who is asked for the values is told first."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
         return step
     if step.reason:
         return _nothing_found(target, situation) or GiveUp(reason=step.reason)
-    return _ask(step.parameters, target, situation)
+    return _ask(step, target, situation)
 
 
 def _stopped(observations: Sequence[Observation]) -> GiveUp | None:
@@ -191,11 +191,12 @@ def _summary(target: Tool, done: Observation) -> str:
     return f"{report(FactSource(fact, target))}."
 
 
-def _ask(parameters: Sequence[Parameter], target: Tool, situation: Situation) -> AskUser | GiveUp:
+def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
     """A question for what is missing.
 
     What was answered and does not fit is not asked again, and references are ours to fill.
     """
+    parameters = lack.parameters
     ours = [p.name for p in parameters if p.name in situation.own_references]
     if ours:
         return GiveUp(
@@ -209,8 +210,9 @@ def _ask(parameters: Sequence[Parameter], target: Tool, situation: Situation) ->
     if (barred := barred_producer(parameters, target, situation)) is not None:
         agent = situation.context.agent.name
         wanted += f"; {barred.name} would look it up, which the agent {agent} may not use"
+    first = f"{lack.note[:1].upper()}{lack.note[1:]}. " if lack.note else ""
     return AskUser(
-        question=f"To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
+        question=f"{first}To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
         fields={p.name: p.whole_schema for p in parameters},
     )
 

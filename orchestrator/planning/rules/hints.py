@@ -95,12 +95,21 @@ def wants_another(hints: Sequence[Utterance]) -> bool:
 
 
 def moment_of(item: Item) -> str:
-    """The first moment that a thing states, as text that sorts; a day and the first time of it."""
-    own = [v for n, v in item.fields.items() if n in item.own and isinstance(v, str)]
+    """When a thing is, as text that sorts: its first moment, or day and time; "" when it says none.
+
+    When it was made, or how long it is offered, is none of it.
+    """
+    own = [
+        value
+        for name, value in item.fields.items()
+        if name in item.own
+        and isinstance(value, str)
+        and not lexicon.BOOKKEEPING & set(tokens(name))
+    ]
     whole = next((v for v in own if "T" in v and DATE.match(v[:10])), "")
     day = next((v for v in own if DATE.match(v)), "")
     clock = next((v for v in own if TIME.match(v)), "")
-    return whole or f"{day}T{clock}"
+    return whole or (f"{day}T{clock}" if day or clock else "")
 
 
 def _is_cheaper(item: Item, other: Item) -> bool:

@@ -41,7 +41,8 @@ def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) 
         lacks.append(step)
     reason = next((lack.reason for lack in lacks if lack.reason), "")
     wanted = {p.name: p for lack in lacks for p in lack.parameters}
-    return Lack(tuple(wanted.values()), reason)
+    note = next((lack.note for lack in lacks if lack.note), "")
+    return Lack(tuple(wanted.values()), reason, note)
 
 
 def wider_call(
