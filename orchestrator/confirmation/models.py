@@ -186,7 +186,9 @@ class ConfirmationCard(Record):
     ) -> AskedCall:
         """What is kept of this card, to tell a later one from it."""
         others = [line for line in self.other_inputs if not self._is_ours(line.value)]
-        lines = [*(line for part in self.sections() for line in part.lines), *others]
+        parts = [*(self.content.sections() if self.content is not None else ())]
+        told = [line for part in (*parts, *self.named) for line in part.lines]
+        lines = [*told, *self.lines, *others]
         return AskedCall(
             confirmation_id=self.confirmation_id,
             tool=self.tool,

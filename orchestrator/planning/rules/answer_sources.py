@@ -203,9 +203,10 @@ def _unread(situation: Situation) -> str:
 def _why_this(fresh: Sequence[Item], finder: Tool, situation: Situation) -> str:
     """Why the first of the things is proposed, for the person who decides."""
     hints = [repr(hint.text) for hint in situation.hints]
-    among = f"the best of {len(fresh)}" if len(fresh) > 1 else "the only one left"
-    wish = f", for {' and '.join(reversed(hints))}" if hints else ""
-    return f"{among} that {finder.title!r} found{wish}"
+    asked = f"what was asked for ({', '.join(reversed(hints))})" if hints else "what was asked for"
+    if len(fresh) == 1:
+        return f"the only one left of what {finder.title!r} found, by {asked}"
+    return f"the first of {len(fresh)} that {finder.title!r} found, by {asked} and then by price"
 
 
 def names_beside(nouns: frozenset[str], utterance: Utterance) -> list[str]:
