@@ -58,7 +58,7 @@ class LegWorkflow:
         try:
             await self._reach_goal()
         except LegSkipped as skipped:
-            self._progress.end(LegStatus.SKIPPED, summary=str(skipped))
+            self._progress.end(LegStatus.SKIPPED, error=str(skipped))
         except LegLost as lost:
             self._progress.end(LegStatus.FAILED, error=str(lost))
         except LOST as error:

@@ -147,10 +147,13 @@ class MissionWorkflow:
             for leg in self._plan.legs:
                 if needed in leg.depends_on and leg.leg_id not in self._results:
                     why = f"left out: it depends on {needed}, which was left out"
-                    result = self._leg(leg).model_copy(
-                        update={"status": LegStatus.SKIPPED, "summary": why}
+                    self._results[leg.leg_id] = LegResult(
+                        leg_id=leg.leg_id,
+                        agent=leg.agent.name,
+                        goal=leg.goal,
+                        status=LegStatus.SKIPPED,
+                        error=why,
                     )
-                    self._results[leg.leg_id] = result
                     skipped.append(leg.leg_id)
 
     def _ready(self) -> list[LegPlan]:

@@ -96,7 +96,9 @@ async def test_a_leg_that_is_skipped_leaves_the_rest(
     live = await sandbox.live(mission.mission_id)
     assert [effect["operation"] for effect in live] == ["dining_reserve_table"]
     assert result.legs[0].decisions[-1].then == "skip"
-    assert "by train" in result.legs[0].summary
+    assert result.status is MissionStatus.INCOMPLETE
+    (unserved,) = result.unserved
+    assert "by train" in unserved.reason
 
 
 async def test_a_rejection_that_undoes_ends_the_mission(

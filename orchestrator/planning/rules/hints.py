@@ -62,7 +62,9 @@ class _Reading:
         return too or bool(comparative & set(self.words))
 
     def content(self) -> frozenset[str]:
-        """Stems of the words that may single out one thing."""
+        """Stems of the words that may single out one thing; none where something is ruled out."""
+        if lexicon.RULED_OUT & set(self.words):
+            return frozenset()
         slots = (s for s in self.hint.slots if s.kind in MEASURES)
         valued = {stem(token) for slot in slots for token in tokens(slot.text)}
         said = {stem(word) for word in self.words if word not in STOP_WORDS}
@@ -81,12 +83,19 @@ def follow(hint: Utterance, items: Sequence[Item], refused: Item | None) -> Foll
         return Followed(refusal=f"nothing else that was found is {wanted}, as was asked for")
     preference = preference_of(hint)
     content = reading.content()
-    speaks = {stem for item in items for stem in mentioned(item)} & content
-    order = sorted(kept, key=lambda item: -len(mentioned(item) & content))
+    spoken = {id(item): len(_said_of(item) & content) for item in kept}
+    speaks = max(spoken.values(), default=0)
+    order = [item for item in kept if spoken[id(item)] == speaks]
     if preference is not None:
         order.sort(key=preference)
     values = any(slot.kind in MEASURES for slot in hint.slots)
     return Followed(tuple(order), is_read=bool(tests or limit or preference or speaks or values))
+
+
+def _said_of(item: Item) -> set[str]:
+    """Stems of the words in a thing's texts, and in the names of what it says yes to."""
+    yes = (name for name, value in item.fields.items() if value is True)
+    return mentioned(item) | {stem(token) for name in yes for token in tokens(name)}
 
 
 def wants_another(hints: Sequence[Utterance]) -> bool:
