@@ -26,7 +26,9 @@ from orchestrator.messages.leg import LegResult, LegState, LegStatus
 from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.saga.ledger import Ledger
 
-_NOTED_ENDS = frozenset({LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED})
+_NOTED_ENDS = frozenset(
+    {LegStatus.SUCCEEDED, LegStatus.FAILED, LegStatus.CANCELLED, LegStatus.SKIPPED}
+)
 
 
 class LegsRead(NamedTuple):

@@ -15,16 +15,19 @@ from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.prices import expected_price, plain_arguments, plain_bodies
+from orchestrator.catalog.prices import expected_price, plain_answer, plain_arguments
 from orchestrator.catalog.stated_prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.confirmation.build import build_card, quoted_items
+from orchestrator.confirmation.build import CardContext, build_card, quoted_items
 from orchestrator.confirmation.cancellation import AskedCancel
-from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
+from orchestrator.confirmation.named_things import Answer
 from orchestrator.core.budget import Money
+from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.models import Fact, Observation
 from orchestrator.saga.draft import draft_cancel, draft_obligation
 
 
@@ -77,7 +80,9 @@ class PrepareActivities:
         asked = await self._cancels.asked(wanted, catalog, tool)
         if asked is not None:
             tool = asked.asking(tool)
-        return await self._authority.over(_prepared(wanted, catalog, tool, asked), wanted)
+        prepared = _prepared(wanted, catalog, tool, asked)
+        prepared = prepared.model_copy(update={"meaning": _meaning(tool, arguments)})
+        return await self._authority.over(prepared, wanted)
 
 
 def _prepared(
@@ -85,14 +90,15 @@ def _prepared(
 ) -> PreparedCall:
     """A call whose arguments are complete and valid."""
     arguments, effect, now = wanted.arguments, tool.effect, wanted.now
-    quoted = tuple(quoted_items(arguments, plain_bodies(catalog, wanted.observations)))
+    answers = answers_of(wanted, catalog)
+    quoted = tuple(quoted_items(arguments, [answer.body for answer in answers]))
     if asked is not None:
         quoted = asked.found
     item = quoted[0] if quoted else None
     obliges = effect in (Effect.OBLIGATION, Effect.WRITE)
     if asked is not None:
         obliges = asked.leaves_a_consequence
-    card = _card(wanted, tool, quoted) if tool.needs_confirmation else None
+    card = _card(wanted, tool, quoted, answers) if tool.needs_confirmation else None
     if asked is not None and card is not None:
         card = asked.on(card)
     return PreparedCall(
@@ -122,7 +128,40 @@ def _prepared(
     )
 
 
-def _card(wanted: PrepareInput, tool: Tool, quoted: Sequence[JsonObject]) -> ConfirmationCard:
+def answers_of(wanted: PrepareInput, catalog: Catalog) -> tuple[Answer, ...]:
+    """What earlier calls answered, of other legs and then of this one, the newest last."""
+    own = [o for o in wanted.observations if o.outcome == "succeeded"]
+    seen: list[Fact | Observation] = [*wanted.facts, *own]
+    return tuple(_answer(one, catalog) for one in seen)
+
+
+def _answer(seen: Fact | Observation, catalog: Catalog) -> Answer:
+    """One answer with its money plain, as the document says that it comes from."""
+    tool = catalog.tools.get(seen.tool)
+    if tool is None:
+        return Answer(body=seen.body, arguments=seen.arguments, title=seen.tool, at=seen.at)
+    return Answer(
+        body=plain_answer(tool, seen.body),
+        arguments=plain_arguments(tool, seen.arguments),
+        title=tool.title,
+        at=seen.at,
+    )
+
+
+def _meaning(tool: Tool, arguments: JsonObject) -> str:
+    """What a planner wants, as a digest: without our own references, and what goes unsaid."""
+    unsaid = [(n, shape["default"]) for n, shape in tool.properties.items() if "default" in shape]
+    wanted = {
+        name: value
+        for name, value in as_written(arguments).items()
+        if name not in tool.reference_inputs and (name, value) not in unsaid
+    }
+    return canonical_digest({"tool": tool.name, "arguments": wanted})
+
+
+def _card(
+    wanted: PrepareInput, tool: Tool, quoted: Sequence[JsonObject], answers: tuple[Answer, ...]
+) -> ConfirmationCard:
     policy = wanted.policy
     return build_card(
         wanted,
@@ -133,6 +172,18 @@ def _card(wanted: PrepareInput, tool: Tool, quoted: Sequence[JsonObject]) -> Con
         approvers=policy.confirmation.approvers_of(card_type=tool.card_type or "", tool=tool.name),
         confirmation_id=names.confirmation_id(wanted.call_id, wanted.round),
         asked=wanted.round,
+        context=CardContext(
+            goal=wanted.goal,
+            clause=wanted.clause,
+            agent=wanted.agent.agent if wanted.agent is not None else "",
+            reason=wanted.reason,
+            answers=answers,
+            given=tuple(str(value) for value in wanted.given.values()),
+            left=wanted.budget_left if tool.spends else None,
+            asked=wanted.asked,
+            proposals=wanted.proposals,
+            changed_by_people=wanted.changed_by_people,
+        ),
     )
 
 

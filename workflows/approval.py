@@ -3,6 +3,8 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.asked_before import AskedCall, Fate
+    from orchestrator.confirmation.deciders import as_named
     from orchestrator.confirmation.models import (
         PAST,
         Amend,
@@ -12,6 +14,8 @@ with workflow.unsafe.imports_passed_through():
         DecisionRecord,
         Grant,
         Reject,
+        Respond,
+        Verdict,
         record_of,
     )
     from orchestrator.core.errors import AmendmentInvalid, CardDecided, PiiMissing
@@ -39,16 +43,45 @@ class Approvals:
         closed = {d.confirmation_id: d.kind for d in before if d.kind != "amended"}
         self.gate = ConfirmationGate(closed, on_reminder=self._remind)
         self._call: PreparedCall | None = None
+        self._reason = ""
+        self._meanings: tuple[str, ...] = ()
+        self._amended_inputs: tuple[str, ...] = ()
 
-    async def decide_on(self, call: PreparedCall) -> tuple[Grant | Reject, PreparedCall]:
+    async def decide_on(
+        self, call: PreparedCall, reason: str = ""
+    ) -> tuple[Grant | Verdict, PreparedCall]:
         """What was decided, and on which call: amendments change it.
+
+        Args:
+            call: the call as it was proposed.
+            reason: why its planner wants it.
 
         Raises:
             NotConfirmed: nobody decided, however often they were asked.
         """
-        self._call = call
-        verdict = self._standing(call) or await self._by_people(call)
+        self._call, self._reason = call, reason
+        self._meanings, self._amended_inputs = (call.meaning,), ()
+        if (standing := self._standing(call)) is not None:
+            return standing, call
+        verdict = await self._by_people(call)
+        self._note(verdict)
         return verdict, self._call
+
+    def _note(self, verdict: Grant | Verdict) -> None:
+        """Keep what was decided about the call, for the cards that come after it."""
+        assert self._call is not None
+        assert self._call.card is not None
+        fate, words = _fate_of(verdict)
+        asked = self._call.card.as_asked(fate, by=verdict.approver, words=words)
+        self._progress.remember_asked(
+            asked.model_copy(
+                update={
+                    "meanings": tuple(m for m in self._meanings if m),
+                    "cancels": self._call.cancel is not None,
+                    "at": workflow.now(),
+                }
+            )
+        )
 
     def _standing(self, call: PreparedCall) -> Grant | None:
         """The approval that a standing one gives to this call, recorded like a person's."""
@@ -69,7 +102,7 @@ class Approvals:
             opened_at=call.card.opened_at,
         )
 
-    async def _by_people(self, call: PreparedCall) -> Grant | Reject:
+    async def _by_people(self, call: PreparedCall) -> Grant | Verdict:
         for asked in range(1, self._policy.rounds + 1):
             self._call = call if asked == 1 else await self._again(asked)
             card = self._call.card
@@ -95,13 +128,26 @@ class Approvals:
         """The same call, as it was last amended, with a card of its own."""
         call = self._asked_about()
         prepared = await calls.prepare_call(
-            self._progress.leg, call.tool, call.arguments, asked=asked, decided_by_people=True
+            self._progress.leg,
+            call.tool,
+            call.arguments,
+            asked=asked,
+            decided_by_people=True,
+            reason=self._reason,
+            before=self._before("expired"),
+            changed_by_people=self._amended_inputs,
         )
         if prepared.card is None:
             raise NotConfirmed(
                 f"{call.tool} was not confirmed in time, and now: {_faults(prepared)}"
             )
         return prepared
+
+    def _before(self, fate: Fate, by: str = "") -> AskedCall:
+        """The card that the next one follows on."""
+        assert self._call is not None
+        assert self._call.card is not None
+        return self._call.card.as_asked(fate, by=by)
 
     def _asked_about(self) -> ToolCall:
         assert self._call is not None
@@ -118,6 +164,8 @@ class Approvals:
         self._progress.remember(record)
         if amended is not None and amended.card is not None:
             self._call = amended
+            self._meanings += (amended.meaning,)
+            self._amended_inputs = _with_names(self._amended_inputs, decision)
             self.gate.open(amended.card, amended.approval_keys)
         card = self.gate.card
         if card is not None:
@@ -140,12 +188,16 @@ class Approvals:
         assert before is not None
         assert before.card is not None
         changed = {**call.arguments, **amend.changes}
+        by = as_named(amend, before.approval_keys).approver
         prepared = await calls.prepare_call(
             self._progress.leg,
             call.tool,
             changed,
             asked=before.card.round,
             decided_by_people=True,
+            reason=self._reason,
+            before=self._before("amended", by),
+            changed_by_people=_with_names(self._amended_inputs, amend),
         )
         if prepared.card is None:
             problem = f"the amended call is not valid: {_faults(prepared)}"
@@ -165,6 +217,21 @@ class Approvals:
             names.REMINDERS_METRIC, "Reminders of confirmations that nobody had decided."
         ).add(1, {"card_type": card.card_type})
         self._progress.draw()
+
+
+def _fate_of(verdict: Grant | Verdict) -> tuple[Fate, str]:
+    match verdict:
+        case Reject(reason=words):
+            return "rejected", words
+        case Respond(text=words):
+            return "responded", words
+    return "approved", ""
+
+
+def _with_names(known: tuple[str, ...], decision: Decision) -> tuple[str, ...]:
+    """The inputs that people have changed, each once."""
+    changes = decision.changes if isinstance(decision, Amend) else {}
+    return tuple(dict.fromkeys([*known, *changes]))
 
 
 def _faults(prepared: PreparedCall) -> str:

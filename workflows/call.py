@@ -3,20 +3,17 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.models import Reject
+    from orchestrator.confirmation.models import Grant, Reject, Respond, Verdict
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import CallTool
     from workflows import calls
     from workflows.approval import Approvals, NotConfirmed
-    from workflows.failures import LegLost
+    from workflows.asked_calls import AskedCalls, CallRefused
+    from workflows.failures import LegLost, LegSkipped
     from workflows.progress import Progress
     from workflows.questions import Questions
     from workflows.reservations import Reservations
     from workflows.sending import is_in_doubt, send
-
-
-class CallRefused(Exception):
-    """The budget or a person is against the call; its text is a sentence."""
 
 
 class Caller:
@@ -33,13 +30,20 @@ class Caller:
         self._reservations = reservations
         self._approvals = approvals
         self._questions = questions
+        self._asked = AskedCalls(progress)
+
+    @property
+    def keeps_what_was_to_go(self) -> bool:
+        """Whether the last that people were asked was to undo something, and they refused."""
+        return self._asked.last_was_refused_cancel()
 
     async def call(self, wanted: CallTool) -> None:
         """Make one call; one that cannot or may not be made is told to the planner.
 
         Raises:
-            LegLost: the leg has no call left, nobody confirmed this one in time, or whether it took
-                effect is unknown.
+            LegLost: the leg has no call left, nobody confirmed this one in time, people have had
+                enough of it, or whether it took effect is unknown.
+            LegSkipped: a person left the leg out.
         """
         self._check_calls_left()
         prepared = await self._prepared(wanted)
@@ -47,14 +51,19 @@ class Caller:
             self._not_sent(wanted, "invalid", "; ".join(prepared.problems))
             return
         try:
-            permitted = await self._permitted(prepared)
+            self._asked.check(prepared)
+            permitted = await self._permitted(prepared, wanted.reason)
         except CallRefused as refused:
-            self._not_sent(wanted, "refused", str(refused))
+            self._not_sent(wanted, "refused", str(refused), **refused.seen)
             return
         except NotConfirmed as expired:
             self._progress.record(f"call {wanted.tool}", "expired", str(expired))
             raise
+        except (LegLost, LegSkipped) as ended:
+            self._progress.record(f"call {wanted.tool}", "refused", str(ended))
+            raise
         outcome = await send(permitted, self._progress)
+        self._asked.settle(permitted, outcome)
         why = outcome.reason or outcome.contract_breach
         self._progress.record(f"call {wanted.tool}", outcome.kind, why, at=outcome.answered_at)
         if is_in_doubt(permitted, outcome):
@@ -72,12 +81,14 @@ class Caller:
     async def _prepared(self, wanted: CallTool) -> PreparedCall:
         """The call, once all is there that it needs: personal values, credentials, a host."""
         while True:
-            prepared = await calls.prepare_call(self._progress.leg, wanted.tool, wanted.arguments)
+            prepared = await calls.prepare_call(
+                self._progress.leg, wanted.tool, wanted.arguments, reason=wanted.reason
+            )
             if not (prepared.missing_personal or prepared.obstacles):
                 return prepared
             await self._questions.ask_to_provide(wanted.tool, prepared)
 
-    async def _permitted(self, prepared: PreparedCall) -> PreparedCall:
+    async def _permitted(self, prepared: PreparedCall, reason: str) -> PreparedCall:
         """The call as it may be made: as people have amended it, and with its grant.
 
         Raises:
@@ -87,9 +98,9 @@ class Caller:
         await self._reserve(prepared)
         if prepared.card is None:
             return prepared
-        verdict, decided = await self._approvals.decide_on(prepared)
-        if isinstance(verdict, Reject):
-            raise CallRefused(f"{verdict.approver} rejected it: {verdict.reason}")
+        verdict, decided = await self._approvals.decide_on(prepared, reason)
+        if not isinstance(verdict, Grant):
+            raise _refusal(verdict, decided)
         if decided.price != prepared.price:
             await self._reserve(decided)
         assert decided.call is not None
@@ -101,7 +112,20 @@ class Caller:
         if refusal is not None:
             raise CallRefused(refusal)
 
-    def _not_sent(self, wanted: CallTool, outcome: str, reason: str) -> None:
+    def _not_sent(self, wanted: CallTool, outcome: str, reason: str, **seen: object) -> None:
         """Tell the planner, who may decide on something else."""
-        self._progress.observe(wanted, outcome=outcome, error=reason)
+        self._progress.observe(wanted, outcome=outcome, error=reason, **seen)
         self._progress.record(f"call {wanted.tool}", outcome, reason)
+
+
+def _refusal(verdict: Verdict, call: PreparedCall) -> CallRefused | LegLost | LegSkipped:
+    """What follows when a person does not let a call be made, as they choose."""
+    match verdict:
+        case Reject(then="skip", approver=by, reason=why):
+            return LegSkipped(f"left out: {by} rejected {call.title!r}: {why}")
+        case Reject(then="undo", approver=by, reason=why):
+            return LegLost(f"{by} rejected {call.title!r} and wants all undone: {why}")
+        case Reject(approver=by, reason=why):
+            return CallRefused(f"{by} rejected it: {why}", by=by, hint=why)
+        case Respond(approver=by, text=text):
+            return CallRefused(f"{by} sent it back: {text}", by=by, hint=text, sent_back=True)

@@ -8,6 +8,8 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.asked_before import AskedCall, in_vain, last_asked
+    from orchestrator.core.budget import left_of
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import call_limits, names
@@ -39,6 +41,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
     from workflows import ui
     from workflows.failures import first_words
+    from workflows.leg_view import facts_naming
 
 T = TypeVar("T")
 
@@ -132,6 +135,9 @@ async def prepare_call(
     *,
     asked: int = 1,
     decided_by_people: bool = False,
+    reason: str = "",
+    before: AskedCall | None = None,
+    changed_by_people: tuple[str, ...] = (),
 ) -> PreparedCall:
     """The call of a leg's step checked, completed and with its card; nothing is sent.
 
@@ -141,7 +147,12 @@ async def prepare_call(
         arguments: as a planner or a person wants them.
         asked: how often people are asked about it, this time included.
         decided_by_people: whether it was put before a person, and stays with them.
+        reason: why a planner wants it.
+        before: how this very call was asked about a moment ago.
+        changed_by_people: the arguments that a person amended.
     """
+    state = leg.state
+    earlier = state.asked if before is None else (*state.asked, before)
     wanted = PrepareInput(
         **leg.call_of(tool).ref,
         arguments=arguments,
@@ -153,6 +164,15 @@ async def prepare_call(
         round=asked,
         brought=leg.brought,
         decided_by_people=decided_by_people,
+        facts=facts_naming(arguments, leg.facts),
+        goal=leg.mission_goal,
+        clause=leg.leg.goal,
+        reason=reason,
+        given={**leg.inputs, **state.answers},
+        budget_left=None if leg.budget is None else left_of(leg.budget, state.spend),
+        asked=last_asked(earlier),
+        proposals=in_vain(state.asked) + 1,
+        changed_by_people=changed_by_people,
     )
     summary = ui.summary(ui.PREPARE_CALL, tool=tool)
     return await _run(names.PREPARE_CALL, wanted, gives=PreparedCall, summary=summary, **_LOCAL)

@@ -10,6 +10,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.deciders import as_named, check_decider
     from orchestrator.confirmation.models import (
+        PAST,
         Amend,
         Approval,
         Approve,
@@ -18,6 +19,8 @@ with workflow.unsafe.imports_passed_through():
         DecisionRecord,
         Grant,
         Reject,
+        Respond,
+        Verdict,
         grant_of,
         record_of,
     )
@@ -42,7 +45,7 @@ class _Open(Pending):
     card: ConfirmationCard
     keys: PublicKeys | None = None
     approvals: tuple[Approval, ...] = ()
-    verdict: Grant | Reject | None = None
+    verdict: Grant | Verdict | None = None
     reminded: int = 0
 
     def as_it_stands(self) -> ConfirmationCard:
@@ -158,13 +161,13 @@ class ConfirmationGate:
             )
             if len(shown.approvals) >= shown.card.approvals_needed:
                 shown.verdict = grant_of(shown.card, shown.approvals, at)
-        elif isinstance(named, Reject):
+        elif isinstance(named, Reject | Respond):
             shown.verdict = named
         if shown.verdict is not None:
             shown.ends("decided")
         return record_of(named, shown.card, at)
 
-    async def wait(self, reminders: Sequence[timedelta] = ()) -> Grant | Reject | None:
+    async def wait(self, reminders: Sequence[timedelta] = ()) -> Grant | Verdict | None:
         """The decision on the open card; None when nobody decided before it expired.
 
         Args:
@@ -183,7 +186,8 @@ class ConfirmationGate:
                 self._close("expired")
                 return None
             if shown.verdict is not None:
-                self._close("rejected" if isinstance(shown.verdict, Reject) else "approved")
+                verdict = shown.verdict
+                self._close("approved" if isinstance(verdict, Grant) else PAST[verdict.kind])
                 return shown.verdict
 
     def _start_timers(

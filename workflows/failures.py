@@ -19,6 +19,10 @@ class LegLost(Exception):
     """The leg cannot reach its goal; its text is the first error of the mission."""
 
 
+class LegSkipped(Exception):
+    """A person left the leg out: the mission goes on without it. Its text is a sentence."""
+
+
 def first_words(error: BaseException) -> str:
     """What went wrong, in the words of the error that began it."""
     cause: BaseException = error

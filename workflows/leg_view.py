@@ -3,11 +3,15 @@
 All of it is read from the leg as it stands, and nothing here changes it.
 """
 
+from collections.abc import Iterator
+
+from pydantic import JsonValue
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.budget import left_of
-    from orchestrator.core.pii import as_written
+    from orchestrator.core.pii import as_written, is_handle
+    from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegResult
     from orchestrator.planning.models import Fact, StepContext
@@ -54,6 +58,30 @@ def leg_result(leg: LegInput) -> LegResult:
     )
 
 
+def facts_naming(arguments: JsonObject, facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+    """The facts that may tell what a call's arguments name: a call carries no others along."""
+    wanted = {value for value in _scalars(arguments) if _may_name(value)}
+    return tuple(fact for fact in facts if not wanted.isdisjoint(_scalars(fact.body)))
+
+
+def _scalars(value: JsonValue) -> Iterator[str | int | float | None]:
+    if isinstance(value, dict):
+        for held in value.values():
+            yield from _scalars(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _scalars(held)
+    else:
+        yield value
+
+
+def _may_name(value: JsonValue) -> bool:
+    """Whether a value could be the id of something: no text of several words, no yes or no."""
+    if isinstance(value, str):
+        return bool(value) and not is_handle(value) and not any(c.isspace() for c in value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _facts(leg: LegInput) -> tuple[Fact, ...]:
     """What the legs that depend on this one learn: its side effects, else its last find."""
     good = [o for o in leg.state.observations if o.outcome == "succeeded"]
@@ -68,6 +96,7 @@ def _facts(leg: LegInput) -> tuple[Fact, ...]:
             arguments=o.arguments,
             body=o.body,
             price=o.price,
+            at=o.at,
         )
         for o in chosen
     )

@@ -25,7 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import calls
     from workflows.approval import Approvals
     from workflows.call import Caller
-    from workflows.failures import LOST, LegLost, first_words
+    from workflows.failures import LOST, LegLost, LegSkipped, first_words
     from workflows.leg_view import leg_result, step_context
     from workflows.lineage import check_leg
     from workflows.progress import Progress
@@ -57,6 +57,8 @@ class LegWorkflow:
         check_leg(leg)
         try:
             await self._reach_goal()
+        except LegSkipped as skipped:
+            self._progress.end(LegStatus.SKIPPED, error=str(skipped))
         except LegLost as lost:
             self._progress.end(LegStatus.FAILED, error=str(lost))
         except LOST as error:
@@ -120,8 +122,13 @@ class LegWorkflow:
                 self._progress.record(FINISH, "done")
                 self._progress.end(LegStatus.SUCCEEDED, summary=summary)
             case GiveUp(reason=reason):
-                self._progress.record("give up", "lost", reason)
-                raise LegLost(reason)
+                self._give_up(reason)
+
+    def _give_up(self, reason: str) -> None:
+        """End the leg; one that a person refused to let undo something undoes nothing else."""
+        keeps = self._caller.keeps_what_was_to_go
+        self._progress.record("give up", "skipped" if keeps else "lost", reason)
+        raise LegSkipped(f"left out: {reason}") if keeps else LegLost(reason)
 
     async def _discover(self, query: str) -> None:
         found = await calls.discover_tools(self._progress.leg, query)

@@ -133,18 +133,35 @@ class MissionWorkflow:
 
     def _start_ready(self, running: dict[str, asyncio.Task[LegResult]], ended: list[str]) -> None:
         """Start what can start; each leg is noted in `ended`, in the order of history."""
+        self._skip_dependents()
         for leg in self._ready():
             task = asyncio.create_task(self._run_leg(leg))
             task.add_done_callback(lambda _, leg_id=leg.leg_id: ended.append(leg_id))  # type: ignore[misc]
             running[leg.leg_id] = task
         ui.show_details(ui.mission_details(self.result()))
 
+    def _skip_dependents(self) -> None:
+        """Leave out the legs that depend on one that was left out, and those that follow them."""
+        skipped = [i for i, leg in self._results.items() if leg.status is LegStatus.SKIPPED]
+        for needed in skipped:
+            for leg in self._plan.legs:
+                if needed in leg.depends_on and leg.leg_id not in self._results:
+                    why = f"left out: it depends on {needed}, which was left out"
+                    self._results[leg.leg_id] = LegResult(
+                        leg_id=leg.leg_id,
+                        agent=leg.agent.name,
+                        goal=leg.goal,
+                        status=LegStatus.SKIPPED,
+                        error=why,
+                    )
+                    skipped.append(leg.leg_id)
+
     def _ready(self) -> list[LegPlan]:
         """Legs to start now, in the plan's order."""
         ready = [
             leg
             for leg in self._plan.legs
-            if leg.leg_id not in self._started
+            if leg.leg_id not in (*self._started, *self._results)
             and all(needed in self._results for needed in leg.depends_on)
         ]
         self._started += [leg.leg_id for leg in ready]

@@ -6,6 +6,7 @@ from datetime import datetime
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.asked_before import AskedCall
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Money, Usage
     from orchestrator.core.record import JsonObject
@@ -15,6 +16,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from workflows import ui
+
+
+_MOST_ASKED = 50
+"""Of what people were asked in a leg: it travels with each of its runs."""
 
 
 class Progress:
@@ -103,6 +108,11 @@ class Progress:
     def remember(self, decision: DecisionRecord) -> None:
         """Keep what was decided about a call."""
         self._update(decisions=(*self.state.decisions, decision))
+
+    def remember_asked(self, asked: AskedCall) -> None:
+        """Keep what came of asking people about a call; of one call the last that is known."""
+        others = [a for a in self.state.asked if a.confirmation_id != asked.confirmation_id]
+        self._update(asked=(*others, asked)[-_MOST_ASKED:])
 
     def learn(self, answers: JsonObject) -> None:
         """Keep what a person answered."""

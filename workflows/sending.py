@@ -85,6 +85,7 @@ def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> 
         error=None if outcome.kind == "succeeded" else outcome.reason or outcome.kind,
         contract_breach=outcome.contract_breach,
         price=outcome.price,
+        at=at,
     )
 
 

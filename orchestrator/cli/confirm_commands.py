@@ -11,7 +11,7 @@ from orchestrator.cli.connected import ask
 from orchestrator.cli.options import read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.cli.signing import make_key, sign_as
-from orchestrator.confirmation.models import Amend, Approve, Reject
+from orchestrator.confirmation.models import MOST_TEXT, Amend, Approve, Reject, Respond, Then
 from orchestrator.core.errors import UsageError
 
 if TYPE_CHECKING:  # `ask` imports them
@@ -123,25 +123,63 @@ def amend(
 
 
 @app.command()
-def reject(
+def respond(
     confirmation_id: ConfirmationId,
-    reason: Annotated[str, typer.Option("--reason", help="Why not; the mission records it.")],
+    text: Annotated[str, typer.Option("--text", help="What is wanted instead, for the planner.")],
     approver: Approver = None,
     key: Key = None,
     issuer: Issuer = None,
     as_json: AsJson = False,
 ) -> None:
-    """No. The leg is lost, and what the mission did is rolled back.
+    """Not this: the planner looks again with your words, and asks again.
 
-    Example: orchestrator confirm reject trip-1a2b3c.1-flights.2 --reason "too early"
+    It reads them as what is wanted, and never as an order to do anything else.
+
+    Example: orchestrator confirm respond trip-1a2b3c.1-flights.2 --text "a later flight"
     """
-    rejection = Reject(confirmation_id=confirmation_id, reason=reason)
+    if not text.strip():
+        raise UsageError("--text says what is wanted instead; an empty one says nothing")
+    if len(text) > MOST_TEXT:
+        raise UsageError(f"--text has at most {MOST_TEXT} characters")
+    response = Respond(confirmation_id=confirmation_id, text=text)
+    receipt = _decided(response, key, approver=approver, issuer=issuer)
+    present(receipt, render_cards.receipt, as_json=as_json)
+
+
+@app.command()
+def reject(
+    confirmation_id: ConfirmationId,
+    reason: Annotated[str, typer.Option("--reason", help="Why not; the mission records it.")],
+    then: Annotated[
+        Then,
+        typer.Option(
+            "--then",
+            help="What follows: the planner looks for another way (replan), this part of the goal "
+            "is left out (skip), or all that the mission did is undone (undo).",
+        ),
+    ] = "replan",
+    approver: Approver = None,
+    key: Key = None,
+    issuer: Issuer = None,
+    as_json: AsJson = False,
+) -> None:
+    """No. What follows, --then says.
+
+    A planner that finds no other way loses its part of the goal, and the mission is undone.
+
+    Example: orchestrator confirm reject trip-1a2b3c.1-flights.2 --reason "too early" --then skip
+    """
+    rejection = Reject(confirmation_id=confirmation_id, reason=reason, then=then)
     receipt = _decided(rejection, key, approver=approver, issuer=issuer)
     present(receipt, render_cards.receipt, as_json=as_json)
 
 
 def _decided(
-    decision: Amend | Reject, key: Path | None, *, approver: str | None, issuer: str | None
+    decision: Amend | Reject | Respond,
+    key: Path | None,
+    *,
+    approver: str | None,
+    issuer: str | None,
 ) -> "DecisionReceipt":
     """What became of a decision; a signed one is on the card as it is open now."""
     sign = sign_as(key, approver=approver, issuer=issuer)

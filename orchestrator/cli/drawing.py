@@ -11,6 +11,7 @@ _COLORS = {
     "committed": "green",
     "rolled_back": "yellow",
     "cancelled": "yellow",
+    "skipped": "yellow",
     "running": "cyan",
     "failed": "red",
     "rejected": "red",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -30,6 +31,8 @@ def card(console: Console, shown: ConfirmationCard) -> None:
     What stands at the margin is ours; what providers and planners name and say is further right.
     """
     body = Table(box=None, show_header=False, pad_edge=False)
+    for label, value in _first(shown):
+        body.add_row(_ours(label), value)
     if shown.price is not None:
         body.add_row(_ours("Price"), line((str(shown.price), "bold")))
     for section in shown.sections():
@@ -42,27 +45,45 @@ def card(console: Console, shown: ConfirmationCard) -> None:
     heading = line(shown.heading or shown.card_type)
     title = line((shown.title, "bold"))
     console.print(Panel(body, title=title, subtitle=heading, expand=False))
-    console.print(
-        f"orchestrator confirm approve {shown.confirmation_id} --digest {shown.digest}",
-        soft_wrap=True,
-    )
+    for choice in shown.choices():
+        console.print(line((f"{choice.name:<10}", "bold"), choice.command), soft_wrap=True)
+        for follows in choice.follows:
+            console.print(Padding(line((follows, "dim")), (0, 0, 0, 10)))
 
 
 def _ours(label: str) -> Text:
     return line((label, "bold"))
 
 
-def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, str]]:
+def _first(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
+    """What is read before all else: why again, what to mind, and what it is for."""
+    if shown.asked_because:
+        yield "Asked again", block(shown.asked_because)
+    for change in shown.changes:
+        told = change.line()
+        yield "", line((f"{told.label}: ", "dim"), told.value)
+    for warning in shown.warnings:
+        yield "Mind", line((warning, "bold yellow"))
+    for entry in shown.purpose():
+        yield entry.label, block(entry.value)
+
+
+def _terms(shown: ConfirmationCard) -> Iterator[tuple[str, Text]]:
     """What holds for any card: how it is cancelled, who decides, and until when."""
-    yield "Undo", shown.undo
+    if shown.cannot_be_undone:
+        yield "Undo", line(("CANNOT BE UNDONE: ", "bold red"), shown.undo)
+    else:
+        yield "Undo", block(shown.undo)
+    if shown.other_inputs:
+        yield "Other inputs", line((shown.folded(), "dim"))
     for entry in shown.oversight():
-        yield entry.label, entry.value
+        yield entry.label, block(entry.value)
     if shown.expires_at is not None:
-        yield "Decide before", f"{shown.expires_at:%Y-%m-%d %H:%M %Z}"
+        yield "Decide before", line(f"{shown.expires_at:%Y-%m-%d %H:%M %Z}")
     asked = ", ".join(times_asked(shown))
     if asked:
-        yield "So far", asked
-    yield "Digest", shown.digest[:16]
+        yield "So far", line(asked)
+    yield "Digest", line(shown.digest[:16])
 
 
 def receipt(console: Console, given: DecisionReceipt) -> None:

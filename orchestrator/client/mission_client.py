@@ -33,6 +33,8 @@ from orchestrator.confirmation.models import (
     Decision,
     DecisionReceipt,
     Reject,
+    Respond,
+    Then,
 )
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
@@ -182,10 +184,18 @@ class MissionClient:
             Amend(confirmation_id=confirmation_id, changes=changes, approver=approver)
         )
 
-    async def reject(self, confirmation_id: str, *, reason: str, approver: str) -> DecisionReceipt:
-        """No, and why."""
+    async def reject(
+        self, confirmation_id: str, *, reason: str, approver: str, then: Then = "replan"
+    ) -> DecisionReceipt:
+        """No, why, and what follows: see `MissionHandle.reject`."""
         return await self.decide(
-            Reject(confirmation_id=confirmation_id, reason=reason, approver=approver)
+            Reject(confirmation_id=confirmation_id, reason=reason, approver=approver, then=then)
+        )
+
+    async def respond(self, confirmation_id: str, *, text: str, approver: str) -> DecisionReceipt:
+        """Not this: the planner looks again with a hint, and asks again."""
+        return await self.decide(
+            Respond(confirmation_id=confirmation_id, text=text, approver=approver)
         )
 
     async def decide(self, decision: Decision) -> DecisionReceipt:

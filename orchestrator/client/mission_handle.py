@@ -16,6 +16,8 @@ from orchestrator.confirmation.models import (
     ConfirmationCard,
     DecisionReceipt,
     Reject,
+    Respond,
+    Then,
 )
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
@@ -107,12 +109,29 @@ class MissionHandle:
         )
 
     async def reject(
-        self, card: ConfirmationCard, *, reason: str, approver: str
+        self, card: ConfirmationCard, *, reason: str, approver: str, then: Then = "replan"
     ) -> DecisionReceipt:
-        """No."""
+        """No.
+
+        Args:
+            card: what is rejected.
+            reason: why, for planner and record.
+            approver: who decides.
+            then: what follows: the planner looks for another way (`replan`), the leg is left out
+                (`skip`), or all that the mission did is undone (`undo`).
+        """
         return await send_decision(
             self._connection,
-            Reject(confirmation_id=card.confirmation_id, reason=reason, approver=approver),
+            Reject(
+                confirmation_id=card.confirmation_id, reason=reason, approver=approver, then=then
+            ),
+        )
+
+    async def respond(self, card: ConfirmationCard, *, text: str, approver: str) -> DecisionReceipt:
+        """Not this: the planner looks again, with a hint such as "a later flight"."""
+        return await send_decision(
+            self._connection,
+            Respond(confirmation_id=card.confirmation_id, text=text, approver=approver),
         )
 
     async def answer(

@@ -1,6 +1,7 @@
 """What a call would do, made readable: its card and its price."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -8,10 +9,22 @@ from pydantic import JsonValue
 from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.prices import expected_price, plain_arguments
 from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.asked_before import AskedCall, changes_between, why_asked
 from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine, Moment
 from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
+from orchestrator.confirmation.card_warnings import not_explained, over_what_is_left, unlike_found
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.confirmation.named_things import (
+    Answer,
+    FoundThing,
+    find_things,
+    main_first,
+    named_thing,
+    unexplained,
+)
+from orchestrator.confirmation.totals import totals_of
+from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
@@ -19,19 +32,38 @@ from orchestrator.core.record import JsonObject
 _MOST_LINES = 24
 
 
+@dataclass(frozen=True)
+class CardContext:
+    """What a card tells beside the call itself: what it is for, and what was known and asked."""
+
+    goal: str = ""
+    clause: str = ""
+    agent: str = ""
+    reason: str = ""
+    """The planner's."""
+    answers: tuple[Answer, ...] = ()
+    """What earlier calls answered, the newest last."""
+    given: tuple[str, ...] = ()
+    """What people gave with the goal and as answers."""
+    left: Money | None = None
+    """Of the budget."""
+    asked: tuple[AskedCall, ...] = ()
+    """What people were asked before, the newest last."""
+    proposals: int = 1
+    """How many cards this part of the goal has had, this one included."""
+    changed_by_people: tuple[str, ...] = ()
+    """The arguments that a person amended."""
+
+
 def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator[JsonObject]:
-    """The objects in earlier answers that share an identifier with the arguments, newest first.
+    """The objects in earlier answers that the ids among the arguments stand for, newest first.
 
     An offer is booked by its id alone; what a person wants to read on the card (the times, the
     price) is in the answers in which that id was found: an offer, its rules, an older offer.
     Of the bodies of the answers, whose money is plain, the newest is the last.
     """
-    wanted = {
-        (name, value)
-        for name, value in arguments.items()
-        if name.endswith("_id") and isinstance(value, str) and not is_handle(value)
-    }
-    yield from items_holding(wanted, bodies)
+    things = main_first(find_things(arguments, [Answer(body) for body in bodies]))
+    yield from (item for thing in things for item in thing.items)
 
 
 def items_holding(
@@ -54,6 +86,7 @@ def build_card(
     approvers: tuple[str, ...] = (),
     confirmation_id: str = "",
     asked: int = 1,
+    context: CardContext | None = None,
 ) -> ConfirmationCard:
     """The card for one exact call.
 
@@ -63,9 +96,14 @@ def build_card(
     """
     card_type = tool.card_type or DEFAULT_CARD
     item = quoted[0] if quoted else None
-    content, rest = content_of(card_type, _shown(tool, arguments, item), tool.card_layout)
+    context = context or CardContext()
+    things = main_first(find_things(arguments, context.answers, tool.input_schema))
+    told, others = _told_apart(_shown(tool, arguments, item), tool, things)
+    content, rest = content_of(card_type, told, tool.card_layout)
+    others += [fact for fact in rest if is_handle(fact.value)]
+    rest = tuple(fact for fact in rest if not is_handle(fact.value))
     terms = _cancel_terms(tool, quoted)
-    return ConfirmationCard(
+    card = ConfirmationCard(
         confirmation_id=confirmation_id or call.call_id,
         mission_id=call.mission_id,
         leg_id=call.leg_id,
@@ -88,6 +126,76 @@ def build_card(
         approvers=approvers,
         round=asked,
     )
+    return _in_context(card, tool, context, things, others)
+
+
+def _in_context(
+    card: ConfirmationCard,
+    tool: Tool,
+    context: CardContext,
+    things: Sequence[FoundThing],
+    others: Sequence[CardFact],
+) -> ConfirmationCard:
+    """The card with what it is for, what its ids stand for, and what was asked before."""
+    labels = _labels(tool)
+    plain = plain_arguments(tool, card.arguments)
+    totals = totals_of(plain, card.price)
+    ids = unexplained(card.arguments, things, tool.input_schema)
+    ids = tuple(one for one in ids if one.argument not in tool.reference_inputs)
+    warnings = (
+        *over_what_is_left(card.price, context.left),
+        *unlike_found(plain, things, changed_by_people=context.changed_by_people),
+        *not_explained(ids, (context.goal, *context.given)),
+        *totals.warnings,
+    )
+    shown = card.model_copy(
+        update={
+            "goal": context.goal,
+            "clause": context.clause,
+            "agent": context.agent,
+            "reason": context.reason,
+            "warnings": warnings if context.answers or context.goal else (),
+            "named": tuple(
+                named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
+            ),
+            "totals": totals.amounts,
+            "other_inputs": tuple(fact.line() for fact in others),
+        }
+    )
+    return _asked_again(shown, context)
+
+
+def _asked_again(card: ConfirmationCard, context: CardContext) -> ConfirmationCard:
+    """The card with what is otherwise than when people were asked before, and why again."""
+    if not context.asked:
+        return card
+    before = context.asked[-1]
+    because = why_asked(before, context.proposals)
+    changes = []
+    if before.tool == card.tool:
+        changes = changes_between(before, card.as_asked().shown, card.price)
+    return card.model_copy(update={"asked_because": because, "changes": tuple(changes)})
+
+
+def _told_apart(
+    shown: Sequence[CardFact], tool: Tool, things: Sequence[FoundThing]
+) -> tuple[list[CardFact], list[CardFact]]:
+    """What a person decides on, and what only fills the call: our references, explained ids."""
+    explained = {(one.argument, repr(one.value)) for thing in things for one in thing.ids}
+
+    def is_bookkeeping(fact: CardFact) -> bool:
+        if fact.name in tool.reference_inputs or (fact.name, repr(fact.value)) in explained:
+            return True
+        return _are_explained(fact, explained)
+
+    folded = [fact for fact in shown if is_bookkeeping(fact)]
+    return [fact for fact in shown if fact not in folded], folded
+
+
+def _are_explained(fact: CardFact, explained: set[tuple[str, str]]) -> bool:
+    """Whether a list holds explained ids alone."""
+    values = fact.value if isinstance(fact.value, list) else []
+    return bool(values) and all((fact.name, repr(value)) in explained for value in values)
 
 
 def _inputs_of(tool: Tool) -> tuple[str, ...] | None:
@@ -105,19 +213,21 @@ def _heading(tool: Tool, card_type: str) -> str:
 
 def _shown(tool: Tool, arguments: JsonObject, item: JsonObject | None) -> list[CardFact]:
     """The arguments, then what the quoted item adds; its price has a place of its own."""
-    labels = {
-        name: title
-        for name, schema in tool.properties.items()
-        if isinstance(title := schema.get("title"), str)
-    }
     price = expected_price(tool, arguments, item)
-    sent = list(facts(plain_arguments(tool, arguments), labels))
+    sent = list(facts(plain_arguments(tool, arguments), _labels(tool)))
     names = {fact.name for fact in sent} | set(arguments)
     found = [fact for fact in facts(item or {}) if not fact.is_empty]
     added = [f for f in found if not {f.name, f.name.split(".")[0]} & names]
     if tool.card_layout is not None:
         return [*sent, *added]
-    return [*sent, *(f for f in added if f.money is None or f.money != price)]
+    # Its other ids tell a person nothing, and none of them is sent.
+    return [*sent, *(f for f in added if not f.is_id and (f.money is None or f.money != price))]
+
+
+def _labels(tool: Tool) -> dict[str, str]:
+    """The names that the document gives inputs for people."""
+    titles = ((name, schema.get("title")) for name, schema in tool.properties.items())
+    return {name: title for name, title in titles if isinstance(title, str)}
 
 
 def _lines(rest: Sequence[CardFact]) -> tuple[CardLine, ...]:

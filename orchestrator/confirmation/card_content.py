@@ -1,7 +1,7 @@
 """What confirmation cards show: lines, sections, and the content model of each card type."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 
 from pydantic import Field, create_model
@@ -16,6 +16,10 @@ class CardLine(Record):
 
     label: str
     value: str
+
+    def shortened(self, most: int = 240) -> "CardLine":
+        """With as much of its value as is kept to compare it with."""
+        return self.model_copy(update={"value": self.value[:most]})
 
 
 class CardSection(Record):
@@ -63,6 +67,60 @@ class LineItem(Record):
             *(f"{line.label.lower()} {line.value}" for line in self.details),
         ]
         return CardLine(label=self.name, value=", ".join(part for part in parts if part))
+
+
+class NamedThing(Record):
+    """What one or more ids among the arguments stand for, as earlier answers tell."""
+
+    ids: tuple[CardLine, ...] = Field(description="the arguments, with the id each holds")
+    lines: tuple[CardLine, ...] = Field(
+        default=(), description="what it is; of the thing that the card itself shows, the rest"
+    )
+    price: Money | None = None
+    found_by: str = Field(default="", description="what the call did that answered with it")
+    found_for: tuple[CardLine, ...] = Field(
+        default=(), description="what was asked for then, and what the answer says of all it lists"
+    )
+    at: datetime | None = Field(default=None, description="when it was answered")
+
+    @property
+    def called(self) -> str:
+        """The ids, with the names of the arguments that they stand in."""
+        return ", ".join(f"{one.label} {one.value}" for one in self.ids)
+
+    def origin(self) -> str:
+        """Where it was found, when, and what was asked for then."""
+        asked = "; ".join(f"{line.label.lower()} {line.value}" for line in self.found_for)
+        parts = [
+            f"found by {self.found_by!r}" if self.found_by else "found in an earlier answer",
+            f"at {self.at:%Y-%m-%d %H:%M %Z}" if self.at is not None else "",
+            f"for {asked}" if asked else "",
+        ]
+        return " ".join(part for part in parts if part)
+
+    def section(self) -> CardSection:
+        """As a person reads it."""
+        told = [CardLine(label="Price then", value=str(self.price))] if self.price else []
+        if not (self.lines or told):
+            return CardSection(
+                title="Where it is from", lines=(CardLine(label=self.called, value=self.origin()),)
+            )
+        origin = CardLine(label="Origin", value=self.origin())
+        return CardSection(title=self.called, lines=(*self.lines, *told, origin))
+
+
+class Change(Record):
+    """What is another than when people were asked before."""
+
+    label: str
+    before: str
+    now: str
+
+    def line(self) -> CardLine:
+        """As a person reads it."""
+        return CardLine(
+            label=self.label, value=f"{self.before or 'nothing'} → {self.now or 'nothing'}"
+        )
 
 
 _REFUNDABLE = {True: "refundable", False: "not refundable"}

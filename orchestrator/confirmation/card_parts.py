@@ -57,8 +57,8 @@ def _placed(fact: CardFact, card_type: CardType) -> tuple[str | None, list[objec
 def _takes(part: CardPart, fact: CardFact) -> bool:
     if fact.kind not in ("text", "flag") or _MINE in fact.words:
         return False
-    # A code says nothing to a person, unless it stands for one from the vault.
-    if fact.is_id and not (part.takes_ids or is_handle(fact.value)):
+    # A code says nothing to a person, and a value from the vault is not shown.
+    if (fact.is_id or is_handle(fact.value)) and not part.takes_ids:
         return False
     return bool(part.words & set(fact.words))
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from orchestrator.confirmation.models import Amend, Approve, ConfirmationCard, Decision, Reject
+from orchestrator.confirmation.models import Approve, ConfirmationCard, Decision
 from orchestrator.confirmation.policy import approver_problem, is_same_person
 from orchestrator.confirmation.signatures import PublicKeys, named_signer, proved_signer
 from orchestrator.core.errors import ApproverRefused
@@ -67,7 +67,7 @@ def approver_refusal(
     return None
 
 
-def as_named(decision: Decision, keys: PublicKeys | None) -> Approve | Amend | Reject:
+def as_named(decision: Decision, keys: PublicKeys | None) -> Decision:
     """A decision that was checked, under the names that are kept of it: proved ones where proved.
 
     Without keys nobody vouches for anybody, whatever the decision says.

@@ -6,9 +6,19 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from orchestrator.confirmation.card_content import CancelTerms, CardLine, CardSection, Content
+from orchestrator.confirmation.asked_before import AskedCall, Fate
+from orchestrator.confirmation.card_content import (
+    Amount,
+    CancelTerms,
+    CardLine,
+    CardSection,
+    Change,
+    Content,
+    NamedThing,
+)
+from orchestrator.confirmation.choices import Choice, choices_on
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
@@ -71,6 +81,23 @@ class ConfirmationCard(Record):
         default=None, description="what its type shows; None: the type has no parts of its own"
     )
     lines: tuple[CardLine, ...] = Field(default=(), description="all that has no other place")
+    goal: str = Field(default="", description="what the mission is to reach")
+    clause: str = Field(default="", description="the part of the goal that the call serves")
+    agent: str = Field(default="", description="who wants to make the call")
+    reason: str = Field(default="", description="why, as the planner says: nothing proves it")
+    warnings: tuple[str, ...] = Field(default=(), description="what to mind before deciding")
+    asked_because: str = Field(default="", description="why people are asked again, in sentences")
+    changes: tuple[Change, ...] = Field(
+        default=(), description="what is otherwise than when people were asked before"
+    )
+    named: tuple[NamedThing, ...] = Field(
+        default=(), description="what the ids among the arguments stand for"
+    )
+    totals: tuple[Amount, ...] = Field(default=(), description="the sums of lists of items")
+    other_inputs: tuple[CardLine, ...] = Field(
+        default=(),
+        description="sent as well: values from the vault, our own references, explained ids",
+    )
     arguments: JsonObject = Field(default_factory=dict)
     personal: tuple[str, ...] = Field(
         default=(), description="names of the arguments that may only hold handles"
@@ -108,8 +135,71 @@ class ConfirmationCard(Record):
     def sections(self) -> tuple[CardSection, ...]:
         """All there is to read, under its headings; the lines without one come last."""
         parts = tuple(self.content.sections()) if self.content is not None else ()
-        rest = (CardSection(title="Details" if parts else "", lines=self.lines),)
-        return (*parts, *(rest if self.lines else ()))
+        sums = CardSection(title="Totals", lines=tuple(one.line() for one in self.totals))
+        things = tuple(thing.section() for thing in self.named)
+        is_alone = not (parts or self.totals or things)
+        rest = CardSection(title="" if is_alone else "Details", lines=self.lines)
+        found = (*parts, sums, *things, rest)
+        return tuple(section for section in found if section.lines)
+
+    def folded(self) -> str:
+        """The other inputs, which say little to a person, in one text."""
+        return "; ".join(f"{line.label.lower()} {line.value}" for line in self.other_inputs)
+
+    def purpose(self) -> tuple[CardLine, ...]:
+        """What the call is for, whose agent wants it, and why."""
+        clause = "" if self.clause == self.goal else self.clause
+        lines = {
+            "Goal": self.goal,
+            "For this part": clause,
+            "Wanted by agent": self.agent,
+            "Planner's reason": self.reason,
+        }
+        return tuple(CardLine(label=k, value=v) for k, v in lines.items() if v)
+
+    @property
+    def cannot_be_undone(self) -> bool:
+        """Whether what it leads to stays, as far as the provider's document tells."""
+        terms = self.undo_terms
+        return terms is not None and (terms.irreversible or terms.tool is None)
+
+    def choices(self) -> tuple[Choice, ...]:
+        """What a person can decide, with the command for it and what follows."""
+        return choices_on(self.confirmation_id, self.digest, changeable=self._changeable())
+
+    def _changeable(self) -> tuple[str, ...] | None:
+        """The inputs that a person may want to change: not those that hold our own references."""
+        if self.inputs is None:
+            return None
+        ours = {name for name, value in self.arguments.items() if self._is_ours(value)}
+        return tuple(
+            f"{name} (by its handle)" if name in self.personal else name
+            for name in self.inputs
+            if name not in ours
+        )
+
+    def _is_ours(self, value: JsonValue) -> bool:
+        return isinstance(value, str) and value.startswith(f"{self.mission_id}.{self.leg_id}.")
+
+    def as_asked(
+        self, fate: Fate = "waiting", *, by: str = "", words: str = "", meaning: str = ""
+    ) -> AskedCall:
+        """What is kept of this card, to tell a later one from it."""
+        others = [line for line in self.other_inputs if not self._is_ours(line.value)]
+        parts = [*(self.content.sections() if self.content is not None else ())]
+        told = [line for part in (*parts, *self.named) for line in part.lines]
+        lines = [*told, *self.lines, *others]
+        return AskedCall(
+            confirmation_id=self.confirmation_id,
+            tool=self.tool,
+            title=self.title,
+            shown=tuple(line.shortened() for line in lines[:_MOST_KEPT]),
+            meanings=(meaning,) if meaning else (),
+            price=self.price,
+            fate=fate,
+            by=by,
+            words=words,
+        )
 
     def oversight(self) -> tuple[CardLine, ...]:
         """Who asked, who may decide, how they are known, and who has approved so far."""
@@ -127,10 +217,18 @@ class ConfirmationCard(Record):
         return tuple(CardLine(label=k, value=v) for k, v in lines.items() if v)
 
 
+_MOST_KEPT = 40
+"""Lines of a card that a later one is compared with."""
 _KNOWN_BY = {
     True: "known by their signatures",
     False: "who they say they are: nothing here proves it",
 }
+
+
+MOST_TEXT: Final = 2000
+"""Characters of what a person asks for instead."""
+Then = Literal["replan", "skip", "undo"]
+"""What follows a rejection."""
 
 
 class Approve(Record):
@@ -156,17 +254,37 @@ class Amend(Record):
 
 
 class Reject(Record):
-    """Refuses the call."""
+    """Refuses the call, and says what is to follow."""
 
     kind: Literal["reject"] = "reject"
     confirmation_id: str
     reason: str
+    then: Then = Field(
+        default="replan",
+        description="replan: the planner looks for another way; skip: this part of the goal is "
+        "left out; undo: the mission ends, and all that it did is undone",
+    )
     approver: str = ""
     issuer: str = ""
     signature: str = ""
 
 
-Decision = Annotated[Approve | Amend | Reject, Field(discriminator="kind")]
+class Respond(Record):
+    """Sends the call back: the planner is to look again, with a hint that it reads as data."""
+
+    kind: Literal["respond"] = "respond"
+    confirmation_id: str
+    text: str = Field(
+        pattern=r"\S", max_length=MOST_TEXT, description="what is wanted instead: a later flight"
+    )
+    approver: str = ""
+    issuer: str = ""
+    signature: str = ""
+
+
+Verdict = Reject | Respond
+"""What closes a card without a call."""
+Decision = Annotated[Approve | Amend | Reject | Respond, Field(discriminator="kind")]
 
 
 class DecisionEnvelope(Record):
@@ -175,11 +293,14 @@ class DecisionEnvelope(Record):
     decision: Decision
 
 
+Past = Literal["approved", "amended", "rejected", "responded"]
+
+
 class DecisionReceipt(Record):
     """What became of a decision."""
 
     confirmation_id: str
-    accepted: Literal["approved", "amended", "rejected"]
+    accepted: Past
     at: datetime
     card: ConfirmationCard | None = Field(
         default=None,
@@ -191,19 +312,21 @@ class DecisionRecord(Record):
     """Who decided what, when and on which arguments: kept in the mission's record."""
 
     confirmation_id: str
-    kind: Literal["approved", "amended", "rejected", "expired"]
+    kind: Literal["approved", "amended", "rejected", "expired", "responded"]
     approver: str
     at: datetime
     digest: str
-    reason: str = ""
+    reason: str = Field(default="", description="of a rejection; of a response its text")
+    then: str = Field(default="", description="of a rejection: what was to follow")
     issuer: str = Field(default="", description="who vouches for the approver; empty: nobody")
     signature: str = ""
 
 
-PAST: Final[dict[str, Literal["approved", "amended", "rejected"]]] = {
+PAST: Final[dict[str, Past]] = {
     "approve": "approved",
     "amend": "amended",
     "reject": "rejected",
+    "respond": "responded",
 }
 """What a decision is called once it was taken."""
 
@@ -216,10 +339,18 @@ def record_of(decision: Decision, card: ConfirmationCard, at: datetime) -> Decis
         approver=decision.approver,
         at=at,
         digest=card.digest,
-        reason=decision.reason if isinstance(decision, Reject) else "",
+        reason=_words_of(decision),
+        then=decision.then if isinstance(decision, Reject) else "",
         issuer=decision.issuer,
         signature=decision.signature,
     )
+
+
+def _words_of(decision: Decision) -> str:
+    match decision:
+        case Reject(reason=words) | Respond(text=words):
+            return words
+    return ""
 
 
 class Approval(Record):

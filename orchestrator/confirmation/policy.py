@@ -131,6 +131,13 @@ class ConfirmationPolicy(Record):
     max_rounds: int = Field(
         default=3, ge=1, le=100, description="how often one call is asked about, with ask_again"
     )
+    max_proposals: int = Field(
+        default=5,
+        ge=1,
+        le=100,
+        description="how many calls of a leg may be rejected, sent back or refused by their "
+        "provider, one after the other, before no more of them is put to a person",
+    )
 
     @property
     def rounds(self) -> int:

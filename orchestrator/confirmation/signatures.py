@@ -16,11 +16,18 @@ from joserfc.errors import JoseError, UnsupportedAlgorithmError
 from joserfc.jwk import ECKey, Key, OKPKey, RSAKey
 from pydantic import JsonValue
 
-from orchestrator.confirmation.models import Amend, Approve, Decision, Reject, canonical_digest
+from orchestrator.confirmation.models import (
+    Amend,
+    Approve,
+    Decision,
+    Reject,
+    Respond,
+    canonical_digest,
+)
 from orchestrator.core.errors import SignatureRefused, UsageError
 from orchestrator.core.record import JsonObject, Record
 
-D = TypeVar("D", Approve, Amend, Reject, Approve | Amend | Reject)
+D = TypeVar("D", Approve, Amend, Reject, Respond, Approve | Amend | Reject | Respond)
 
 TYPE: Final = "orchet-decision+jwt"
 """The `typ` of the JWS: a token that was made for something else is no decision."""
@@ -227,8 +234,13 @@ def _content(decision: Decision) -> JsonObject:
     match decision:
         case Amend(changes=changes):
             return {"content": canonical_digest(changes)}
-        case Reject(reason=reason):
+        case Reject(reason=reason, then="replan"):
+            # As it was before a rejection said what follows: older signers mean this.
             return {"content": canonical_digest({"reason": reason})}
+        case Reject(reason=reason, then=then):
+            return {"content": canonical_digest({"reason": reason, "then": then})}
+        case Respond(text=text):
+            return {"content": canonical_digest({"text": text})}
     return {}
 
 

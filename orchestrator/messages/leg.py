@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from pydantic import Field, JsonValue
 
+from orchestrator.confirmation.asked_before import AskedCall
 from orchestrator.confirmation.models import ConfirmationCard, DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.call_ref import CallRef
@@ -28,7 +29,7 @@ class LegStatus(StrEnum):
     FAILED = "failed"
     CANCELLED = "cancelled"
     SKIPPED = "skipped"
-    """A person rejected what it was to do, and let the mission go on without it."""
+    """A person left it out, or one that it depends on: nothing of it is served by it."""
 
 
 class LegState(Record):
@@ -45,6 +46,9 @@ class LegState(Record):
     usage: Usage = Field(default_factory=Usage)
     tool_calls: int = 0
     decisions: tuple[DecisionRecord, ...] = ()
+    asked: tuple[AskedCall, ...] = Field(
+        default=(), description="what people were asked, with what came of it, the newest last"
+    )
     summary: str = ""
     error: str | None = None
 

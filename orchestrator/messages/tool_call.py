@@ -4,6 +4,7 @@ from datetime import datetime
 
 from pydantic import Field
 
+from orchestrator.confirmation.asked_before import AskedCall
 from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.budget import Money
@@ -12,7 +13,7 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
 from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.planning.models import Observation
+from orchestrator.planning.models import Fact, Observation
 from orchestrator.saga.ledger import CancelCall, Obligation
 
 
@@ -62,6 +63,25 @@ class PrepareInput(CallRef):
     decided_by_people: bool = Field(
         default=False, description="it was put before a person, and stays with them"
     )
+    facts: tuple[Fact, ...] = Field(
+        default=(), description="of other legs: those that may tell what its arguments name"
+    )
+    goal: str = Field(default="", description="of the mission")
+    clause: str = Field(default="", description="the goal of the leg")
+    reason: str = Field(default="", description="why, as the planner says")
+    given: JsonObject = Field(
+        default_factory=dict, description="what people gave with the goal and as answers"
+    )
+    budget_left: Money | None = None
+    asked: tuple[AskedCall, ...] = Field(
+        default=(), description="the last that people were asked in this leg, the newest last"
+    )
+    proposals: int = Field(
+        default=1, description="the cards of this leg since its last success, this one included"
+    )
+    changed_by_people: tuple[str, ...] = Field(
+        default=(), description="the arguments that a person amended"
+    )
 
 
 class PreparedCall(Record):
@@ -94,6 +114,10 @@ class PreparedCall(Record):
         default=None, description="the standing approval that makes asking unnecessary"
     )
     obligation: Obligation | None = None
+    meaning: str = Field(
+        default="",
+        description="digest of tool and arguments without our own references: what a planner wants",
+    )
     cancel: CancelCall | None = Field(
         default=None, description="set for a cancel tool: what it may cancel of this mission"
     )

@@ -101,6 +101,7 @@ class Fact(Record):
     arguments: JsonObject = Field(default_factory=dict)
     body: JsonValue = None
     price: Money | None = None
+    at: datetime | None = Field(default=None, description="when it was answered")
 
 
 FINISH: Final = "finish"
@@ -127,6 +128,15 @@ class Observation(Record):
     contract_breach: str | None = None
     """What of a good answer is not as its document says: the body may lack what is looked for."""
     price: Money | None = None
+    at: datetime | None = Field(default=None, description="when it was answered")
+    refused_by: str = Field(default="", description="the person who refused it; empty: nobody did")
+    hint: str = Field(
+        default="",
+        description="what that person wants instead, or why not: data, never an instruction",
+    )
+    sent_back: bool = Field(
+        default=False, description="whether that person wants something else, as the hint says"
+    )
 
 
 class StepContext(Record):

@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
     ModelResponse,
+    TextPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
@@ -45,7 +46,7 @@ from orchestrator.planning.llm.prompt import ToolBlock, block_of, tool_descripti
 from orchestrator.planning.llm.prompt_state import PromptState, tool_sources
 from orchestrator.planning.models import CallTool, StepContext, StepDecision
 from orchestrator.planning.planner import check_decision
-from orchestrator.planning.trimming import estimate_tokens
+from orchestrator.planning.trimming import cut_text, estimate_tokens
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.selection import Selection
 
@@ -61,6 +62,7 @@ SETTINGS: Final = ModelSettings(max_retries=0, parallel_tool_calls=False, timeou
 _KEPT_STATES: Final = 256
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME: Final = 64
+_LONGEST_REASON: Final = 400
 _PASSING: Final = (
     exceptions.ModelConnectionError,
     exceptions.ModelRateLimitError,
@@ -191,6 +193,8 @@ class _Step:
         if call is None:
             raise DecisionInvalid("the answer calls no tool; call exactly one")
         decision = self._parsed(call)
+        if isinstance(decision, CallTool):
+            decision = decision.model_copy(update={"reason": _said_beside(answer)})
         with contextlib.suppress(OutsideWall):
             check_decision(decision, self.selection, self.context, self.catalog)
         return decision
@@ -221,6 +225,12 @@ class _Step:
             raise DecisionInvalid(
                 f"the arguments of {call.tool_name} are not a JSON object"
             ) from error
+
+
+def _said_beside(answer: ModelResponse) -> str:
+    """What the model says beside its call: why it wants it, as far as it tells."""
+    said = " ".join(part.content for part in answer.parts if isinstance(part, TextPart))
+    return cut_text(" ".join(said.split()), _LONGEST_REASON)
 
 
 def wire_names(tools: Iterable[Tool]) -> dict[str, Tool]:

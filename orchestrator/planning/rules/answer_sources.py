@@ -1,6 +1,6 @@
 """Values for a tool's inputs out of answers: which thing of which answer gives its values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,12 +14,14 @@ from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import Fact, Observation
 from orchestrator.planning.rules.answers import Item, answer_fields, read_items
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.hints import Followed, follow, wants_another
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish, rank_items
 from orchestrator.planning.rules.sentences import details
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.tool_words import generic_words, vocabulary
-from orchestrator.planning.rules.utterance import Utterance
+from orchestrator.planning.rules.utterance import Utterance, read_utterance
+from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
 
 _NOT_FROM_ITEMS: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.OBJECT, Kind.CONSTANT})
 _LOOSE: Final = frozenset({Kind.QUERY, Kind.TEXT, Kind.TITLE})
@@ -50,12 +52,17 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
         fresh = [i for i in ranking.items if not call.has_failed_with(_gives(i, wanted))]
         if not fresh:
             return Lack(reason=call.why_none(ranking))
+        followed = call.follow_hints(fresh, wanted)
+        if followed.refusal or not followed.is_read:
+            return Lack(_choices(wanted, fresh), note=followed.refusal or _unread(situation))
+        fresh = list(followed.items)
         if not ranking.is_meant:
             return Lack(_choices(wanted, fresh))
         if ranking.tied > 1 and tool.is_side_effect and not tool.needs_confirmation:
             return Lack(_choices(wanted, fresh[: ranking.tied]))
         values |= _gives(fresh[0], [p for p in left if p.kind in (Kind.TITLE, Kind.TEXT)])
         values |= _gives(fresh[0], wanted)
+        stated.notes.append(_why_this(fresh, finder, situation))
     stated.values.update(values)
     return None
 
@@ -82,11 +89,41 @@ class _Call:
             finder = self.situation.catalog.tool(answer.tool)
             loose = {p.name for p in tool_parameters(finder) if p.kind in _LOOSE}
             asked = {name: v for name, v in answer.arguments.items() if name not in loose}
-            yield (
-                read_items(answer.body, tool=finder, asked=asked),
-                finder,
-                isinstance(answer, Observation),
-            )
+            if not self._is_outdated(answer, finder):
+                items = read_items(answer.body, tool=finder, asked=asked)
+                yield items, finder, isinstance(answer, Observation)
+
+    def _is_outdated(self, answer: Observation | Fact, finder: Tool) -> bool:
+        """Whether a person has asked since for something else than what was looked for."""
+        said = ArgumentDraft(tool_parameters(finder))
+        for parameter in said.open_inputs() if self.situation.hints else ():
+            if parameter.required or may_fill_optional(parameter):
+                said.add(parameter, value_from_utterances(parameter, self.situation.hints, said))
+        return any(answer.arguments.get(name) != value for name, value in said.values.items())
+
+    def follow_hints(self, fresh: Sequence[Item], wanted: list[Parameter]) -> Followed:
+        """The things that are left when what people asked for instead is followed."""
+        seen = self.situation.refused_by_people(self.tool)
+        followed = Followed(tuple(fresh))
+        for refusal in reversed([one for one in seen if one.hint]):
+            hint = read_utterance(refusal.hint, now=self.situation.context.now)
+            followed = follow(hint, followed.items, self._refused_thing(refusal, wanted))
+            if followed.refusal:
+                return followed
+        is_read = followed.is_read or not (seen and seen[0].sent_back)
+        return replace(followed, is_read=is_read)
+
+    def _refused_thing(self, refusal: Observation, wanted: list[Parameter]) -> Item | None:
+        """The thing that was proposed in a call that a person refused."""
+        for answer in reversed(self.situation.context.observations):
+            if answer.outcome != "succeeded" or answer.side_effect:
+                continue
+            finder = self.situation.catalog.tool(answer.tool)
+            for item in read_items(answer.body, tool=finder, asked=answer.arguments):
+                given = _gives(item, wanted)
+                if given and all(refusal.arguments.get(k) == v for k, v in given.items()):
+                    return item
+        return None
 
     def wish(self, finder: Tool) -> Wish:
         """What is asked of a thing that `finder` found: what it was searched by, what is stated."""
@@ -113,7 +150,12 @@ class _Call:
         """Whether a call with these values failed, or, of a reading tool, was made at all."""
         tried, refused = self.situation.tried, self.situation.refused
         before = refused(self.tool) if self.tool.is_side_effect else tried(self.tool)
-        return any(all(o.arguments.get(k) == v for k, v in given.items()) for o in before)
+        if any(all(o.arguments.get(k) == v for k, v in given.items()) for o in before):
+            return True
+        # What a person refused may be right at another time, or for more people.
+        whole = given if wants_another(self.situation.hints) else {**self.stated, **given}
+        people = self.situation.refused_by_people(self.tool)
+        return any(all(o.arguments.get(k) == v for k, v in whole.items()) for o in people)
 
     def why_none(self, ranking: Ranking) -> str:
         """Why none of the things will do."""
@@ -151,6 +193,20 @@ class _Call:
             if any(noun in map(stem, tokens(str(value))) for value in told):
                 return ""
         return noun
+
+
+def _unread(situation: Situation) -> str:
+    said = situation.hints[0].text if situation.hints else ""
+    return f"nothing that was found is told apart by {said!r}"
+
+
+def _why_this(fresh: Sequence[Item], finder: Tool, situation: Situation) -> str:
+    """Why the first of the things is proposed, for the person who decides."""
+    hints = [repr(hint.text) for hint in situation.hints]
+    asked = f"what was asked for ({', '.join(reversed(hints))})" if hints else "what was asked for"
+    if len(fresh) == 1:
+        return f"the only one left of what {finder.title!r} found, by {asked}"
+    return f"the first of {len(fresh)} that {finder.title!r} found, by {asked} and then by price"
 
 
 def names_beside(nouns: frozenset[str], utterance: Utterance) -> list[str]:

@@ -15,6 +15,8 @@ class Lack:
 
     parameters: tuple[Parameter, ...] = ()
     reason: str = ""
+    note: str = ""
+    """What the person who is asked for the values is told first."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,8 @@ class ArgumentDraft:
 
     parameters: tuple[Parameter, ...]
     values: JsonObject = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """Why these values, for whoever reads the call."""
 
     def add(self, parameter: Parameter, value: JsonValue) -> None:
         """Give an input its value, if there is one."""

@@ -107,7 +107,8 @@ class _Call:
 
     def _from_clause(self, parameter: Parameter) -> JsonValue:
         """What the clause states, but no id that stands elsewhere in the call or was refused."""
-        value = value_from_utterances(parameter, [self.situation.utterance], self.draft)
+        said = (*self.situation.hints, self.situation.utterance)
+        value = value_from_utterances(parameter, said, self.draft)
         if parameter.kind is not Kind.IDENTIFIER or value is None:
             return value
         refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))

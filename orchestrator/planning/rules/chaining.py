@@ -1,10 +1,11 @@
 """The planner that needs no model: from clauses to tools to inputs to what produces them."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.planning.models import (
     FINISH,
@@ -37,6 +38,7 @@ from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
 
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_ATTEMPTS: Final = 5
 """Calls of the target that may be refused before the leg gives up."""
 
@@ -116,13 +118,16 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
         return step
     if step.reason:
         return _nothing_found(target, situation) or GiveUp(reason=step.reason)
-    return _ask(step.parameters, target, situation)
+    return _ask(step, target, situation)
 
 
 def _stopped(observations: Sequence[Observation]) -> GiveUp | None:
-    """The end that no further step may go around: a refusal, or a side effect left unclear."""
+    """The end that no further step may go around: a policy, or a side effect left unclear.
+
+    What a person refused may be followed by something else.
+    """
     for seen in observations:
-        if seen.outcome == "refused" and seen.tool != FINISH:
+        if seen.outcome == "refused" and seen.tool != FINISH and not seen.refused_by:
             return GiveUp(reason=f"{seen.tool} was refused: {seen.error or 'no reason given'}")
         if seen.side_effect and seen.outcome == "unknown":
             return GiveUp(
@@ -140,6 +145,8 @@ def _ended(target: Tool, situation: Situation) -> Finish | GiveUp | CallTool | N
         if is_empty(done.body) and not target.is_side_effect and target.name in situation.shown:
             again = wider_call(target, done.arguments, done, situation)
         return again or Finish(summary=_summary(target, done))
+    if tried and (hopeless := _hopeless(target, tried[0])) is not None:
+        return GiveUp(reason=hopeless)
     if len(tried) >= _MAX_ATTEMPTS:
         return GiveUp(reason=f"{target.name} failed {len(tried)} times; the last: {tried[0].error}")
     return None
@@ -156,6 +163,26 @@ def _nothing_found(target: Tool, situation: Situation) -> Finish | None:
     return Finish(summary=answer_sentence(found, last.body))
 
 
+def _hopeless(target: Tool, last: Observation) -> str | None:
+    """Why no other proposal could go better than the last; None when one could.
+
+    Who wants a thing kept does not want another one undone instead, and another offer is made for
+    the same person.
+    """
+    if last.refused_by and not last.sent_back and target.effect is Effect.CANCEL:
+        return f"{target.name} was refused: {last.error}"
+    if last.outcome != "rejected" or not last.error:
+        return None
+    words = set(_NAME.findall(last.error))
+    personal = [name for name in target.pii_fields if name in words]
+    if not personal:
+        return None
+    return (
+        f"{last.error}; no other offer would change that: store another value "
+        f"(orchestrator pii set {personal[0]}) and start again"
+    )
+
+
 def _summary(target: Tool, done: Observation) -> str:
     if not target.is_side_effect:
         return answer_sentence(target, done.body)
@@ -165,11 +192,12 @@ def _summary(target: Tool, done: Observation) -> str:
     return f"{report(FactSource(fact, target))}."
 
 
-def _ask(parameters: Sequence[Parameter], target: Tool, situation: Situation) -> AskUser | GiveUp:
+def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
     """A question for what is missing.
 
     What was answered and does not fit is not asked again, and references are ours to fill.
     """
+    parameters = lack.parameters
     ours = [p.name for p in parameters if p.name in situation.own_references]
     if ours:
         return GiveUp(
@@ -186,8 +214,9 @@ def _ask(parameters: Sequence[Parameter], target: Tool, situation: Situation) ->
     if (barred := barred_producer(parameters, target, situation)) is not None:
         agent = situation.context.agent.name
         wanted += f"; {barred.name} would look it up, which the agent {agent} may not use"
+    first = f"{lack.note[:1].upper()}{lack.note[1:]}. " if lack.note else ""
     return AskUser(
-        question=f"To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
+        question=f"{first}To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
         fields={p.name: p.whole_schema for p in parameters},
     )
 

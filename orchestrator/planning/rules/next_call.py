@@ -29,7 +29,8 @@ def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) 
     """The next step towards a call; the tools in `trail`, for which it is made, are not called."""
     draft, lack = gather_arguments(tool, situation)
     if not draft.missing:
-        return _unless_made_before(tool, draft.arguments, situation)
+        reason = "; ".join(draft.notes) if tool.is_side_effect else ""
+        return _unless_made_before(tool, draft.arguments, situation, reason)
     if lack is not None:
         return lack
     lacks: list[Lack] = []
@@ -40,7 +41,8 @@ def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) 
         lacks.append(step)
     reason = next((lack.reason for lack in lacks if lack.reason), "")
     wanted = {p.name: p for lack in lacks for p in lack.parameters}
-    return Lack(tuple(wanted.values()), reason)
+    note = next((lack.note for lack in lacks if lack.note), "")
+    return Lack(tuple(wanted.values()), reason, note)
 
 
 def wider_call(
@@ -137,19 +139,36 @@ class _Need:
         return tool.output_schema is None and bool(words & {stem(w) for w in tokens(tool.name)})
 
 
-def _unless_made_before(tool: Tool, arguments: JsonObject, situation: Situation) -> CallTool | Lack:
+def _unless_made_before(
+    tool: Tool, arguments: JsonObject, situation: Situation, reason: str
+) -> CallTool | Lack:
     """The call, unless it was made before: then once more with fewer filters, or not at all.
 
     A reading call that got no clear answer may be repeated once as it is.
     """
     before = situation.tried_with(tool, arguments)
     if not before:
-        return CallTool(tool=tool.name, arguments=arguments)
+        return CallTool(tool=tool.name, arguments=arguments, reason=reason)
+    if before[0].refused_by:
+        return _refused_by_person(tool, before[0], situation)
     if (wider := wider_call(tool, arguments, before[0], situation)) is not None:
         return wider
     if not tool.is_side_effect and before[0].outcome == "unknown" and len(before) == 1:
         return CallTool(tool=tool.name, arguments=arguments, reason=_why_again(before[0]))
     return Lack(reason=_why_not(tool, before[0]))
+
+
+def _refused_by_person(tool: Tool, seen: Observation, situation: Situation) -> Lack:
+    """What to ask when nothing but the very call that a person refused would be made again.
+
+    Words that somebody will read, a person may give who did not like ours; nothing else is asked.
+    """
+    known = situation.context.inputs
+    texts = [p for p in tool_parameters(tool) if p.kind in (Kind.TEXT, Kind.TITLE)]
+    asked = tuple(p for p in texts if p.name not in known and p.name not in tool.pii_fields)
+    if seen.sent_back and asked:
+        return Lack(asked)
+    return Lack(reason=f"{seen.error or f'{seen.refused_by} refused it'}; there is no other way")
 
 
 def _why_again(seen: Observation) -> str:

@@ -65,7 +65,7 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
     """
     usable = [item for item in items if not _is_gone(item)] or list(items)
     names = {stem(token) for name in wish.named for token in tokens(name)}
-    called = [item for item in usable if names <= _mentioned(item)]
+    called = [item for item in usable if names <= mentioned(item)]
     if usable and not called:
         return Ranking((), f"nothing that was found is called {' '.join(map(repr, wish.named))}")
     strict = {k: v for k, v in wish.stated.items() if k in wish.strict}
@@ -80,9 +80,9 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
 
     def merit(item: Item) -> tuple[int, int, float | Decimal]:
         unlike = _mismatches(item, wish.stated)
-        return unlike, -len(_mentioned(item) & relevant), preference(item)
+        return unlike, -len(mentioned(item) & relevant), preference(item)
 
-    meant = not wish.kind or any(wish.kind in _mentioned(item) for item in kept)
+    meant = not wish.kind or any(wish.kind in mentioned(item) for item in kept)
     if _THE_FIRST.search(wish.utterance.text):
         return Ranking(tuple(kept), tied=1, is_meant=meant)
     order = sorted(kept, key=lambda item: (merit(item), _cost(item) if wish.buying else Decimal(0)))
@@ -128,7 +128,7 @@ def _over_limit(item: Item, wish: Wish) -> str | None:
     return None
 
 
-def _mentioned(item: Item) -> set[str]:
+def mentioned(item: Item) -> set[str]:
     """Stems of the words in the thing's texts."""
     texts = (v for v in item.fields.values() if isinstance(v, str))
     return {stem(token) for text in texts for token in tokens(text)}
@@ -156,7 +156,12 @@ def _cost(item: Item) -> Decimal:
 
 def _preference(wish: Wish) -> Callable[[Item], float | Decimal]:
     """A key that puts first what the clause prefers; 0 for all when it states no preference."""
-    words = wish.utterance.words
+    return preference_of(wish.utterance) or (lambda item: 0)
+
+
+def preference_of(utterance: Utterance) -> Callable[[Item], float | Decimal] | None:
+    """A key that puts first what a clause prefers ("the cheapest"); None when it prefers none."""
+    words = utterance.words
     if words & lexicon.CHEAPEST:
         return _cost
     if words & lexicon.NEWEST:
@@ -165,7 +170,7 @@ def _preference(wish: Wish) -> Callable[[Item], float | Decimal]:
         return _moment
     if words & lexicon.BEST_RATED:
         return lambda item: -_rating(item)
-    return lambda item: 0
+    return None
 
 
 def _moment(item: Item) -> float:

@@ -61,6 +61,8 @@ class Situation:
     """The other clauses of the mission, those before the leg's first, the nearest first."""
     facts: tuple[FactSource, ...]
     """What the legs that this one depends on learned."""
+    hints: tuple[Utterance, ...] = ()
+    """What people said who refused a call of this leg, the newest first."""
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -100,6 +102,10 @@ class Situation:
         """The calls of a tool that were rejected or invalid, newest first."""
         return (seen for seen in self.tried(tool) if seen.outcome in ("rejected", "invalid"))
 
+    def refused_by_people(self, tool: Tool) -> list[Observation]:
+        """The calls of a tool that people refused, newest first."""
+        return [seen for seen in self.tried(tool) if seen.refused_by]
+
     def searched_for(self, query: str) -> bool:
         """Whether tools were already looked for with this query."""
         searches = [o for o in self.context.observations if o.outcome == "discovered"]
@@ -116,6 +122,11 @@ def read_situation(context: StepContext, shown: Iterable[str], catalog: Catalog)
         utterance=read_utterance(goal, now=now),
         other_utterances=read_others(goal, context.mission_goal, now=now),
         facts=tuple(FactSource(fact, catalog.tool(fact.tool)) for fact in context.facts),
+        hints=tuple(
+            read_utterance(seen.hint, now=now)
+            for seen in reversed(context.observations)
+            if seen.refused_by and seen.hint
+        ),
     )
 
 

@@ -39,6 +39,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "confirm keygen": ("key.jwk", "--approver", _WORST, "--issuer", "example.com"),
     "confirm list": (),
     "confirm reject": (_WORST, "--reason", "no"),
+    "confirm respond": (_WORST, "--text", "a later one"),
     "confirm show": (_WORST,),
     "demo": (),
     "dev": (_WORST,),

@@ -85,7 +85,7 @@ def test_an_itinerary_tells_who_where_and_when() -> None:
     ]
     assert str(made.price) == "181.40 EUR"
     assert parts(made) == {
-        "Who": {"Traveler id": "•••••• (traveler_id from the vault)", "Passengers": "1"},
+        "Who": {"Passengers": "1"},
         "Where": {"Origin": "Berlin", "Destination": "Lisbon"},
         "When": {"Departure date": "2026-12-03", "Departure time": "09:15"},
         "Details": {"Offer id": "off_1", "Airline": "Atlantic Air"},
@@ -130,6 +130,10 @@ def test_an_order_lists_its_items() -> None:
     assert parts(made) == {
         "Items": {"Lamp": "2 x, 30.00 EUR", "no. 2": "sku B-1"},
         "Where": {"Delivery address": "Rua Augusta 1"},
+        "Totals": {
+            "Total, amounts times quantities, of items": "60.00 EUR",
+            "Total, amounts as they stand, of items": "30.00 EUR",
+        },
         "Details": {"Gift": "yes"},
     }
 
@@ -150,7 +154,7 @@ def test_a_reservation_tells_place_time_and_guests() -> None:
     assert parts(made) == {
         "Where": {"Hotel: name": "Miradouro", "Hotel: city": "Lisbon"},
         "When": {"Check in": "2026-12-03"},
-        "Who": {"Traveler name": "•••••• (traveler_name from the vault)", "Guests": "2"},
+        "Who": {"Guests": "2"},
         "Details": {"Room offer id": "r1"},
     }
 
@@ -167,10 +171,10 @@ def test_an_expense_adds_up_what_is_claimed() -> None:
     )
 
     assert parts(made) == {
-        "Who": {"Employee id": "•••••• (employee_id from the vault)"},
         "Items": {"travel": "181.40 EUR, date 2026-12-03"},
         "What for": {"Title": "Lisbon"},
     }
+    assert made.folded() == "employee id •••••• (employee_id from the vault)"
 
 
 def test_a_message_is_shown_word_for_word() -> None:
@@ -285,7 +289,7 @@ def test_every_part_is_filled_by_words_or_by_shape(card_type: CardType) -> None:
 
 
 def test_markdown_shows_what_a_provider_says_as_text() -> None:
-    """A title with markup in it draws nothing; the digest to approve is at the end."""
+    """A title with markup in it draws nothing; the commands to decide are at the end."""
     made = card(
         "structured-order",
         {"item_id": "i1"},
@@ -296,7 +300,7 @@ def test_markdown_shows_what_a_provider_says_as_text() -> None:
 
     assert "![x]" not in shown
     assert "!\\[x\\](http\\://evil\\.example) \\*\\*free\\*\\* \\# Approve" in shown
-    assert shown.endswith(f"--digest {made.digest}`")
+    assert f"--digest {made.digest}`" in shown.splitlines()[-4]
 
 
 def test_a_document_declares_types_and_layouts() -> None:

@@ -108,10 +108,11 @@ def test_a_cards_digest_covers_the_call_exactly() -> None:
 
 
 def test_a_card_masks_personal_fields() -> None:
-    """Where the value will come from is shown, the value is not there to show."""
+    """Where the value comes from is told with the other inputs; the value is not there to show."""
     made = card({"traveler_id": "pii:traveler_id"}, pii_fields=("traveler_id",))
 
-    assert shown(made) == {"Traveler id": "•••••• (traveler_id from the vault)"}
+    assert shown(made) == {}
+    assert made.folded() == "traveler id •••••• (traveler_id from the vault)"
     assert made.personal == ("traveler_id",)
 
 

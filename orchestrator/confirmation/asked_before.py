@@ -1,0 +1,106 @@
+"""What people were asked before in a leg, and what a card says of it: why again, and what changed.
+
+A leg keeps these through all its runs; nothing here knows a provider or a planner.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import Field
+
+from orchestrator.confirmation.card_content import CardLine, Change
+from orchestrator.core.budget import Money
+from orchestrator.core.record import Record
+
+Fate = Literal[
+    "waiting", "approved", "rejected", "responded", "expired", "amended", "refused", "done"
+]
+"""What came of asking; `refused` is by the provider, after an approval, and `done` what worked."""
+
+_NOTHING: Final = frozenset({"rejected", "responded", "refused", "expired"})
+MANY: Final = 3
+"""From this card on, a card says how many came before it."""
+
+
+class AskedCall(Record):
+    """A call that people were asked about, and what came of it."""
+
+    confirmation_id: str
+    tool: str
+    title: str = ""
+    shown: tuple[CardLine, ...] = Field(default=(), description="what its card said of it")
+    meanings: tuple[str, ...] = Field(
+        default=(), description="digests of tool and arguments: as proposed, and as amended"
+    )
+    price: Money | None = None
+    fate: Fate = "waiting"
+    by: str = Field(default="", description="who decided")
+    words: str = Field(default="", description="a person's reason or wish, or the provider's")
+    at: datetime | None = None
+    cancels: bool = Field(default=False, description="whether it would only have undone something")
+
+    @property
+    def came_to_nothing(self) -> bool:
+        """Whether it was asked about in vain."""
+        return self.fate in _NOTHING
+
+
+def in_vain(asked: Sequence[AskedCall]) -> int:
+    """How many calls, one after the other up to now, came to nothing."""
+    count = 0
+    for one in reversed(asked):
+        if not one.came_to_nothing:
+            break
+        count += 1
+    return count
+
+
+def last_asked(asked: Sequence[AskedCall]) -> tuple[AskedCall, ...]:
+    """The last call that a new card follows on; none after one that was carried out."""
+    return tuple(asked[-1:]) if asked and asked[-1].fate != "done" else ()
+
+
+def why_asked(earlier: AskedCall, number: int) -> str:
+    """Why people are asked again, in sentences; `number` counts the cards, this one included."""
+    because = _BECAUSE[earlier.fate].format(by=earlier.by or "somebody", what=earlier.title)
+    words = f": {earlier.words.rstrip('.')}" if earlier.words else ""
+    then = "" if earlier.fate in _SAME_CALL else " The planner proposes this instead."
+    count = f" This is card no. {number} for this part of the goal." if number >= MANY else ""
+    return f"{because}{words}.{then}{count}"
+
+
+_SAME_CALL: Final = frozenset({"amended", "expired", "waiting"})
+_BECAUSE: Final = {
+    "amended": "{by} has changed what was proposed",
+    "expired": "Nobody decided in time when it was asked before",
+    "rejected": "{by} rejected what was proposed before ({what})",
+    "responded": "{by} sent back what was proposed before ({what})",
+    "refused": "What was approved before ({what}) was refused when it was sent",
+    "approved": "What was approved before ({what}) was not carried out",
+    "waiting": "It was asked before",
+    "done": "It was asked before",
+}
+
+
+def changes_between(
+    before: AskedCall, now: Sequence[CardLine], price: Money | None
+) -> list[Change]:
+    """What a card says otherwise than the one before it, the price first."""
+    old, new = _by_label(before.shown), _by_label(now)
+    money = [
+        Change(label="Price", before=str(before.price or "unknown"), now=str(price or "unknown"))
+    ]
+    told = money if before.price != price else []
+    return told + [
+        Change(label=label, before=old.get(label, ""), now=new.get(label, ""))
+        for label in dict.fromkeys([*new, *old])
+        if old.get(label, "") != new.get(label, "")
+    ]
+
+
+def _by_label(lines: Sequence[CardLine]) -> dict[str, str]:
+    told: dict[str, str] = {}
+    for line in lines:
+        told[line.label] = f"{told[line.label]}; {line.value}" if line.label in told else line.value
+    return told

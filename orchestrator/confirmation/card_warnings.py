@@ -1,0 +1,74 @@
+"""What a person must mind before deciding: a call that is unlike what was found, or too dear."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+
+from pydantic import JsonValue
+
+from orchestrator.confirmation.card_facts import CardFact, facts, label_of, readable
+from orchestrator.confirmation.named_ids import NamedId
+from orchestrator.confirmation.named_things import FoundThing
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+
+
+def unlike_found(
+    arguments: JsonObject, things: Sequence[FoundThing], *, changed_by_people: Iterable[str] = ()
+) -> Iterator[str]:
+    """Where an argument says something else than the thing that the call is about.
+
+    Numbers are compared only where a person changed them: what is left of a thing and how much of
+    it is wanted bear one name too often.
+    """
+    sent = {fact.name: fact for fact in facts(arguments)}
+    by_people = set(changed_by_people)
+    for thing in things:
+        called = ", ".join(readable(one.value) for one in thing.ids)
+        known = {one.argument for one in thing.ids}
+        for fact in facts(thing.items[0]):
+            own = sent.get(fact.name)
+            if own is None or fact.is_empty or fact.name in known:
+                continue
+            if not _are_alike(own, fact, is_changed=fact.name.split(".")[0] in by_people):
+                told = fact.line().value
+                yield f"{own.label} is {own.line().value} here, and {told} in what {called} is"
+
+
+def over_what_is_left(price: Money | None, left: Money | None) -> Iterator[str]:
+    """That a call costs more than its mission may still spend."""
+    if price is None or left is None or price.currency != left.currency:
+        return
+    if price.amount > left.amount:
+        yield f"it costs {price}, and {left} is left of the budget"
+
+
+def not_explained(ids: Iterable[NamedId], given: Iterable[str]) -> Iterator[str]:
+    """Which ids nothing explains, and nobody gave."""
+    said = " ".join(given)
+    for one in ids:
+        if str(one.value) not in said:
+            label = label_of(one.argument.replace(".", ": "))
+            yield f"no earlier answer says what {label.lower()} {readable(one.value)} is"
+
+
+def _are_alike(own: CardFact, found: CardFact, *, is_changed: bool) -> bool:
+    if own.money is not None or found.money is not None:
+        return own.money == found.money
+    if found.kind == "moment" and own.kind == "moment":
+        return _same_moment(str(own.value), str(found.value))
+    if isinstance(own.value, str) and isinstance(found.value, str):
+        return own.value.casefold() == found.value.casefold()
+    return not is_changed or _same_number(own.value, found.value)
+
+
+def _same_moment(one: str, other: str) -> bool:
+    """Whether they are the same as far as the shorter tells: a day, or a day and a time."""
+    short, long = sorted((one.replace(" ", "T"), other.replace(" ", "T")), key=len)
+    return long.startswith(short) or ("T" in long and long.split("T")[1].startswith(short))
+
+
+def _same_number(one: JsonValue, other: JsonValue) -> bool:
+    try:
+        return Decimal(str(one)) == Decimal(str(other))
+    except InvalidOperation:
+        return True

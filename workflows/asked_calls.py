@@ -1,0 +1,89 @@
+"""What people were asked about in a leg, and when a planner is stopped instead of asking again."""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.asked_before import AskedCall, Fate, in_vain
+    from orchestrator.messages.tool_call import PreparedCall
+    from orchestrator.saga.outcome import ToolOutcome
+    from workflows.failures import LegLost, LegSkipped
+    from workflows.progress import Progress
+
+_BY_PEOPLE = frozenset({"rejected", "responded"})
+_FATES: dict[str, Fate] = {"succeeded": "done", "rejected": "refused"}
+
+
+class CallRefused(Exception):
+    """The budget or a person is against the call; its text is a sentence."""
+
+    def __init__(
+        self, sentence: str, *, by: str = "", hint: str = "", sent_back: bool = False
+    ) -> None:
+        """Take who refused it, and what they said; nobody for a budget."""
+        super().__init__(sentence)
+        self.seen = {"refused_by": by, "hint": hint, "sent_back": sent_back}
+        """For the planner's observation."""
+
+
+class AskedCalls:
+    """The calls of one leg that people were asked about."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+
+    def check(self, prepared: PreparedCall) -> None:
+        """Stop a planner that wants again what it was refused, before a person is asked again.
+
+        A worker of an older release prepares calls without a meaning: nothing is compared then.
+
+        Raises:
+            CallRefused: a provider refused this very call; its planner is told so once.
+            LegLost: a person did, or it was told before, or too much was proposed in vain.
+            LegSkipped: it would only have undone something that a person wants to keep.
+        """
+        if prepared.card is None or not prepared.meaning:
+            return
+        before = self._same(prepared)
+        if before is not None and before.fate in _BY_PEOPLE:
+            self._stop(before, f"the planner proposed again what {before.by or 'a person'} refused")
+        if before is not None and before.fate == "refused":
+            self._tell_or_stop(before)
+        most = self._progress.leg.policy.confirmation.max_proposals
+        if in_vain(self._progress.state.asked) >= most:
+            raise LegLost(
+                f"{most} proposals of this leg came to nothing, one after the other: nobody is "
+                "asked about another"
+            )
+
+    def _same(self, prepared: PreparedCall) -> AskedCall | None:
+        """The last time that people were asked about this very call."""
+        asked = reversed(self._progress.state.asked)
+        return next((a for a in asked if prepared.meaning in a.meanings), None)
+
+    def _tell_or_stop(self, before: AskedCall) -> None:
+        sentence = f"{before.title!r} was refused when it was sent, with the same arguments"
+        told = f"{sentence}: {before.words}"
+        if any(o.error == told for o in self._progress.state.observations):
+            raise LegLost(f"the planner proposed again what was refused before: {told}")
+        raise CallRefused(told)
+
+    def _stop(self, before: AskedCall, sentence: str) -> None:
+        whole = f"{sentence}: {before.title}"
+        raise LegSkipped(f"left out: {whole}") if before.cancels else LegLost(whole)
+
+    def settle(self, sent: PreparedCall, outcome: ToolOutcome) -> None:
+        """Keep what came of a call that people had approved."""
+        grant = sent.call.grant if sent.call is not None else None
+        fate = _FATES.get(outcome.kind)
+        if grant is None or fate is None:
+            return
+        for asked in self._progress.state.asked:
+            if asked.confirmation_id == grant.confirmation_id:
+                words = outcome.reason or "" if fate == "refused" else ""
+                changes = {"fate": fate, "words": words}
+                self._progress.remember_asked(asked.model_copy(update=changes))
+
+    def last_was_refused_cancel(self) -> bool:
+        """Whether the last that people were asked was to undo something, and they refused."""
+        asked = self._progress.state.asked
+        return bool(asked) and asked[-1].cancels and asked[-1].fate in _BY_PEOPLE
