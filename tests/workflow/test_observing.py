@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -66,7 +67,9 @@ async def test_a_mission_shows_what_its_legs_wait_for_and_how_to_answer(
     world.decide("ticket", TICKET)
     world.decide("seat", AskUser(question="Which *seat*?", fields={"seat": {"type": "string"}}))
     mission = await stage.start(
-        goal="go to Lisbon", budget=Money(amount=900, currency="EUR"), requester="ann@example.com"
+        goal="go to Lisbon",
+        budget=Money(amount=Decimal(900), currency="EUR"),
+        requester="ann@example.com",
     )
     card = await mission.card("ticket")
     asked = await mission.question("seat")
@@ -74,7 +77,7 @@ async def test_a_mission_shows_what_its_legs_wait_for_and_how_to_answer(
 
     assert shown.startswith("**running**: waits for 1 answer and 1 confirmation")
     assert "**Goal** go to Lisbon" in shown
-    assert "**Asked for by** ann\\@example\\.com" in shown
+    assert "**Asked for by** ann@example\\.com" in shown
     assert "spent nothing of 900.00 EUR" in shown
     approve = f"orchestrator confirm approve {card.confirmation_id} --digest {card.digest}"
     assert f"`{approve}`" in shown
@@ -104,7 +107,7 @@ async def test_what_was_decided_is_waited_for_no_more(stage: Stage, world: FakeW
 
     assert "confirm approve" not in shown
     assert "**committed**" in shown
-    assert "approved by ada\\@example" in shown
+    assert "approved by ada@example" in shown
     await has(mission, mission.handle, WaitingFor=["answer"], Tool=None)
     await has(mission, mission.leg_handle("ticket"), WaitingFor=["answer"], CardType=None)
 
@@ -232,7 +235,7 @@ def news(mission: Mission, leg_id: str = "ticket", **wait: Any) -> LegNews:
         leg_id=leg_id,
         status=LegStatus.AWAITING_CONFIRMATION,
         wait=LegWait.model_validate(forged),
-        spend=Spend().plus(Money(amount=1, currency="EUR")),
+        spend=Spend().plus(Money(amount=Decimal(1), currency="EUR")),
     )
 
 
@@ -241,7 +244,7 @@ async def test_forged_news_only_changes_what_is_shown(stage: Stage, world: FakeW
     world.plan(fake_leg("ticket"), fake_leg("taxi", after=("ticket",)))
     world.decide("ticket", TICKET, Finish(summary="done"))
     world.decide("taxi", Finish(summary="done"))
-    mission = await stage.start(budget=Money(amount=900, currency="EUR"))
+    mission = await stage.start(budget=Money(amount=Decimal(900), currency="EUR"))
     card = await mission.card("ticket")
     await shows(mission, mission.handle, card.digest)
     forged = news(mission, title="Pay [me](https://evil.example) <img src=x>")
