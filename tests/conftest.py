@@ -13,14 +13,13 @@ from typing import Final
 
 import pydantic_ai.models
 import pytest
-from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.testing import WorkflowEnvironment
 
-from orchestrator.messages.names import SEARCH_ATTRIBUTES
+from orchestrator.runtime.registration import INDEXED
 from orchestrator.testing.temporal_server import running_temporal
 
 _TESTS: Final = Path(__file__).parent
@@ -141,10 +140,7 @@ def _is_address(choice: str) -> bool:
 
 
 async def _register_search_attributes(client: Client) -> None:
-    keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-    request = AddSearchAttributesRequest(
-        namespace=client.namespace, search_attributes=dict.fromkeys(SEARCH_ATTRIBUTES, keyword)
-    )
+    request = AddSearchAttributesRequest(namespace=client.namespace, search_attributes=INDEXED)
     try:
         await client.operator_service.add_search_attributes(request)
     except RPCError as error:

@@ -190,7 +190,7 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
             names.INVOKE_TOOL,
             call,
             gives=ToolOutcome,
-            summary=ui.summary(ui.INVOKE_TOOL, tool=call.tool),
+            summary=_invocation(call),
             start_to_close_timeout=call_limits.longest_attempt(timeout),
             schedule_to_close_timeout=call_limits.longest_call(timeout, attempts),
             heartbeat_timeout=_HEARTBEAT,
@@ -202,6 +202,13 @@ async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:
         )
     except ActivityError as error:
         return ToolOutcome(kind="unknown", reason=first_words(error))
+
+
+def _invocation(call: ToolCall) -> str:
+    """What is called, and who approved it."""
+    if call.grant is None:
+        return ui.summary(ui.INVOKE_TOOL, tool=call.tool)
+    return ui.summary(ui.INVOKE_APPROVED, tool=call.tool, approver=call.grant.approver)
 
 
 async def collect_legs(mission_id: str, *, take_over: str | None = None) -> CollectLegsOutput:
@@ -250,7 +257,12 @@ async def compensate(obligation: Obligation) -> CompensationOutcome:
         names.COMPENSATE,
         CompensateInput(obligation=obligation),
         gives=CompensationOutcome,
-        summary=ui.summary(ui.COMPENSATE, tool=obligation.tool, cancel_tool=cancel_tool),
+        summary=ui.summary(
+            ui.COMPENSATE,
+            tool=obligation.tool,
+            cancel_tool=cancel_tool,
+            what=obligation.title or obligation.obligation_id,
+        ),
         start_to_close_timeout=CALLS_PER_ATTEMPT * obligation.cancel_timeout
         + call_limits.WIRE_MARGIN,
         heartbeat_timeout=_HEARTBEAT,

@@ -204,12 +204,14 @@ class ConfirmationGate:
             for n, after in enumerate(_before(shown.card.expires_at, sorted(reminders)), start=1)
         ]
         if shown.card.expires_at is not None:
-            expiry = shown.expire(shown.card.expires_at, ui.CONFIRMATION_EXPIRES)
+            summary = ui.summary(ui.CONFIRMATION_EXPIRES, tool=shown.card.tool)
+            expiry = shown.expire(shown.card.expires_at, summary)
             timers.append(asyncio.create_task(expiry))
         return timers
 
     async def _remind(self, shown: _Open, after: timedelta, number: int) -> None:
-        await workflow.sleep(after, summary=ui.REMINDER.format(number=number))
+        summary = ui.summary(ui.REMINDER, number=number, tool=shown.card.tool)
+        await workflow.sleep(after, summary=summary)
         if shown.end is None:
             shown.reminded = number
             self._on_reminder()

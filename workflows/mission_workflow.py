@@ -10,6 +10,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.adapters.temporal.search_attributes import search_attributes
     from orchestrator.core.errors import MissionIdTaken
     from orchestrator.messages import names
     from orchestrator.messages.begin import BeginInput
@@ -25,13 +26,16 @@ with workflow.unsafe.imports_passed_through():
         request_digest,
     )
     from orchestrator.messages.mission_policy import CatalogPin
+    from orchestrator.messages.news import LegNews
     from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
     from orchestrator.messages.unserved import unserved_of
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
+    from workflows.leg_news import PATCH, NewsOfLegs
     from workflows.lineage import check_mission
+    from workflows.mission_page import MissionPage
     from workflows.mission_view import MissionView, unserved_reason
     from workflows.reservations import BudgetReservations
     from workflows.waiting import finish_despite_cancel, until
@@ -58,6 +62,7 @@ class MissionWorkflow:
         self._error: str | None = None
         self._cancelled = False
         self._reservations = BudgetReservations(mission.request.budget)
+        self._news = NewsOfLegs(self._mission_id)
         self._rollback: RollbackReport | None = None
         self._rollback_news = 0
         self._finished = False
@@ -138,7 +143,7 @@ class MissionWorkflow:
             task = asyncio.create_task(self._run_leg(leg))
             task.add_done_callback(lambda _, leg_id=leg.leg_id: ended.append(leg_id))  # type: ignore[misc]
             running[leg.leg_id] = task
-        ui.show_details(ui.mission_details(self.result()))
+        ui.draw_mission(self._page())
 
     def _skip_dependents(self) -> None:
         """Leave out the legs that depend on one that was left out, and those that follow them."""
@@ -187,7 +192,12 @@ class MissionWorkflow:
             result_type=LegResult,
             # A terminated mission asks its legs to stop: they settle the call they have on the way.
             parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
-            search_attributes=ui.attributes_of(self._mission_id, LegStatus.RUNNING),
+            search_attributes=search_attributes(
+                self._mission_id,
+                LegStatus.RUNNING,
+                agent=leg.agent.name,
+                requester=self._request.requester,
+            ),
             static_summary=ui.summary(ui.LEG, agent=leg.agent.name, goal=leg.goal),
         )
         return result
@@ -236,7 +246,11 @@ class MissionWorkflow:
                 id=names.rollback_workflow_id(self._mission_id),
                 parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                 cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
-                search_attributes=ui.attributes_of(self._mission_id, RollbackStatus.COLLECTING),
+                search_attributes=search_attributes(
+                    self._mission_id,
+                    RollbackStatus.COLLECTING,
+                    requester=self._request.requester,
+                ),
                 static_summary=rollback.summary,
             )
         except WorkflowAlreadyStartedError:
@@ -326,6 +340,16 @@ class MissionWorkflow:
         except ApplicationError:
             workflow.logger.info("the leg that asked for money is over")
 
+    @workflow.signal(name=names.LEG_WAITS_SIGNAL)
+    def leg_waits(self, news: LegNews) -> None:
+        """A leg began or ceased to wait for a person: shown, and nothing else follows from it."""
+        if not self._news.take(news, running=self._under_way()):
+            return
+        if workflow.patched(PATCH):
+            ui.show_mission(self._page())
+        else:
+            ui.draw_mission(self._page())
+
     @workflow.query(name=names.LEGS_QUERY)
     def legs(self) -> list[str]:
         """Ids of the legs that were started."""
@@ -367,10 +391,17 @@ class MissionWorkflow:
     def _show(self, status: MissionStatus) -> None:
         """Move to this status, and show it."""
         self._status = status
-        # What is over cannot change any more: only its rollback can say when nothing is parked.
-        left = status is MissionStatus.PARKED and self._finished
-        ui.show_status(names.LEFT_TO_ROLLBACK if left else status)
-        ui.show_details(ui.mission_details(self.result()))
+        ui.show_mission(self._page())
+
+    def _page(self) -> MissionPage:
+        news = self._news.of(self._under_way())
+        return MissionPage(self.result(), budget=self._request.budget, news=news)
+
+    def _under_way(self) -> list[str]:
+        """Ids of the legs that were started and have not ended, as far as that is known."""
+        if self._finished:
+            return []
+        return [leg_id for leg_id in self._started if leg_id not in self._results]
 
 
 async def _all_done(tasks: list[asyncio.Task[LegResult]]) -> None:

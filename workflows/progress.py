@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from workflows import ui
+    from workflows.leg_news import Teller
 
 
 _MOST_ASKED = 50
@@ -35,6 +36,7 @@ class Progress:
         self._leg = leg
         self._waits_for = waits_for
         self._selection: Selection | None = None
+        self._teller = Teller()
 
     @property
     def leg(self) -> LegInput:
@@ -133,13 +135,15 @@ class Progress:
     def show(self, status: LegStatus) -> None:
         """Move to this status, and show it."""
         if status is not self.state.status or not self.state.steps:
-            ui.show_status(status)
+            ui.show_leg_status(status, self._waits_for())
         self._update(status=status)
         self.draw()
 
     def draw(self) -> None:
-        """Show what has changed, of a card for instance."""
-        ui.show_details(ui.leg_details(self._leg, self._waits_for()))
+        """Show what has changed, of a card for instance, and tell the mission what it waits for."""
+        waiting = self._waits_for()
+        ui.draw_leg(self._leg, waiting)
+        self._teller.tell(self._leg, waiting)
 
     def _update(self, **changes: object) -> None:
         state = self.state.model_copy(update=changes)

@@ -77,7 +77,8 @@ class Questions:
 
     async def _is_answered(self, asked: _Asked, expires_at: datetime) -> bool:
         try:
-            expiry = asyncio.create_task(asked.expire(expires_at, ui.QUESTION_EXPIRES))
+            summary = ui.summary(ui.QUESTION_EXPIRES, question=asked.question.question)
+            expiry = asyncio.create_task(asked.expire(expires_at, summary))
             await wait_beside([expiry], asked.is_over)
         finally:
             self._asked = None

@@ -5,6 +5,8 @@ accepted by its contract or an operator. What can't be taken back is parked, and
 open and findable until an operator has resolved it. It reads no router and obeys no budget.
 """
 
+from datetime import timedelta
+
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
@@ -23,6 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import calls, ui
     from workflows.failures import compensation_failure, refuse
     from workflows.lineage import check_rollback
+    from workflows.rollback_page import NextTry, RollbackPage
     from workflows.waiting import finish_despite_cancel, until
 
 PARKED_AT_ONCE = "parked-is-shown-at-once"
@@ -42,8 +45,9 @@ class RollbackWorkflow:
         self._retries: list[str] = []
         self._parked_some = False
         self._phase = RollbackStatus.COLLECTING
-        self._shown: RollbackStatus | None = None
+        self._shown: RollbackPage | None = None
         self._shows_parked_at_once = False
+        self._next_try: NextTry | None = None
 
     @workflow.run
     async def run(self, rollback: RollbackInput) -> RollbackReport:
@@ -108,9 +112,7 @@ class RollbackWorkflow:
         retries = CompensationRetries(max_attempts=obligation.cancel_max_attempts)
         while not retries.exhausted:
             if retries.pause:
-                await workflow.sleep(
-                    retries.pause, summary=ui.summary(ui.UNTIL_RETRY, tool=obligation.tool)
-                )
+                await self._pause(obligation, retries.pause)
             failure = await self._try(self._report.ledger.obligation(obligation_id))
             if failure is None:
                 return
@@ -134,6 +136,14 @@ class RollbackWorkflow:
         self._write(obligation.compensated(outcome, at=workflow.now()))
         return None
 
+    async def _pause(self, obligation: Obligation, pause: timedelta) -> None:
+        """Wait for the next attempt, and show when it is."""
+        self._next_try = NextTry(obligation.obligation_id, workflow.now() + pause)
+        ui.draw_rollback(self._page())
+        summary = ui.summary(ui.UNTIL_RETRY, tool=obligation.tool, what=obligation.title)
+        await workflow.sleep(pause, summary=summary)
+        self._next_try = None
+
     async def _wait_until_settled(self, obligation: Obligation) -> None:
         """Wait until a call whose outcome is unknown can no longer arrive.
 
@@ -141,8 +151,11 @@ class RollbackWorkflow:
         """
         if obligation.state is not ObligationState.INTENDED:
             return
-        summary = ui.summary(ui.UNTIL_SETTLED, tool=obligation.tool)
+        self._next_try = NextTry(obligation.obligation_id, obligation.deadline)
+        ui.draw_rollback(self._page())
+        summary = ui.summary(ui.UNTIL_SETTLED, tool=obligation.tool, what=obligation.title)
         await workflow.sleep(until(obligation.deadline), summary=summary)
+        self._next_try = None
 
     async def _tell_mission(self) -> None:
         """Report to the mission, which may wait for it, whoever started this rollback."""
@@ -203,9 +216,15 @@ class RollbackWorkflow:
         nobody be alarmed by what an operator has resolved.
         """
         self._phase = phase
+        page = self._page()
+        found_the_same = self._shown is not None and page.found_by == self._shown.found_by
+        if found_the_same and self._shows_parked_at_once:
+            ui.draw_rollback(page)
+        else:
+            ui.show_rollback(page)
+        self._shown = page
+
+    def _page(self) -> RollbackPage:
         parked = self._shows_parked_at_once and bool(self._report.parked)
-        status = RollbackStatus.PARKED if parked else phase
-        if status is not self._shown or not self._shows_parked_at_once:
-            ui.show_status(status)
-        self._shown = status
-        ui.show_details(ui.rollback_details(status, str(self._input.order), self._report))
+        status = RollbackStatus.PARKED if parked else self._phase
+        return RollbackPage(status, self._report, self._next_try)

@@ -1,87 +1,90 @@
 """All that the Temporal UI shows of workflows: search attributes, current details and summaries.
 
-Current details are asked for, so no history grows by them. Where a mission or a rollback is started
-from outside of a workflow, its summary comes with the message that starts it.
+Current details are asked for, so no history grows by them. What each page says stands in
+mission_page.py, leg_page.py and rollback_page.py. Where a mission or a rollback is started from
+outside of a workflow, its summary comes with the message that starts it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import Any
 
 from temporalio import workflow
-from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.common import SearchAttributeKey, SearchAttributeUpdate
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.confirmation.markdown import as_markdown
-    from orchestrator.core.shown_text import markdown_code, markdown_summary, markdown_text
-    from orchestrator.messages import names
+    from orchestrator.adapters.temporal import search_attributes as sa
+    from orchestrator.core.shown_text import markdown_summary
     from orchestrator.messages.leg import LegInput, LegWaiting
-    from orchestrator.messages.mission import MissionResult
-    from orchestrator.messages.rollback import RollbackReport
-
-_STATUS = SearchAttributeKey.for_keyword(names.STATUS_ATTRIBUTE)
-_MISSION_ID = SearchAttributeKey.for_keyword(names.MISSION_ID_ATTRIBUTE)
+    from orchestrator.messages.news import wait_of
+    from workflows.leg_page import leg_page
+    from workflows.mission_page import MissionPage
+    from workflows.rollback_page import RollbackPage
 
 # -- what is shown, and searched by ---------------------------------------------------------------
 
 
-def attributes_of(mission_id: str, status: str) -> TypedSearchAttributes:
-    """The search attributes that a leg or a rollback of a mission starts with."""
-    return TypedSearchAttributes(
-        [SearchAttributePair(_MISSION_ID, mission_id), SearchAttributePair(_STATUS, str(status))]
+def show_mission(page: MissionPage) -> None:
+    """Make where a mission stands what it is searched by, and what its page says."""
+    requester = page.result.requester
+    workflow.upsert_search_attributes(
+        [
+            sa.STATUS.value_set(page.searched_as),
+            _several(sa.WAITING_FOR, page.waits_for),
+            _several(sa.TOOL, page.tools),
+            *([sa.REQUESTER.value_set(requester)] if sa.searchable(requester) else []),
+        ]
+    )
+    draw_mission(page)
+
+
+def draw_mission(page: MissionPage) -> None:
+    """Make where a mission stands what its page says."""
+    workflow.set_current_details(page.markdown())
+
+
+def show_leg_status(status: str, waiting: LegWaiting) -> None:
+    """Make where a leg stands, and what it waits for, what it is searched by."""
+    wait = wait_of(waiting)
+    workflow.upsert_search_attributes(
+        [
+            sa.STATUS.value_set(str(status)),
+            _several(sa.WAITING_FOR, [wait.waits_for] if wait else []),
+            _several(sa.TOOL, [wait.tool] if wait and wait.tool else []),
+            sa.CARD_TYPE.value_set(wait.card_type)
+            if wait and wait.card_type
+            else sa.CARD_TYPE.value_unset(),
+        ]
     )
 
 
-def show_status(status: str) -> None:
-    """Make the status of this workflow one that it can be searched by."""
-    workflow.upsert_search_attributes([_STATUS.value_set(str(status))])
+def draw_leg(leg: LegInput, waiting: LegWaiting) -> None:
+    """Make where a leg stands what its page says."""
+    workflow.set_current_details(leg_page(leg, waiting))
 
 
-def show_details(markdown: str) -> None:
-    """Show this as the current details of this workflow."""
-    workflow.set_current_details(markdown)
+def show_rollback(page: RollbackPage) -> None:
+    """Make where a rollback stands what it is searched by, and what its page says."""
+    workflow.upsert_search_attributes(
+        [
+            sa.STATUS.value_set(str(page.status)),
+            _several(sa.WAITING_FOR, page.waits_for),
+            _several(sa.TOOL, page.tools),
+            sa.PARKED.value_set(len(page.report.parked)),
+        ]
+    )
+    draw_rollback(page)
 
 
-# -- current details, as Markdown -----------------------------------------------------------------
+def draw_rollback(page: RollbackPage) -> None:
+    """Make where a rollback stands what its page says."""
+    workflow.set_current_details(page.markdown())
 
 
-def mission_details(mission: MissionResult) -> str:
-    """A mission: its status, its legs, and the first error."""
-    lines = [
-        f"- {markdown_text(leg.leg_id)} ({markdown_text(leg.agent)}): {leg.status}, "
-        f"{markdown_text(leg.goal)}"
-        for leg in mission.legs
-    ]
-    if mission.error is not None:
-        lines += ["", f"first error: {markdown_text(mission.error)}"]
-    return _details(mission.status, mission.goal, lines)
-
-
-def leg_details(leg: LegInput, waiting: LegWaiting) -> str:
-    """A leg: its status, its steps, and what it waits for a person to do."""
-    lines = [
-        f"{s.step}. {markdown_text(s.did)} → {markdown_text(s.outcome)} "
-        f"({len(s.tools_forwarded)} of {s.catalog_size} tools)"
-        for s in leg.state.steps
-    ]
-    if waiting.card is not None:
-        lines += ["", "waits for a decision:", "", as_markdown(waiting.card)]
-    if waiting.question is not None:
-        lines += ["", f"asks: {markdown_text(waiting.question.question)}"]
-    return _details(leg.state.status, leg.leg.goal, lines)
-
-
-def rollback_details(status: str, reason: str, report: RollbackReport) -> str:
-    """A rollback: its status, why it was started, and where each obligation stands."""
-    lines = [
-        f"- {markdown_text(o.tool)} {markdown_code(o.obligation_id)}: {o.state} "
-        f"{markdown_text(o.note)}"
-        for o in report.ledger.obligations
-    ]
-    lines += [f"- {markdown_text(note)}" for note in report.notes]
-    return _details(status, reason, lines)
-
-
-def _details(status: str, title: str, lines: Iterable[str]) -> str:
-    return "\n".join([f"**{status}**: {markdown_text(title)}", "", *lines])
+def _several(
+    key: SearchAttributeKey[Sequence[str]], values: Sequence[str]
+) -> SearchAttributeUpdate[Any]:
+    """A list of values; without any, the attribute is gone."""
+    return key.value_set([str(value) for value in values]) if values else key.value_unset()
 
 
 # -- summaries of children, activities and timers -------------------------------------------------
@@ -100,14 +103,15 @@ PLAN_STEP = "step {step}: plan, {forwarded} of {size} tools"
 DISCOVER_TOOLS = "discover {query!r}"
 PREPARE_CALL = "prepare {tool}"
 INVOKE_TOOL = "{tool}"
+INVOKE_APPROVED = "{tool}, approved by {approver}"
 COLLECT_LEGS = "collect the ledgers of all legs"
 READ_ROLLBACK = "read what the rollback came to"
-COMPENSATE = "undo {tool} with {cancel_tool}"
+COMPENSATE = "undo {tool} with {cancel_tool}: {what}"
 FIND_STRANDED = "find what was stopped"
 RECOVER_MISSION = "recover {mission_id}"
 MISSION_DEADLINE = "the mission's deadline"
-REMINDER = "reminder {number} of the confirmation"
-CONFIRMATION_EXPIRES = "confirmation expires"
-QUESTION_EXPIRES = "question expires"
-UNTIL_RETRY = "until {tool} is tried again"
-UNTIL_SETTLED = "until {tool} can no longer arrive"
+REMINDER = "reminder {number}: nobody has decided on {tool} yet"
+CONFIRMATION_EXPIRES = "the card for {tool} expires"
+QUESTION_EXPIRES = "the question expires: {question}"
+UNTIL_RETRY = "until {tool} is tried again: {what}"
+UNTIL_SETTLED = "until {tool} can no longer arrive: {what}"

@@ -25,9 +25,10 @@ _EMOJI = re.compile(f"{_PICTURE}\ufe0f?(?:\u200d{_PICTURE}\ufe0f?)*")
 """A picture, or several that are joined to one: the only place where a joiner stays as it is."""
 
 _MARKUP = re.compile(
-    r"[#$&*<>@\[\\\]`{|}~]"  # punctuation that begins something in some dialect, wherever it stands
+    r"[#$&*<>\[\\\]`{|}~]"  # punctuation that begins something in some dialect, wherever it stands
     r"|(?<![^\W_])_|_(?![^\W_])"  # inside of a word it is only a character
-    r"|:(?=/)|(?<!\d)\.(?=\S)|\.(?=[^\s\d])"  # what makes a link of a bare address
+    # What makes a link of a bare address. Not the @ of one: the Temporal UI shows its backslash.
+    r"|:(?=/)|(?<!\d):(?=\S)|(?<!\d)\.(?=\S)|\.(?=[^\s\d])"
 )
 _LONGEST_SUMMARY = 200
 _SUMMARY_BYTES = 400

@@ -1,6 +1,7 @@
 """Every name and message that crosses the Temporal boundary; no other module spells one."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Literal
 
 MISSION_WORKFLOW: Final = "MissionWorkflow"
 LEG_WORKFLOW: Final = "LegWorkflow"
@@ -38,11 +39,31 @@ RUN_REPLAYED: Final = (
 ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
 RESERVE_SIGNAL: Final = "reserve_budget"
 RESERVED_SIGNAL: Final = "budget_reserved"
+LEG_WAITS_SIGNAL: Final = "leg_waits"
 
 MISSION_ID_ATTRIBUTE: Final = "OrchetMissionId"
 STATUS_ATTRIBUTE: Final = "OrchetStatus"
-SEARCH_ATTRIBUTES: Final = (MISSION_ID_ATTRIBUTE, STATUS_ATTRIBUTE)
-"""Keyword search attributes. They are not encrypted: ids and statuses only."""
+AGENT_ATTRIBUTE: Final = "OrchetAgent"
+TOOL_ATTRIBUTE: Final = "OrchetTool"
+CARD_TYPE_ATTRIBUTE: Final = "OrchetCardType"
+WAITING_FOR_ATTRIBUTE: Final = "OrchetWaitingFor"
+PARKED_ATTRIBUTE: Final = "OrchetParked"
+REQUESTER_ATTRIBUTE: Final = "OrchetRequester"
+SEARCH_ATTRIBUTES: Final[Mapping[str, Literal["Keyword", "KeywordList", "Int"]]] = {
+    MISSION_ID_ATTRIBUTE: "Keyword",
+    STATUS_ATTRIBUTE: "Keyword",
+    AGENT_ATTRIBUTE: "Keyword",
+    TOOL_ATTRIBUTE: "KeywordList",
+    CARD_TYPE_ATTRIBUTE: "Keyword",
+    WAITING_FOR_ATTRIBUTE: "KeywordList",
+    PARKED_ATTRIBUTE: "Int",
+    REQUESTER_ATTRIBUTE: "Keyword",
+}
+"""What workflows are searched by, with the type of each. None is ever encrypted: ids, statuses and
+names of our own, and of the requester what the start of a mission says.
+
+A server on SQL has room for three lists in a namespace; these take two of them.
+"""
 LEFT_TO_ROLLBACK: Final = "left_to_rollback"
 """The status by which a mission is found that is over while its rollback still holds what is
 parked: that can be resolved, and what is over cannot change."""

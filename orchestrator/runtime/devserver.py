@@ -194,7 +194,7 @@ class Stack:
                 # Six times as fast as the default, and what was answered survives a killed server.
                 "--sqlite-pragma=journal_mode=WAL",
                 "--sqlite-pragma=synchronous=NORMAL",
-                *(f"--search-attribute={name}=Keyword" for name in names.SEARCH_ATTRIBUTES),
+                *(f"--search-attribute={n}={kind}" for n, kind in names.SEARCH_ATTRIBUTES.items()),
             ],
         )
         await self._until("temporal", self._server_answers)

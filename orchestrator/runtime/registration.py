@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Final
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import (
@@ -26,17 +27,23 @@ from orchestrator.messages.rollback import SweepInput
 
 _LONGEST_SWEEP = timedelta(hours=1)
 
+INDEXED: Final[Mapping[str, IndexedValueType.ValueType]] = {
+    name: {
+        "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+        "KeywordList": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+        "Int": IndexedValueType.INDEXED_VALUE_TYPE_INT,
+    }[kind]
+    for name, kind in names.SEARCH_ATTRIBUTES.items()
+}
+"""The type of each search attribute, in the words of the server's API."""
+
 
 async def register_search_attributes(client: Client) -> None:
     """Make the server know the search attributes that workflows set; those it knows are left."""
     known = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=client.namespace)
     )
-    missing: Mapping[str, IndexedValueType.ValueType] = {
-        name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-        for name in names.SEARCH_ATTRIBUTES
-        if name not in known.custom_attributes
-    }
+    missing = {n: kind for n, kind in INDEXED.items() if n not in known.custom_attributes}
     if missing:
         await client.operator_service.add_search_attributes(
             AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing)

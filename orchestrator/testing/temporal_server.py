@@ -33,7 +33,7 @@ async def running_temporal(folder: Path) -> AsyncIterator[Client]:
             temporal_binary(),
             *("server", "start-dev", "--headless", "--ip=127.0.0.1", f"--port={port}"),
             "--log-level=error",
-            *(f"--search-attribute={name}=Keyword" for name in names.SEARCH_ATTRIBUTES),
+            *(f"--search-attribute={n}={kind}" for n, kind in names.SEARCH_ATTRIBUTES.items()),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 from pydantic import JsonValue
-from temporalio.api.enums.v1 import EventType, IndexedValueType
+from temporalio.api.enums.v1 import EventType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.client import (
     Client,
@@ -56,6 +56,7 @@ from orchestrator.messages.rollback import (
     RollbackStatus,
 )
 from orchestrator.planning.models import CallTool, GiveUp
+from orchestrator.runtime.registration import INDEXED
 from orchestrator.saga.ledger import Obligation, Resolution
 from orchestrator.testing import FakeWorld, fake_leg, fake_tool
 from workflows import ALL_WORKFLOWS
@@ -390,9 +391,7 @@ async def time_skipping_env(core_at_rest: None) -> AsyncIterator[WorkflowEnviron
         await env.client.operator_service.add_search_attributes(
             AddSearchAttributesRequest(
                 namespace=env.client.namespace,
-                search_attributes=dict.fromkeys(
-                    names.SEARCH_ATTRIBUTES, IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-                ),
+                search_attributes=INDEXED,
             )
         )
         yield env

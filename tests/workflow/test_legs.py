@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.exceptions import ApplicationError
 
@@ -256,19 +255,3 @@ async def test_a_goal_that_cannot_be_split_fails_the_mission(
     assert await mission.status() is WorkflowExecutionStatus.CANCELED
     assert result.legs == ()
     assert world.compensated() == []
-
-
-async def test_the_temporal_ui_shows_which_legs_run(stage: Stage, world: FakeWorld) -> None:
-    """Its current details name each leg with where it stands."""
-    world.plan(fake_leg("ticket"), fake_leg("taxi", after=("ticket",)))
-    world.decide("ticket", CallTool(tool="buy_ticket", arguments={"seat": "12A"}))
-    mission = await stage.start()
-    await mission.card("ticket")
-
-    shown = await mission.handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
-
-    lines = shown.current_details.splitlines()
-    assert [line for line in lines if line.startswith("- ")] == [
-        "- ticket (ticket): running, do ticket",
-        "- taxi (taxi): waiting, do taxi",
-    ]

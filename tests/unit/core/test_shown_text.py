@@ -96,7 +96,7 @@ def test_json_is_the_same_value_without_what_is_hidden(text: str) -> None:
         ("<img src=x>", r"\<img src=x\>"),
         ("![pay](https://evil.example)", r"!\[pay\](https\://evil\.example)"),
         ("www.evil.example www.1.example", r"www\.evil\.example www\.1\.example"),
-        ("a@b.example", r"a\@b\.example"),
+        ("a@b.example mailto:a@b.example", r"a@b\.example mailto\:a@b\.example"),
         ("&lt;b&gt; &#8238;", r"\&lt;b\&gt; \&\#8238;"),
         ("# Price\n\n| 1 | EUR |", r"\# Price \| 1 \| EUR \|"),
         ("~~100~~ `1`", r"\~\~100\~\~ \`1\`"),

@@ -11,22 +11,46 @@ import pytest
 import workflows.ui
 from orchestrator.confirmation.markdown import as_markdown
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.budget import Money
 from orchestrator.messages.leg import LegInput, LegWaiting
-from orchestrator.messages.mission import MissionResult
-from orchestrator.messages.rollback import RollbackInput, RollbackReport
+from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.messages.news import LegNews
+from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
+from orchestrator.saga.ledger import Ledger, ObligationState
+from workflows.leg_page import leg_page
+from workflows.mission_page import MissionPage
+from workflows.rollback_page import RollbackPage
 
 Make = Callable[[Any], Any]
 
 MAKERS: dict[str, Callable[[Make], str]] = {
-    "mission_details": lambda make: workflows.ui.mission_details(make(MissionResult)),
-    "leg_details": lambda make: workflows.ui.leg_details(make(LegInput), make(LegWaiting)),
-    "rollback_details": lambda make: workflows.ui.rollback_details(
-        "undoing", make(str), make(RollbackReport)
-    ),
+    "mission_page": lambda make: _mission_page(make, MissionStatus.RUNNING),
+    "mission_page, over": lambda make: _mission_page(make, MissionStatus.PARKED),
+    "leg_page": lambda make: leg_page(make(LegInput), make(LegWaiting)),
+    "rollback_page": lambda make: RollbackPage(
+        RollbackStatus.PARKED, make(RollbackReport)
+    ).markdown(),
+    "rollback_page, parked": lambda make: RollbackPage(
+        RollbackStatus.PARKED, _parked(make(RollbackReport))
+    ).markdown(),
     "summary": lambda make: workflows.ui.summary("undo {tool}", tool=make(str)),
     "as_markdown": lambda make: as_markdown(make(ConfirmationCard)),
     "RollbackInput.summary": lambda make: make(RollbackInput).summary,
 }
+
+
+def _mission_page(make: Make, status: MissionStatus) -> str:
+    """Of a mission, each of whose legs tells the worst."""
+    mission = make(MissionResult).model_copy(update={"status": status})
+    news = {leg.leg_id: make(LegNews) for leg in mission.legs}
+    return MissionPage(mission, budget=make(Money), news=news).markdown()
+
+
+def _parked(report: RollbackReport) -> RollbackReport:
+    (one,) = report.ledger.obligations
+    parked = one.model_copy(update={"state": ObligationState.PARKED})
+    return report.model_copy(update={"ledger": Ledger(obligations=(parked,))})
+
 
 _CODE = re.compile(r"(?<!\\)`[^`\n]+`")
 """In which nothing is markup."""

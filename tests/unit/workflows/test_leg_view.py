@@ -11,8 +11,8 @@ from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.testing import fake_leg, fake_obligation
+from workflows.leg_page import leg_page
 from workflows.leg_view import leg_result, step_context
-from workflows.ui import leg_details
 
 
 def leg(state: LegState, *, budget: Money | None = None) -> LegInput:
@@ -71,7 +71,8 @@ def test_the_temporal_ui_shows_what_a_leg_asks() -> None:
         fields={},
     )
 
-    shown = leg_details(leg(LegState()), LegWaiting(question=asked))
+    shown = leg_page(leg(LegState()), LegWaiting(question=asked))
 
     assert shown.startswith("**running**: do 1-flight")
-    assert shown.endswith("asks: Which seat?")
+    assert "asks: Which seat?" in shown
+    assert "`orchestrator mission answer trip.1-flight.1`" in shown

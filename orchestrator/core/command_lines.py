@@ -1,0 +1,43 @@
+"""The commands that people are told to type: what a page shows is what the command line takes."""
+
+import shlex
+from collections.abc import Iterable
+
+
+def approve_card(confirmation_id: str, digest: str) -> str:
+    """Approve a card that was read: its digest says which."""
+    return _line("confirm", "approve", confirmation_id, "--digest", digest)
+
+
+def show_card(confirmation_id: str) -> str:
+    """Read a card."""
+    return _line("confirm", "show", confirmation_id)
+
+
+def answer_question(question_id: str, fields: Iterable[str] = ()) -> str:
+    """Answer a leg's question, with a value for each field that it asks for."""
+    return _line("mission", "answer", question_id, *(f"{name}=..." for name in fields))
+
+
+def store_personal(field: str) -> str:
+    """Put a personal value into the vault."""
+    return _line("pii", "set", field)
+
+
+def show_mission(mission_id: str) -> str:
+    """All of a mission."""
+    return _line("mission", "show", mission_id)
+
+
+def show_rollback(mission_id: str) -> str:
+    """All of a mission's rollback."""
+    return _line("rollback", "show", mission_id)
+
+
+def resolve_parked(obligation_id: str, decision: str) -> str:
+    """Decide on a parked obligation: retry, cancelled or accept."""
+    return _line("rollback", "resolve", obligation_id, decision)
+
+
+def _line(*words: str) -> str:
+    return shlex.join(["orchestrator", *words])

@@ -1,0 +1,49 @@
+"""A leg as the Temporal UI shows it: what it waits for, its steps and what it has done."""
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.markdown import as_markdown
+    from orchestrator.messages.leg import LegInput, LegWaiting, Question
+    from orchestrator.messages.news import wait_of
+    from orchestrator.messages.step import StepRecord
+    from workflows import markdown_page as md
+
+
+def leg_page(leg: LegInput, waiting: LegWaiting) -> str:
+    """All of a leg on one page; what a person has to do comes first."""
+    state = leg.state
+    lines = [
+        f"**{state.status}**: {md.text(leg.leg.goal)}",
+        "",
+        f"**Mission** {md.link(leg.mission_id, leg.mission_id)}: {md.text(leg.mission_goal)}",
+        f"**Agent** {md.text(leg.leg.agent.name)}",
+        f"**Money** {md.spent(state.spend, leg.budget)}",
+    ]
+    if state.error:
+        lines.append(f"**Error** {md.text(state.error)}")
+    if state.summary:
+        lines.append(f"**Result** {md.text(state.summary)}")
+    if waiting.card is not None:
+        lines += ["", "waits for a decision:", "", as_markdown(waiting.card)]
+    if waiting.question is not None:
+        lines += _question(waiting.question, waiting)
+    lines += md.section("Steps", [_step_line(step) for step in state.steps])
+    lines += md.section("Ledger", [md.obligation_line(o) for o in state.ledger.obligations])
+    return md.page(lines, mission_id=leg.mission_id)
+
+
+def _question(question: Question, waiting: LegWaiting) -> list[str]:
+    wait = wait_of(waiting)
+    until = f", until {md.moment(question.expires_at)}" if question.expires_at else ""
+    return [
+        "",
+        f"asks{until}: {md.text(question.question)}",
+        *(md.command(line) for line in (wait.commands if wait else ())),
+    ]
+
+
+def _step_line(step: StepRecord) -> str:
+    tools = f"{len(step.tools_forwarded)} of {step.catalog_size} tools"
+    why = f": {md.text(step.error)}" if step.error else ""
+    return f"- {step.step}. {md.text(step.did)} → **{md.text(step.outcome)}**{why} ({tools})"

@@ -1,0 +1,116 @@
+"""What the pages of missions, legs and rollbacks are made of: links, lists and lines of Markdown.
+
+The Temporal UI draws them in half the width of its window, each line end of a paragraph as one, and
+lists of one level. Whatever others wrote passes `markdown_text` or `markdown_code`.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from urllib.parse import quote
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.core import command_lines
+    from orchestrator.core.budget import Money, Spend
+    from orchestrator.core.pii import is_handle
+    from orchestrator.core.record import JsonObject
+    from orchestrator.core.shown_text import markdown_code, markdown_text
+    from orchestrator.messages import names
+    from orchestrator.messages.receipts import reference_of
+    from orchestrator.saga.ledger import Obligation
+
+_LONGEST_PAGE = 60_000
+"""In characters. The UI sends a page to its renderer in an address, which a megabyte ends."""
+_LONGEST_TEXT = 500
+_MOST_LINES = 60
+
+
+def page(lines: Iterable[str], *, mission_id: str) -> str:
+    """The lines as one page; one that is too long ends with where to read the rest."""
+    kept: list[str] = []
+    length = 0
+    for line in lines:
+        length += len(line) + 1
+        if length > _LONGEST_PAGE:
+            rest = markdown_code(command_lines.show_mission(mission_id))
+            return "\n".join([*kept, "", f"**This page ends here**: {rest} shows all."])
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def section(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines under a heading; nothing at all without lines, and a count of what is too much."""
+    if not lines:
+        return []
+    rest = len(lines) - _MOST_LINES
+    more = [f"- and {rest} more"] if rest > 0 else []
+    return ["", f"### {title}", "", *lines[:_MOST_LINES], *more]
+
+
+def link(text: str, workflow_id: str) -> str:
+    """A link to another workflow's page, wherever the UI is served.
+
+    The UI fills in the namespace. Relative: the page is drawn beside the UI's own root.
+    """
+    return (
+        f"[{markdown_text(text)}](namespaces/{{namespace}}/workflows/{quote(workflow_id, safe='')})"
+    )
+
+
+def text(written: str) -> str:
+    """Text of others, on one line and not too long."""
+    cut = written if len(written) <= _LONGEST_TEXT else f"{written[:_LONGEST_TEXT]}…"
+    return markdown_text(cut)
+
+
+def moment(at: datetime) -> str:
+    """A moment, to the second, with its zone."""
+    return f"{at:%Y-%m-%d %H:%M:%S %Z}".strip()
+
+
+def spent(spend: Spend, budget: Money | None) -> str:
+    """What was spent, against the budget where there is one."""
+    amounts = " + ".join(str(one) for one in spend.amounts())
+    if budget is None:
+        return f"spent {amounts or 'nothing'}, no budget"
+    return f"spent {amounts or 'nothing'} of {budget}"
+
+
+def obligation_line(obligation: Obligation) -> str:
+    """One entry of a ledger: what, where it stands, what it cost, what the provider calls it."""
+    parts = [
+        f"**{obligation.state}** {text(obligation.title or obligation.tool)}",
+        command(obligation.tool),
+        *([str(obligation.price)] if obligation.price is not None else []),
+        *([f"at the provider {named}"] if (named := provider_names(obligation)) else []),
+        *([f"approved by {text(by)}"] if (by := obligation.confirmed_by) else []),
+    ]
+    note = f": {text(obligation.note)}" if obligation.note else ""
+    return f"- {', '.join(parts)}{note}"
+
+
+def provider_names(obligation: Obligation) -> str:
+    """By what its provider knows it."""
+    return references(reference_of(obligation))
+
+
+def references(named: JsonObject) -> str:
+    """Identifiers with their names; values from the vault stay out of it."""
+    shown = [
+        f"{text(name)} {markdown_code(str(value)[:_LONGEST_TEXT])}"
+        for name, value in named.items()
+        if not is_handle(value)
+    ]
+    return ", ".join(shown[:6])
+
+
+def command(line: str) -> str:
+    """A command to be typed, or a name of one word."""
+    return markdown_code(line)
+
+
+def rollback_link(mission_id: str) -> str:
+    """The page of a mission's rollback."""
+    rollback_id = names.rollback_workflow_id(mission_id)
+    return link(rollback_id, rollback_id)

@@ -1,0 +1,127 @@
+"""A rollback as the Temporal UI shows it: what an operator has to do, and what was taken back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from orchestrator.core import command_lines
+    from orchestrator.messages.news import WaitsFor
+    from orchestrator.messages.rollback import RollbackReport, RollbackStatus
+    from orchestrator.saga.ledger import Obligation, ObligationState
+    from workflows import markdown_page as md
+
+
+@dataclass(frozen=True)
+class NextTry:
+    """Which obligation is tried next, and when."""
+
+    obligation_id: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class RollbackPage:
+    """What a rollback's page and its search attributes are made of."""
+
+    status: RollbackStatus
+    report: RollbackReport
+    next_try: NextTry | None = None
+
+    @property
+    def waits_for(self) -> list[WaitsFor]:
+        """The operator, for what is parked; providers, while something is still tried."""
+        parked, live = self.report.parked, self.report.ledger.live()
+        tries = len(live) > len(parked) or self.status is RollbackStatus.COLLECTING
+        operator = [WaitsFor.OPERATOR] if parked else []
+        return [*operator, WaitsFor.PROVIDER] if tries else operator
+
+    @property
+    def found_by(self) -> tuple[object, ...]:
+        """All that its search attributes say: they are written when it changes."""
+        return (self.status, self.waits_for, self.tools, len(self.report.parked))
+
+    def markdown(self) -> str:
+        """All of it, for the Temporal UI; what an operator has to do comes first."""
+        return _markdown(self)
+
+    @property
+    def tools(self) -> list[str]:
+        """The tools of what is parked, each once."""
+        return sorted({o.tool for o in self.report.parked})
+
+
+def _markdown(page: RollbackPage) -> str:
+    report = page.report
+    obligations = report.ledger.obligations
+    lines = [
+        f"**{page.status}**: {_standing(page)}",
+        "",
+        f"**Mission** {md.link(report.mission_id, report.mission_id)}",
+        f"**Why** {md.text(str(report.order)) or 'no reason was given'}",
+    ]
+    if report.parked:
+        lines += ["", "### Parked: an operator decides", ""]
+        lines += [line for o in report.parked for line in _parked_lines(o)]
+    live = [o for o in report.ledger.compensation_order() if o.state is not ObligationState.PARKED]
+    lines += md.section("Still to be taken back, in this order", [_due(o, page) for o in live])
+    for title, states in _OVER.items():
+        over = [o for o in obligations if o.state in states]
+        lines += md.section(title, [md.obligation_line(o) for o in over])
+    lines += md.section("Left alone", [f"- {md.text(note)}" for note in report.notes])
+    return md.page(lines, mission_id=report.mission_id)
+
+
+_OVER: Mapping[str, Sequence[ObligationState]] = {
+    "Cancelled": (ObligationState.CANCELLED,),
+    "Accepted: it stays": (ObligationState.ACCEPTED,),
+    "Never came to be": (ObligationState.VOID,),
+}
+
+
+def _standing(page: RollbackPage) -> str:
+    """Its status in a sentence."""
+    parked, live = len(page.report.parked), len(page.report.ledger.live())
+    if page.status is RollbackStatus.COLLECTING:
+        return "it reads what the legs of the mission left"
+    if page.status is RollbackStatus.PARKED:
+        rest = f"; {live - parked} still to be taken back" if live > parked else ""
+        return f"{parked} could not be taken back and wait for an operator{rest}"
+    if page.status is RollbackStatus.ROLLED_BACK:
+        return "nothing is left that an operator or a provider has to see to"
+    return f"{live - parked} to be taken back, {parked} parked"
+
+
+def _parked_lines(obligation: Obligation) -> list[str]:
+    """What is parked, why, what its provider calls it, and what can be done."""
+    price = f", {obligation.price}" if obligation.price is not None else ""
+    named = md.provider_names(obligation)
+    cancel = obligation.cancel_tool
+    key = obligation.idempotency_key
+    resolve = command_lines.resolve_parked
+    return [
+        f"**{md.text(obligation.title or obligation.tool)}** "
+        f"({md.command(obligation.tool)}){price}",
+        f"why: {md.text(obligation.note) or 'not said'}",
+        f"at the provider: {named or 'no id of it is known'}"
+        + (f", sent under the key {md.command(key)}" if key else ""),
+        f"its cancel tool: {md.command(cancel) if cancel else 'none is declared'}",
+        "Look it up at the provider by these ids. Then type one of:",
+        f"{md.command(resolve(obligation.obligation_id, 'retry'))} what was in the way is gone: "
+        "try again",
+        f"{md.command(resolve(obligation.obligation_id, 'cancelled'))} it does not stand, or was "
+        "cancelled by other means",
+        f"{md.command(resolve(obligation.obligation_id, 'accept'))} it stays, and somebody "
+        "lives with it",
+        "",
+    ]
+
+
+def _due(obligation: Obligation, page: RollbackPage) -> str:
+    line = md.obligation_line(obligation)
+    coming = page.next_try
+    if coming is None or coming.obligation_id != obligation.obligation_id:
+        return line
+    return f"{line}; **next attempt {md.moment(coming.at)}**"
