@@ -329,16 +329,3 @@ async def test_an_accepted_booking_that_is_not_there_yet_is_never_void(
 
     assert (held, obligation.state) == (None, S.PARKED)
     assert "accepted" in obligation.note
-
-
-async def test_a_policy_believes_a_cancel_without_asking(
-    hotel: tuple[Installation, Rooms],
-) -> None:
-    """Where a mission's policy says so."""
-    trusting = QUICK.model_copy(update={"verify_cancels": False})
-    lie = says(JSONResponse({"state": "ended"}))
-
-    _, obligation, _ = await ran(hotel, policy=trusting, cancel=[lie], find=[says(NO_ROUTE)])
-
-    assert not obligation.verify_cancel
-    assert obligation.state is S.CANCELLED
