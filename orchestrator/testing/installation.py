@@ -91,6 +91,7 @@ async def installed(
     *,
     seed: int = 0,
     playbook: Playbook | None = None,
+    own_providers: bool = False,
 ) -> AsyncIterator[Installation]:
     """Run an installation in this event loop until the block ends.
 
@@ -99,6 +100,8 @@ async def installed(
         folder: where catalogs and the PII vault are kept.
         seed: of everything that the sandbox makes up, and of its faults.
         playbook: behaviour of the sandbox beside the generic one; none by default.
+        own_providers: the documents name servers of the test's own, on this machine; the sandbox
+            stands by and is called by nobody.
 
     Raises:
         DocumentInvalid: a document cannot be compiled.
@@ -114,6 +117,8 @@ async def installed(
             )
         )
         turned = redirected(documents, sandbox.base_url)
+        if own_providers:
+            turned = {name: dict(document) for name, document in documents.items()}
         catalog = Catalog.from_documents(turned)
         settings = _settings(turned, folder)
         temporal = await stack.enter_async_context(running_temporal(folder))

@@ -79,6 +79,16 @@ class ScriptedRouter(Router):
             return self._named(text.removeprefix(_GOAL).split(", "))
         return self._usual(self._whole).route(text, context, now=now)
 
+    def without_deadline(self) -> Router:
+        """The usual router, which reads goals as well as it routes them."""
+        return self._usual(self._whole).without_deadline()
+
+    def __getattr__(self, name: str) -> object:
+        """Whatever else a router holds: the usual one's, which reads goals as well as it routes."""
+        if name in ("_whole", "_usual"):
+            raise AttributeError(name)
+        return getattr(self._usual(self._whole), name)
+
     def _named(self, names: list[str]) -> Selection:
         tools = [name for name in names if name in self._whole.tools]
         return fake_selection(*tools, catalog_size=len(self._whole), reason="a script names them")

@@ -18,6 +18,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
 from orchestrator.core.errors import MissionSilent, PiiMissing, TransportFailed
 from orchestrator.core.record import JsonObject
+from orchestrator.messages.mission_policy import MissionPolicy, widenings
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Observation
 from orchestrator.saga.outcome import ToolOutcome
@@ -357,3 +358,105 @@ async def test_a_call_whose_mission_cannot_be_asked_waits(
     assert not raised.value.non_retryable
     assert once.kind == "rejected"
     assert client.calls == []
+
+
+BROKEN = ToolOutcome(
+    kind="unknown", status=200, reason="broken", contract_breach="x", body={"order_id": "o1"}
+)
+ACCEPTED = ToolOutcome(kind="unknown", status=202, reason="accepted", accepted=True)
+MISSING = ToolOutcome(kind="rejected", status=404, reason="HTTP 404", declared=True)
+ANOTHERS = ToolOutcome(
+    kind="succeeded", status=200, body={"order_id": "o9", "client_reference": "theirs"}
+)
+
+
+@pytest.mark.parametrize("attempt", [1, 2])
+async def test_an_answer_that_breaks_its_contract_is_asked_for_again(
+    store: CatalogStore, shop: Shop, scripted: Any, attempt: int
+) -> None:
+    """Under the same key: a gateway's page passes."""
+    client = scripted({"order_book": [BROKEN]})
+    call = await approved(store, client, shop())
+
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, client, call, attempt=attempt)
+
+    assert not raised.value.non_retryable
+    assert client.called == ["order_book"]
+
+
+@pytest.mark.parametrize(
+    ("attempt", "most"), [(3, 6), (1, 1), (2, 2)], ids=["the third", "the only", "the last"]
+)
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [(ORDERED, "succeeded"), (MISSING, "unknown"), (ANOTHERS, "unknown"), (BROKEN, "unknown")],
+)
+async def test_the_last_broken_answer_is_cleared_up_by_the_probe(
+    store: CatalogStore,
+    shop: Shop,
+    scripted: Any,
+    attempt: int,
+    most: int,
+    found: ToolOutcome,
+    kind: str,
+) -> None:
+    """What it finds is a success, with its answer; else the id in the broken one is kept."""
+    client = scripted({"order_book": [BROKEN], "find_order": [found]})
+    call = await approved(store, client, shop())
+    policy = RetryPolicy(maximum_attempts=most)
+
+    outcome = await invoke(store, client, call, attempt=attempt, retry_policy=policy)
+
+    assert outcome.kind == kind
+    assert outcome.undo_arguments["order_id"] == "o1"
+    assert client.called == ["order_book", "find_order"]
+    assert (outcome.contract_breach is None) is (kind == "succeeded")
+
+
+async def test_an_accepted_call_is_waited_for_and_never_sent_again(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """By its probe, for as long as an attempt may take."""
+    client = scripted({"order_book": [ACCEPTED], "find_order": [MISSING, MISSING, ORDERED]})
+    call = await approved(store, client, shop())
+
+    outcome = await invoke(store, client, call)
+
+    assert (outcome.kind, outcome.accepted, outcome.body) == ("succeeded", False, ORDERED.body)
+    assert outcome.undo_arguments["order_id"] == "o1"
+    assert client.called == ["order_book", "find_order", "find_order", "find_order"]
+
+
+async def test_an_accepted_call_that_is_not_found_in_time_stays_accepted(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """The ledger is told, so that nothing found later is taken for nothing there."""
+    client = scripted({"order_book": [ACCEPTED], "find_order": [MISSING]})
+    call = await approved(store, client, shop())
+    hurried = call.model_copy(update={"timeout_s": 1.2})
+
+    outcome = await invoke(store, client, hurried)
+    left = (await prepare(store, client, shop(), {"book_id": "b7"})).obligation
+    assert left is not None
+
+    assert (outcome.kind, outcome.accepted) == ("unknown", True)
+    assert left.answered(outcome, at=NOW).accepted
+
+
+async def test_an_obligation_keeps_whether_its_cancel_is_verified(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """By its mission's policy, whoever starts its rollback."""
+    trusting = MissionPolicy(verify_cancels=False)
+    arguments: JsonObject = {"book_id": "b7"}
+
+    usual = await prepare(store, scripted({}), shop(), arguments)
+    believed = await prepare(store, scripted({}), shop(), arguments, policy=trusting)
+
+    assert usual.obligation is not None
+    assert believed.obligation is not None
+    assert (usual.obligation.verify_cancel, believed.obligation.verify_cancel) == (True, False)
+    assert widenings(trusting, MissionPolicy())
+    assert not widenings(trusting, trusting)
+    assert not widenings(MissionPolicy(), trusting)

@@ -1,0 +1,162 @@
+"""What an answer comes to by what its document declares: breaches, conditions, refusals."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from orchestrator.adapters.http.tool_client import ToolClient
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.testing import MemoryPii, MemorySecrets
+
+JSON = "application/json"
+SCHEMA = {
+    "type": "object",
+    "required": ["id"],
+    "properties": {"id": {"type": "string"}, "state": {"type": "string"}, "error": {}},
+}
+PROBLEM = {"application/problem+json": {"schema": {"type": "object", "required": ["title"]}}}
+
+
+async def outcome(
+    answer: httpx.Response,
+    *,
+    responses: dict[str, Any] | None = None,
+    method: str = "post",
+    **more: Any,
+) -> ToolOutcome:
+    """What a call comes to that is answered so."""
+    declared = {
+        "200": {"description": "done", "content": {JSON: {"schema": SCHEMA}}},
+        "202": {"description": "taken on"},
+        "204": {"description": "done"},
+        "404": {"description": "none", "content": PROBLEM},
+        "410": {"description": "none"},
+        "default": {"description": "trouble", "content": PROBLEM},
+    }
+    operation = {
+        "operationId": "thing",
+        "x-orchet-tool": True,
+        "responses": declared if responses is None else responses,
+        **more,
+    }
+    document: Any = {
+        "openapi": "3.1.0",
+        "info": {"title": "Things", "version": "1"},
+        "servers": [{"url": "https://things.example"}],
+        "paths": {"/thing": {method: operation}},
+    }
+    catalog = Catalog.from_documents({"things": document})
+    # One that was not read yet, as from a wire.
+    fresh = httpx.Response(
+        answer.status_code, headers=answer.headers, stream=httpx.ByteStream(answer.content)
+    )
+    http = httpx.AsyncClient(transport=httpx.MockTransport(lambda request: fresh))
+    async with ToolClient(secrets=MemorySecrets({}), pii=MemoryPii({}), http=http) as tools:
+        return await tools.call(
+            catalog, catalog.tool("thing"), {}, call_id="c", idempotency_key=None, timeout_s=5
+        )
+
+
+def said(body: Any, status: int = 200, media_type: str = JSON) -> httpx.Response:
+    """A JSON answer."""
+    return httpx.Response(status, json=body, headers={"content-type": media_type})
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "is_breach"),
+    [
+        (said({"id": "1"}), "succeeded", False),
+        (said({"id": "1", "more": 2}), "succeeded", False),
+        (httpx.Response(204), "succeeded", False),
+        (said({"error": "sold_out"}), "unknown", True),
+        (said({"id": 1}), "unknown", True),
+        (said({"id": "1"}, media_type="text/html"), "unknown", True),
+        (httpx.Response(200, html="<p>back soon</p>"), "unknown", True),
+        (httpx.Response(200), "unknown", True),
+        (said({"id": "1"}, 201), "unknown", True),
+    ],
+)
+async def test_a_breach_is_no_success(answer: httpx.Response, kind: str, is_breach: bool) -> None:
+    """Whatever breaks the contract; a property beside the declared ones does not."""
+    only_declared = {
+        "200": {"description": "done", "content": {JSON: {"schema": SCHEMA}}},
+        "204": {"description": "done"},
+    }
+
+    came = await outcome(answer, responses=only_declared)
+
+    assert (came.kind, came.contract_breach is not None) == (kind, is_breach)
+    assert came.is_unproved is is_breach
+    if is_breach:
+        assert "breaks its contract" in (came.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("condition", "body", "kind"),
+    [
+        ('$response.body#/state == "ok"', {"id": "1", "state": "ok"}, "succeeded"),
+        ('$response.body#/state == "ok"', {"id": "1", "state": "sold out"}, "rejected"),
+        ('$response.body#/state == "ok"', {"id": "1"}, "unknown"),
+        ("!$response.body#/error", {"id": "1"}, "succeeded"),
+        ("!$response.body#/error", {"id": "1", "error": "sold out"}, "rejected"),
+        ("!$response.body#/error", {"error": "sold out"}, "unknown"),
+        (["$response.body#/id", "!$response.body#/error"], {"id": "1", "error": 1}, "rejected"),
+        ("$response.header.X-State == 'ok'", {"id": "1"}, "unknown"),
+    ],
+)
+@pytest.mark.parametrize("method", ["post", "get"])
+async def test_the_document_may_say_what_is_no_success(
+    condition: Any, body: Any, kind: str, method: str
+) -> None:
+    """False is a refusal, what cannot be told is unknown, and a breach is one first."""
+    came = await outcome(said(body), method=method, **{"x-orchet-success-when": condition})
+
+    assert came.kind == kind
+    assert came.declared is (kind == "rejected")
+    if kind == "rejected":
+        shown = condition if isinstance(condition, str) else condition[1]
+        assert shown in (came.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("condition", "kind"),
+    [
+        (None, "unknown"),
+        ("$statusCode == 202", "succeeded"),
+        ("$statusCode != 200", "succeeded"),
+        ("$statusCode == 200", "unknown"),
+        ("!$response.body#/error", "unknown"),
+        (["$statusCode == 202", "$response.body#/done == true"], "unknown"),
+    ],
+)
+async def test_accepted_is_done_when_the_document_says_so(condition: Any, kind: str) -> None:
+    """By its status; a failure by another condition may still become a success."""
+    more = {} if condition is None else {"x-orchet-success-when": condition}
+
+    came = await outcome(httpx.Response(202), **more)
+
+    assert (came.kind, came.accepted) == (kind, kind == "unknown")
+
+
+@pytest.mark.parametrize(
+    ("answer", "declared"),
+    [
+        (said({"title": "none"}, 404, "application/problem+json"), True),
+        (said({"title": "none"}, 404), False),
+        (said({}, 404, "application/problem+json"), False),
+        (httpx.Response(404, html="<p>no route</p>"), False),
+        (httpx.Response(404), False),
+        (httpx.Response(410), True),
+        (httpx.Response(410, html="<p>gone</p>"), False),
+        (said({"title": "no"}, 409, "application/problem+json"), False),
+    ],
+)
+async def test_a_refusal_is_declared_by_its_own_status_type_and_body(
+    answer: httpx.Response, declared: bool
+) -> None:
+    """`default` is for any trouble; without declared content there is none."""
+    came = await outcome(answer)
+
+    assert (came.kind, came.declared) == ("rejected", declared)
