@@ -4,7 +4,7 @@ What a document declares comes first (x-orchet-price), then what its schemas and
 they leave open which number is the price, or what it is counted in, the price is unknown.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Protocol, cast
 
 from pydantic import JsonValue
@@ -43,10 +43,11 @@ class Answered(Protocol):
         """The answer."""
 
 
-def plain_bodies(catalog: Catalog, answers: Iterable[Answered]) -> list[JsonValue]:
-    """What was answered, read by the documents that it comes from; searches are left out."""
+def plain_bodies(catalog: Catalog, answers: Sequence[Answered]) -> list[JsonValue]:
+    """What was answered, each read by the document that it comes from, where that is known."""
     known = catalog.tools
-    return [plain_answer(known[a.tool], a.body) for a in answers if a.tool in known]
+    schemas = (known[a.tool].output_schema if a.tool in known else None for a in answers)
+    return [plain_money(a.body, schema) for a, schema in zip(answers, schemas, strict=True)]
 
 
 def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None) -> Money | None:
