@@ -20,6 +20,7 @@ from orchestrator.catalog.money_units import (
 )
 from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE
 from orchestrator.catalog.stated_prices import (
+    UNCLEAR,
     currency_of,
     money_in,
     names_amount,
@@ -51,7 +52,7 @@ def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObje
     if number is None:
         return amount
     if decimals is None:
-        return f"{amount} ({currency.upper()} or its smallest unit: the document does not say)"
+        return f"{amount} {currency.upper()}, or as many of {UNCLEAR}"
     return str(currencies.in_major_units(number, decimals)) if decimals else amount
 
 

@@ -14,7 +14,13 @@ from orchestrator.catalog.expressions import parse_expression
 from orchestrator.catalog.plain_money import plain_amount, plain_money
 from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE, PricePlace
 from orchestrator.catalog.price_places import Place, place_of
-from orchestrator.catalog.stated_prices import currency_of, money_in, quantity_in, stated_price
+from orchestrator.catalog.stated_prices import (
+    currency_of,
+    has_unclear_price,
+    money_in,
+    quantity_in,
+    stated_price,
+)
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -60,8 +66,10 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
         return None
     if tool.price is not None and tool.price.expected is not None:
         return _at(tool.price.expected, tool, arguments, None)
-    asked = stated_price(plain_arguments(tool, arguments))
-    return asked or (_quoted_price(tool, arguments, quoted) if quoted is not None else None)
+    plain = plain_arguments(tool, arguments)
+    if quoted is None or has_unclear_price(plain):
+        return stated_price(plain)
+    return stated_price(plain) or _quoted_price(tool, arguments, quoted)
 
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:

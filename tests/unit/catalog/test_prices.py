@@ -224,6 +224,16 @@ def test_a_price_per_piece_is_that_of_as_many_as_are_asked_for() -> None:
     assert str(expected_price(tool, {"quantity": 1}, untold)) == "12.50 EUR"
 
 
+def test_an_unclear_amount_is_made_up_for_by_nothing() -> None:
+    """Not by a price that was quoted, and not by one deeper in the answer."""
+    untold: dict[str, JsonValue] = {"amount": 2500, "currency": "EUR"}
+    quoted: dict[str, JsonValue] = {"price": "9.99", "currency": "EUR"}
+
+    assert expected_price(shop(body={"amount": INTEGER, "currency": CODE}), untold, quoted) is None
+    assert charged({}, {**untold, "basket": {"total": "9.99"}}) is None
+    assert charged({}, {**untold, "total": "9.99"}) == "9.99 EUR"
+
+
 def test_arguments_are_read_back_by_the_same_contract() -> None:
     """2500 is sent, and 25.00 EUR is what a person reads."""
     tool = shop(body={"amount": {**INTEGER, "description": SMALLEST}, "currency": CODE})
