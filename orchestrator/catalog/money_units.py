@@ -112,8 +112,9 @@ def decimals_of(
     has_fraction = isinstance(amount, float) or (isinstance(amount, str) and "." in amount)
     if units.is_told:
         decimals = units.decimals(exponent)
-        is_whole = isinstance(amount, int) or _is_whole(amount)
-        return None if decimals and not is_whole else decimals
+        # What is written with a point counts no cents, whatever is said of it.
+        has_point = isinstance(amount, str) and "." in amount
+        return None if decimals and (has_point or not _is_whole(amount)) else decimals
     if exponent == 0 or has_fraction:
         return 0
     if currency != currency.upper():

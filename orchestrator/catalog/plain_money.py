@@ -5,7 +5,8 @@ document declares to be the price of an object stands under one name in it. Whoe
 compares money reads the copy; what is sent is never taken from it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from pydantic import JsonValue
@@ -19,6 +20,7 @@ from orchestrator.catalog.money_units import (
 )
 from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE
 from orchestrator.catalog.stated_prices import (
+    UNCLEAR,
     currency_of,
     money_in,
     names_amount,
@@ -50,28 +52,44 @@ def plain_amount(name: str, amount: JsonValue, currency: str, *schemas: JsonObje
     if number is None:
         return amount
     if decimals is None:
-        return f"{amount} ({currency.upper()} or its smallest unit: the document does not say)"
+        return f"{amount} {currency.upper()}, or as many of {UNCLEAR}"
     return str(currencies.in_major_units(number, decimals)) if decimals else amount
 
 
+@dataclass(frozen=True)
+class _Property:
+    """What the schemas of an object say of one of its properties."""
+
+    own: Views
+    is_amount: bool
+    """Whether a number in it is money."""
+    price: JsonValue
+    """x-orchet-price, as far as it declares one: true or an object; None when it does not."""
+
+
 class _Copy:
-    """One copying: the schema that references lead into."""
+    """One copying: the schema that references lead into, and what was read of it already.
+
+    A list holds many objects of one kind: their schemas are looked at once.
+    """
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
+        self._properties: dict[tuple[object, ...], _Property] = {}
+        self._kept: list[Views] = []
+        """What the ids in the keys are of: none of it may make room for another."""
 
     def of(self, value: JsonValue, held_by: Views, currency: str, level: int) -> JsonValue:
         if level > _MOST_LEVELS:
             return value
         if isinstance(value, list):
-            items = tuple(self._items(held_by))
+            items = self._items(held_by)
             return [self.of(member, items, currency, level + 1) for member in value]
         return self._object(value, held_by, currency, level) if isinstance(value, dict) else value
 
-    def _items(self, held_by: Views) -> Iterator[JsonObject]:
-        for view in held_by:
-            if isinstance(items := view.get("items"), dict):
-                yield from views(items, self._root)
+    def _items(self, held_by: Views) -> Views:
+        found = (view.get("items") for view in held_by)
+        return tuple(v for i in found if isinstance(i, dict) for v in views(i, self._root))
 
     def _object(self, holder: JsonObject, held_by: Views, above: str, level: int) -> JsonObject:
         currency = currency_of(holder, self._only_currency(held_by) or above)
@@ -79,34 +97,37 @@ class _Copy:
         for name in holder:
             # What a provider writes under our own name is not what its document declares.
             if name != PRICE:
-                copy[name] = self._property(name, holder, held_by, currency, level)
-        declared = [
-            (name, said)
-            for name in copy
-            for schema in property_of(held_by, name, self._root)
-            if (said := schema.get(PRICE)) is True or isinstance(said, dict)
-        ]
-        if declared:
-            found = [_price(copy[name], said, holder, currency) for name, said in declared]
+                copy[name] = self._value(name, holder, held_by, currency, level)
+        told = ((name, self._property(name, held_by).price) for name in copy)
+        found = [_price(copy[n], said, holder, currency) for n, said in told if said is not None]
+        if found:
             copy[PRICE] = found[0] if all(one == found[0] for one in found) else None
         return copy
 
-    def _property(
+    def _value(
         self, name: str, holder: JsonObject, held_by: Views, currency: str, level: int
     ) -> JsonValue:
-        value = holder[name]
-        own = property_of(held_by, name, self._root)
+        value, told = holder[name], self._property(name, held_by)
         if isinstance(value, dict | list):
-            return self.of(value, own, currency, level + 1)
+            return self.of(value, told.own, currency, level + 1)
         if names_currency(name):
             is_code = isinstance(value, str) and currencies.exists(value.upper())
             return value.upper() if is_code and isinstance(value, str) else value
-        is_declared = any(MINOR_UNITS in s or s.get(PRICE) for s in own)
-        stated = next((s[PRICE] for s in own if isinstance(s.get(PRICE), dict)), None)
-        beside = _currency_said(stated, holder) or currency
-        if beside and (is_declared or names_amount(name)):
-            return plain_amount(name, value, beside, *own, *held_by)
+        beside = _currency_said(told.price, holder) or currency
+        if beside and told.is_amount:
+            return plain_amount(name, value, beside, *told.own, *held_by)
         return value
+
+    def _property(self, name: str, held_by: Views) -> _Property:
+        key = (name, *map(id, held_by))
+        if key not in self._properties:
+            self._kept.append(held_by)
+            own = property_of(held_by, name, self._root)
+            said = (schema.get(PRICE) for schema in own)
+            price = next((s for s in said if s is True or isinstance(s, dict)), None)
+            is_declared = price is not None or any(MINOR_UNITS in schema for schema in own)
+            self._properties[key] = _Property(own, is_declared or names_amount(name), price)
+        return self._properties[key]
 
     def _only_currency(self, held_by: Views) -> str:
         """The currency that the schema allows alone, where nobody writes it."""

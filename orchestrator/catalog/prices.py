@@ -4,7 +4,7 @@ What a document declares comes first (x-orchet-price), then what its schemas and
 they leave open which number is the price, or what it is counted in, the price is unknown.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Protocol, cast
 
 from pydantic import JsonValue
@@ -14,7 +14,13 @@ from orchestrator.catalog.expressions import parse_expression
 from orchestrator.catalog.plain_money import plain_amount, plain_money
 from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE, PricePlace
 from orchestrator.catalog.price_places import Place, place_of
-from orchestrator.catalog.stated_prices import currency_of, money_in, quantity_in, stated_price
+from orchestrator.catalog.stated_prices import (
+    currency_of,
+    has_unclear_price,
+    money_in,
+    quantity_in,
+    stated_price,
+)
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -43,10 +49,11 @@ class Answered(Protocol):
         """The answer."""
 
 
-def plain_bodies(catalog: Catalog, answers: Iterable[Answered]) -> list[JsonValue]:
-    """What was answered, read by the documents that it comes from; searches are left out."""
+def plain_bodies(catalog: Catalog, answers: Sequence[Answered]) -> list[JsonValue]:
+    """What was answered, each read by the document that it comes from, where that is known."""
     known = catalog.tools
-    return [plain_answer(known[a.tool], a.body) for a in answers if a.tool in known]
+    schemas = (known[a.tool].output_schema if a.tool in known else None for a in answers)
+    return [plain_money(a.body, schema) for a, schema in zip(answers, schemas, strict=True)]
 
 
 def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None) -> Money | None:
@@ -59,8 +66,10 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
         return None
     if tool.price is not None and tool.price.expected is not None:
         return _at(tool.price.expected, tool, arguments, None)
-    asked = stated_price(plain_arguments(tool, arguments))
-    return asked or (_quoted_price(tool, arguments, quoted) if quoted is not None else None)
+    plain = plain_arguments(tool, arguments)
+    if quoted is None or has_unclear_price(plain):
+        return stated_price(plain)
+    return stated_price(plain) or _quoted_price(tool, arguments, quoted)
 
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:

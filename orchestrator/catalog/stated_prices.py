@@ -71,6 +71,14 @@ _DUE: Final = 3
 """The rank of what is still to be paid: the price, unless a part of it was paid before."""
 
 
+UNCLEAR: Final = "its smallest unit: the document does not say"
+"""The end of the text that stands in a plain body for an amount that may be either."""
+Prices = frozenset[Money | None]
+"""What is stated; None of an amount that is unclear."""
+_NO_PRICES: Final[Prices] = frozenset()
+_IN_DOUBT: Final[Prices] = frozenset({None})
+
+
 def stated_price(body: JsonValue) -> Money | None:
     """What a plain body says that something costs; None when it does not say so plainly.
 
@@ -84,19 +92,27 @@ def stated_price(body: JsonValue) -> Money | None:
     offers has no price of its own.
 
     A price beside a number of pieces may be that of each, and one beside a sale price may be what
-    is crossed out: neither is plain.
+    is crossed out: neither is plain. What is unclear is not made up for by anything else.
     """
+    return _only(_prices(body))
+
+
+def has_unclear_price(body: JsonValue) -> bool:
+    """Whether a plain body states a price of which it cannot be told how much it is."""
+    found = _prices(body)
+    return bool(found) and _only(found) is None
+
+
+def _prices(body: JsonValue) -> Prices:
     if not isinstance(body, dict):
-        return None
-    if declared := list(_declared(body, _MOST_LEVELS)):
-        found = frozenset(money for money in declared if money is not None)
-        return _only(found) if None not in declared else None
-    found = _stated(body, _ranked(body), "")
-    if not found:
-        inner = (_stated_within(*member, currency_of(body)) for member in body.items())
-        stating = [prices for prices in inner if prices]
-        found = stating[0] if len(stating) == 1 else frozenset()
-    return _only(found)
+        return _NO_PRICES
+    if declared := frozenset(_declared(body, _MOST_LEVELS)):
+        return declared
+    if found := _stated(body, _ranked(body), ""):
+        return found
+    inner = (_stated_within(*member, currency_of(body)) for member in body.items())
+    stating = [prices for prices in inner if prices]
+    return stating[0] if len(stating) == 1 else _NO_PRICES
 
 
 def money_of(value: JsonValue, holder: JsonObject | None = None) -> Money | None:
@@ -130,7 +146,7 @@ def amounts_in(value: JsonValue, currency: str = "") -> Iterator[Money]:
             if isinstance(inner, dict | list):
                 yield from amounts_in(inner, beside)
             elif set(name_words(name)) & (_PRICE | {"fee", "value"}):
-                yield from _number(inner, beside)
+                yield from (money for money in _number(inner, beside) if money is not None)
 
 
 def names_price(name: str) -> bool:
@@ -204,11 +220,11 @@ def _counts(name: str, holder: JsonObject) -> bool:
     )
 
 
-def _stated_within(name: str, value: JsonValue, currency: str) -> frozenset[Money]:
+def _stated_within(name: str, value: JsonValue, currency: str) -> Prices:
     """The prices that an object inside of the body states."""
     words = frozenset(name_words(name))
     if not isinstance(value, dict) or names_price(name) or _has(words, _OTHER):
-        return frozenset()
+        return _NO_PRICES
     ranks = _ranked(value)
     if not words & _WHOLE:
         ranks = {n: rank for n, rank in ranks.items() if _CERTAIN & set(name_words(n))}
@@ -217,25 +233,23 @@ def _stated_within(name: str, value: JsonValue, currency: str) -> frozenset[Mone
 
 def _stated(
     holder: JsonObject, ranks: dict[str, int], currency: str, levels: int = _MOST_LEVELS
-) -> frozenset[Money]:
+) -> Prices:
     """The prices in the fields of the lowest rank that hold any; several where they differ."""
     if PRICE in holder:
-        return frozenset(m for m in [_declared_money(holder)] if m is not None)
+        return frozenset({_declared_money(holder)})
     if _is_relative(holder):
-        return frozenset()
+        return _NO_PRICES
     beside = currency_of(holder, currency)
     for rank in sorted(set(ranks.values())):
         fields = [holder[name] for name, its in ranks.items() if its == rank]
         found = frozenset(money for value in fields for money in _read(value, beside, levels))
         if found:
             is_doubtful = rank > 0 and _is_doubtful(holder, ranks, found, beside)
-            return frozenset() if is_doubtful else found
-    return frozenset()
+            return _IN_DOUBT if is_doubtful else found
+    return _NO_PRICES
 
 
-def _is_doubtful(
-    holder: JsonObject, ranks: dict[str, int], found: frozenset[Money], currency: str
-) -> bool:
+def _is_doubtful(holder: JsonObject, ranks: dict[str, int], found: Prices, currency: str) -> bool:
     """Whether what was found may be the price of one piece of several, or not what is asked."""
     told = {word for name in ranks for word in name_words(name)}
     if not told & {"total", "amount", "charge", "charged", *_WHOLE} and quantity_in(holder) != 1:
@@ -285,11 +299,11 @@ def _is_relative(holder: JsonObject) -> bool:
     return False
 
 
-def _read(value: JsonValue, currency: str, levels: int) -> frozenset[Money]:
+def _read(value: JsonValue, currency: str, levels: int) -> Prices:
     if not isinstance(value, dict):
         return frozenset(_number(value, currency))
     ranks = {**_ranked(value), **({"value": 2} if "value" in value else {})}
-    return _stated(value, ranks, currency, levels - 1) if levels else frozenset()
+    return _stated(value, ranks, currency, levels - 1) if levels else _NO_PRICES
 
 
 def currency_of(holder: JsonObject, above: str = "") -> str:
@@ -300,8 +314,10 @@ def currency_of(holder: JsonObject, above: str = "") -> str:
     return own[0] if isinstance(own[0], str) and all(o == own[0] for o in own) else ""
 
 
-def _number(amount: JsonValue, currency: str) -> Iterator[Money]:
-    """The money, when the amount is a number or the text of one, not negative."""
+def _number(amount: JsonValue, currency: str) -> Iterator[Money | None]:
+    """The money, when the amount is a number or the text of one, not negative; None if unclear."""
+    if isinstance(amount, str) and amount.endswith(UNCLEAR):
+        yield None
     if isinstance(amount, bool) or not isinstance(amount, int | float | str):
         return
     if isinstance(amount, str) and not _NUMBER.fullmatch(amount):
@@ -320,5 +336,5 @@ def _has(words: frozenset[str], listed: frozenset[str]) -> bool:
     return bool((words | {word.removesuffix("s") for word in words}) & listed)
 
 
-def _only(found: frozenset[Money]) -> Money | None:
+def _only(found: Prices) -> Money | None:
     return next(iter(found)) if len(found) == 1 else None

@@ -32,7 +32,8 @@ def _said(text: str, phrases: "dict[Limit, re.Pattern[str]]") -> Limit | None:
 @cache
 def _before() -> "dict[Limit, re.Pattern[str]]":
     return {
-        "max": re.compile(rf"(?<!\w)({_any('most')})(?:\s+of)?[\s:]*$"),
+        # Of "between 100 and 200 EUR" the second is an amount, and the most.
+        "max": re.compile(rf"(?<!\w)({_any('most')}|between\s\S+(?:\s\S+)?\sand)(?:\sof)?[\s:]*$"),
         "min": re.compile(rf"(?<!\w)({_any('least')})(?:\s+of)?[\s:]*$"),
     }
 

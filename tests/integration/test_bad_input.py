@@ -34,6 +34,7 @@ WRONG: dict[tuple[str, ...], str] = {
     ("mission", "start", WEATHER, "--budget", "many", "EUR"): "'many' is not a number",
     ("mission", "start", WEATHER, "--budget", "9", "EURO"): "'EURO' is not a valid currency",
     ("mission", "start", WEATHER, "--budget", "-9", "EUR"): "'-9' is not a valid amount",
+    ("mission", "start", WEATHER, "--budget", "9", "PTS"): "'PTS' is no currency of ISO 4217",
     ("mission", "start", WEATHER, "--input", "guests"): "'guests' is not NAME=VALUE",
     ("mission", "start", WEATHER, "--id", "a.b"): "mission_id: ",
     ("mission", "start", ""): "goal: ",

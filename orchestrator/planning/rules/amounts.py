@@ -1,5 +1,6 @@
 """An amount that a person says, as a tool takes it: in its units, and in its currency."""
 
+import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Final
@@ -19,6 +20,8 @@ from orchestrator.planning.rules.argument_draft import ArgumentDraft
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.utterance import Utterance
 
+_CODE: Final = re.compile(r"(?<![\w-])\d[\d.,]*\s?([A-Z]{3})\b")
+"""What stands behind a number as a code of a currency does."""
 _LOWER: Final = ("lowercase", "lower case", "lower-case")
 
 
@@ -126,7 +129,10 @@ def amount_doubts(
     parameters: Iterable[Parameter], utterance: Utterance, draft: ArgumentDraft
 ) -> Iterator[str]:
     """Why amounts that were said are not sent in these inputs, of all that the draft is of."""
+    unknown = [code for code in _CODE.findall(utterance.text) if not currencies.exists(code)]
     for parameter in parameters:
+        if parameter.kind in (Kind.AMOUNT, Kind.MONEY):
+            yield from (f"{parameter.name}: {code} is no currency" for code in unknown)
         if parameter.kind in (Kind.AMOUNT, Kind.MONEY):
             for money in amounts_stated(parameter, utterance):
                 if why := why_not_taken(parameter, money, draft):

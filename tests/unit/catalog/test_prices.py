@@ -224,6 +224,47 @@ def test_a_price_per_piece_is_that_of_as_many_as_are_asked_for() -> None:
     assert str(expected_price(tool, {"quantity": 1}, untold)) == "12.50 EUR"
 
 
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_a_declaration_may_stand_beside_a_reference(version: str) -> None:
+    """Of money that many properties share, one is the price; and all of it may count cents."""
+    made = document(
+        answer=_object(
+            {
+                "base": {"$ref": "#/components/schemas/Money"},
+                "sum": {"$ref": "#/components/schemas/Money", "x-orchet-price": True},
+            }
+        )
+    )
+    money = _object({"value": INTEGER, "currency": CODE})
+    made["openapi"] = version
+    made["components"] = {"schemas": {"Money": {**money, "x-orchet-minor-units": True}}}
+    tool = Catalog.from_documents({"shop": made}).tool("shop_order")
+    body: JsonValue = {
+        "base": {"value": 2000, "currency": "EUR"},
+        "sum": {"value": 2500, "currency": "EUR"},
+    }
+
+    assert str(charged_price(tool, {}, body)) == "25.00 EUR"
+
+
+def test_a_call_that_costs_nothing_spends_nothing() -> None:
+    """Whatever numbers stand in its request or answer, and whatever its card is called."""
+    tool = shop(price=False)
+
+    assert not tool.spends
+    assert charged_price(tool, {}, {"price": "5.00", "currency": "EUR"}) is None
+
+
+def test_an_unclear_amount_is_made_up_for_by_nothing() -> None:
+    """Not by a price that was quoted, and not by one deeper in the answer."""
+    untold: dict[str, JsonValue] = {"amount": 2500, "currency": "EUR"}
+    quoted: dict[str, JsonValue] = {"price": "9.99", "currency": "EUR"}
+
+    assert expected_price(shop(body={"amount": INTEGER, "currency": CODE}), untold, quoted) is None
+    assert charged({}, {**untold, "basket": {"total": "9.99"}}) is None
+    assert charged({}, {**untold, "total": "9.99"}) == "9.99 EUR"
+
+
 def test_arguments_are_read_back_by_the_same_contract() -> None:
     """2500 is sent, and 25.00 EUR is what a person reads."""
     tool = shop(body={"amount": {**INTEGER, "description": SMALLEST}, "currency": CODE})

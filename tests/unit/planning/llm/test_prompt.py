@@ -12,6 +12,7 @@ from rs_bpe.bpe import openai
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import IntentFrame
 from orchestrator.planning.llm.meta_tools import DISCOVER, META_TOOLS
 from orchestrator.planning.llm.prompt import (
@@ -182,6 +183,25 @@ def test_examples_that_tell_nothing_are_not_shown() -> None:
         "any": {},
     }
     assert tool.properties["on"] == told
+
+
+def test_a_model_is_told_in_words_what_an_amount_counts() -> None:
+    """It knows no extensions, and 25 for 25.00 EUR would be a quarter."""
+    amount: JsonObject = {
+        "type": "integer",
+        "description": "To charge.",
+        "x-orchet-minor-units": True,
+        "x-orchet-price": True,
+    }
+    tool = _tool("charge", input_schema={"type": "object", "properties": {"amount": amount}})
+
+    assert tool_parameters(tool)["properties"] == {
+        "amount": {
+            "type": "integer",
+            "description": "To charge. Counts the smallest unit of its currency: "
+            "2500 for 25.00 EUR.",
+        }
+    }
 
 
 def test_the_catalog_has_a_line_each_grouped_by_domain() -> None:

@@ -63,7 +63,14 @@ def test_limit_of_the_clause_drops_what_costs_more() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["under 20 EUR", "no more than 20 EUR", "up to 20 EUR", "20 EUR or less", "max 20 EUR"]
+    "words",
+    [
+        "under 20 EUR",
+        "no more than 20 EUR",
+        "up to 20 EUR",
+        "20 EUR or less",
+        "between 10 and 20 EUR",
+    ],
 )
 def test_a_limit_is_understood_however_it_is_put(words: str) -> None:
     """And what is more than something is no limit."""

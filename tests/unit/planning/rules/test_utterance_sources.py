@@ -145,6 +145,7 @@ def test_why_an_amount_is_asked_about_is_said() -> None:
 
     assert "25.005 EUR has more decimals" in doubts("charge 25.005 EUR", asked)
     assert "smallest unit is not declared" in doubts("charge 25 EUR", untold)
+    assert "PTS is no currency" in doubts("charge 100 PTS", asked)
     assert doubts("charge 25 EUR", asked) == ""
 
 
