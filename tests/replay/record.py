@@ -183,7 +183,9 @@ class Recorder:
 
     async def incomplete(self) -> None:
         """A leg that only looks where something was ordered: its ending is refused once."""
-        result = await run_to_end(await self._start("Give Dana access to the contract: d@x.example"))
+        result = await run_to_end(
+            await self._start("Give Dana access to the contract: d@x.example")
+        )
         await self._write("mission-incomplete", result.mission_id)
         await self._write("leg-unproved", _leg(result, 0))
 
