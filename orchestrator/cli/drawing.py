@@ -9,7 +9,9 @@ from orchestrator.core.shown_text import visible, visible_block
 _COLORS = {
     "succeeded": "green",
     "committed": "green",
+    "incomplete": "yellow",
     "rolled_back": "yellow",
+    "rolled_back_after_success": "yellow",
     "cancelled": "yellow",
     "skipped": "yellow",
     "running": "cyan",

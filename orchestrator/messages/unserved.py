@@ -8,7 +8,7 @@ from orchestrator.core.record import Record
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.served import Effects, effects_of, unserved, why_unserved
+from orchestrator.saga.served import Changes, effects_of, unserved, why_unserved
 
 
 class Unserved(Record):
@@ -53,7 +53,7 @@ def proved(legs: Iterable[LegResult], missing: Sequence[Unserved]) -> Iterator[L
         yield leg.model_copy(update={"unproved": True}) if claims else leg
 
 
-def _of_leg(plan: LegPlan, result: LegResult | None, effects: Effects) -> Iterator[Unserved]:
+def _of_leg(plan: LegPlan, result: LegResult | None, effects: Changes) -> Iterator[Unserved]:
     if result is not None and result.status is LegStatus.SKIPPED:
         reason = result.error or "its leg was skipped"
         yield Unserved(clause=plan.goal, reason=reason, leg_id=plan.leg_id)

@@ -1,7 +1,7 @@
 """Whether a planner may end a leg: what was ordered is to be done first, or left knowingly."""
 
 from orchestrator.planning.models import FINISH, StepContext
-from orchestrator.saga.served import Effect, unserved
+from orchestrator.saga.served import Change, unserved
 
 
 def doubt_about_finish(context: StepContext) -> str | None:
@@ -12,7 +12,7 @@ def doubt_about_finish(context: StepContext) -> str | None:
     if any(seen.tool == FINISH for seen in context.observations):
         return None
     done = [seen for seen in context.observations if seen.outcome == "succeeded"]
-    effects = {str(seen.step): Effect(seen.tool, context.leg_id) for seen in done}
+    effects = {str(seen.step): Change(seen.tool, context.leg_id) for seen in done}
     missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
     if not missing:
         return None

@@ -125,7 +125,11 @@ class OrderReader:
         clause = asked.clause
         if not clause.asks_side_effect:
             looks = _is_question(clause) or (clause.action is Action.SEARCH and clause.verb)
-            return not looks and self._is_sure(asked) and asked.tools[0].is_side_effect
+            does = self._is_sure(asked) and asked.tools[0].is_side_effect
+            # "Oslo on 2026-12-03" has nothing after its first word that this could be done to.
+            things = [thing for thing in clause.objects if thing.lower() != clause.verb]
+            says_what = clause.action is not Action.UNKNOWN or bool(things)
+            return does and says_what and not looks
         named = next((t for t in asked.tools[:_CLOSE] if _verb_of(t) == clause.verb), None)
         return named is None or named.is_side_effect
 

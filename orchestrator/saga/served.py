@@ -26,7 +26,7 @@ class Order(Record):
 
 
 @dataclass(frozen=True)
-class Effect:
+class Change:
     """What one call changed; `why_not` says why it does not stand, '' when it does."""
 
     tool: str
@@ -34,11 +34,11 @@ class Effect:
     why_not: str = ""
 
 
-Effects = Mapping[str, Effect]
+Changes = Mapping[str, Change]
 """By the ids of their calls."""
 
 
-def effects_of(ledger: Ledger, orders: Iterable[Order]) -> Effects:
+def effects_of(ledger: Ledger, orders: Iterable[Order]) -> Changes:
     """What the calls of a mission changed: what they left, and what they cancelled.
 
     What was made and then cancelled does not stand, unless both are among its `orders`.
@@ -51,7 +51,7 @@ def effects_of(ledger: Ledger, orders: Iterable[Order]) -> Effects:
     return {**left, **{cancel.call_id: _cancelled(cancel) for cancel in ledger.cancels}}
 
 
-def unserved(orders: Sequence[Order], effects: Effects) -> list[Order]:
+def unserved(orders: Sequence[Order], effects: Changes) -> list[Order]:
     """The orders that nothing which stands serves, in their order."""
     standing = {call: effect for call, effect in effects.items() if not effect.why_not}
     taken = _assigned(
@@ -65,7 +65,7 @@ def unserved(orders: Sequence[Order], effects: Effects) -> list[Order]:
     return [order for n, order in enumerate(orders) if n not in own]
 
 
-def why_unserved(order: Order, effects: Iterable[Effect]) -> str:
+def why_unserved(order: Order, effects: Iterable[Change]) -> str:
     """What became of an order that nothing serves."""
     if not order.tools:
         return "no tool of the catalog does it"
@@ -73,24 +73,24 @@ def why_unserved(order: Order, effects: Iterable[Effect]) -> str:
     return failed[-1] if failed else "no call that was made does it"
 
 
-def _left(obligation: Obligation, as_ordered: Collection[str]) -> Effect:
+def _left(obligation: Obligation, as_ordered: Collection[str]) -> Change:
     stands = obligation.state is ObligationState.COMMITTED or obligation.cancelled_by in as_ordered
     note = f": {obligation.note}" if obligation.note else ""
     why_not = "" if stands else f"{obligation.tool} is {obligation.state}{note}"
-    return Effect(obligation.tool, obligation.leg_id, why_not)
+    return Change(obligation.tool, obligation.leg_id, why_not)
 
 
-def _cancelled(cancel: CancelCall) -> Effect:
+def _cancelled(cancel: CancelCall) -> Change:
     leg_id = cancel.call_id.rpartition(".")[0].partition(".")[2]  # of mission, leg and step
     came = "" if cancel.outcome == "succeeded" else f"{cancel.tool} came to {cancel.outcome}"
-    return Effect(cancel.tool, leg_id, came)
+    return Change(cancel.tool, leg_id, came)
 
 
-def _serving(order: Order, effects: Effects) -> list[str]:
+def _serving(order: Order, effects: Changes) -> list[str]:
     return [call for call, effect in effects.items() if effect.tool in order.tools]
 
 
-def _assigned(numbers: Sequence[int], orders: Sequence[Order], effects: Effects) -> dict[str, int]:
+def _assigned(numbers: Sequence[int], orders: Sequence[Order], effects: Changes) -> dict[str, int]:
     """As many of the numbered orders as can each have an effect of their own, by that effect."""
     taken: dict[str, int] = {}
 

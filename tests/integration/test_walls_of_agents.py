@@ -198,8 +198,10 @@ async def test_whoever_plans_a_call_outside_is_told_and_nothing_is_sent(
     """By a model or by a planner of one's own, whether it reads or pays."""
     result = await _run(walled, goal)
 
-    assert result.status is MissionStatus.SUCCEEDED
-    refused = [step for step in result.legs[0].steps if step.outcome == "refused"]
+    # What was ordered to be changed was not: the mission says so.
+    changes = "payment_pay_invoice" in goal
+    assert result.status is (MissionStatus.INCOMPLETE if changes else MissionStatus.SUCCEEDED)
+    refused = [s for s in result.legs[0].steps if s.outcome == "refused" and s.did != "finish"]
     assert len(refused) == 1
     assert "is not for the agent" in (refused[0].error or "")
     assert await sandbox.requests(result.mission_id) == []

@@ -60,6 +60,7 @@ class Recorder:
         await self.swept()
         await self.approved_by_two()
         await self.cancelled_of_another()
+        await self.incomplete()
 
     async def succeeded(self) -> None:
         """Legs side by side, a budget that they share, confirmations, facts handed on."""
@@ -75,6 +76,7 @@ class Recorder:
         async with self._trouble("message_send", "status_before", status=409):
             result = await run_to_end(await self._start(DINNER))
         await self._write("mission-rolled-back", result.mission_id)
+        await self._write("mission-that-read-its-rollback", result.mission_id)
         await self._write("leg-lost", _leg(result, -1))
         await self._write("rollback-done", names.rollback_workflow_id(result.mission_id))
 
@@ -178,6 +180,14 @@ class Recorder:
         reference = booked.receipts[0].reference["reservation_id"]
         result = await run_to_end(await self._start(f"Cancel table reservation {reference}"))
         await self._write("leg-cancelled-of-another", _leg(result, 0))
+
+    async def incomplete(self) -> None:
+        """A leg that only looks where something was ordered: its ending is refused once."""
+        result = await run_to_end(
+            await self._start("Give Dana access to the contract: d@x.example")
+        )
+        await self._write("mission-incomplete", result.mission_id)
+        await self._write("leg-unproved", _leg(result, 0))
 
     async def _decided_on(self, tool: str, decide: Decide) -> MissionResult:
         """A dinner whose cards are approved, except for those of one tool."""

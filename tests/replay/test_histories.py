@@ -46,6 +46,8 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
     assert set(histories) >= {
         "mission-succeeded",
         "mission-rolled-back",
+        "mission-that-read-its-rollback",
+        "mission-incomplete",
         "mission-cancelled",
         "leg-confirmed",
         "leg-amended",
@@ -56,6 +58,7 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         "leg-cancelled",
         "leg-approved-by-two",
         "leg-cancelled-of-another",
+        "leg-unproved",
         "rollback-done",
         "rollback-parked-and-resolved",
         "sweep",

@@ -10,7 +10,8 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.errors import NothingFits
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.models import AskUser, CallTool, Finish, GiveUp, Observation
+from orchestrator.planning.models import FINISH, AskUser, CallTool, Finish, GiveUp, Observation
+from orchestrator.planning.rules.chaining import _stopped
 
 TRIP = (
     "Book a flight from Berlin to Lisbon on 2026-12-03, returning 2026-12-06, "
@@ -389,3 +390,40 @@ async def test_vague_trip_asks_for_what_is_missing(mission: Any) -> None:
         "max_price": 900,
         "currency": "EUR",
     }
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "Find flights from Vienna to Oslo on 2026-12-03",
+        "Show the reviews of a hotel in Lisbon from 2026-12-03 to 2026-12-06",
+        "What is the status of my order at Roma?",
+    ],
+)
+async def test_nothing_found_is_an_answer(mission: Any, goal: str) -> None:
+    """Also where it is what the answer would have been about that was not found."""
+    mission.provider.listed = 0
+    run = await mission.run(goal)
+
+    ended = run.last(run.plan.legs[0].leg_id)
+    assert isinstance(ended, Finish)
+    assert "nothing was found" in ended.summary
+
+
+async def test_nothing_found_books_nothing(mission: Any) -> None:
+    """What was ordered cannot be done, and the leg says so."""
+    mission.provider.listed = 0
+    run = await mission.run("Book a flight from Vienna to Oslo on 2026-12-03")
+
+    ended = run.last(run.plan.legs[0].leg_id)
+    assert isinstance(ended, GiveUp)
+    assert "found nothing" in ended.reason
+
+
+def test_a_refused_ending_is_said_again() -> None:
+    """The planner without a model has nothing else to do: the leg ends unproved."""
+    claimed = Observation(step=1, tool=FINISH, outcome="refused", error="nothing was done")
+    rejected = Observation(step=1, tool="book", outcome="refused", error="no")
+
+    assert _stopped([claimed]) is None
+    assert isinstance(_stopped([rejected]), GiveUp)
