@@ -216,8 +216,8 @@ async def test_one_silent_leg_hides_no_other(idle: Stack) -> None:
     assert "'silent'" in flat
     assert command in flat
     assert f"orchestrator confirm approve {card.confirmation_id}" in flat
-    assert waits["list-card"] == ["card"]
-    assert waits["list-question"] == ["question"]
+    assert waits["list-card"] == ["confirmation"]
+    assert waits["list-question"] == ["answer"]
     assert silent.confirmation_id not in [e.get("confirmation_id") for e in listed.json]
 
 
