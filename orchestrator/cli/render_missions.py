@@ -11,8 +11,8 @@ from rich.text import Text
 
 from orchestrator.cli import render_parked
 from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
+from orchestrator.messages.open_waits import commands_for
 from orchestrator.messages.parked import parked_of
-from orchestrator.messages.waiting import commands_for
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.client.known_mission import KnownMission

@@ -15,8 +15,8 @@ from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.client.asking import unpolled
 from orchestrator.client.connection import Connection
+from orchestrator.client.side_by_side import unpolled
 from orchestrator.core import command_lines
 from orchestrator.core.record import Record
 from orchestrator.messages import names

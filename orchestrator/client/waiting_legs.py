@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.client.asking import Asked, ask_all
 from orchestrator.client.connection import Connection
+from orchestrator.client.side_by_side import Asked, ask_all
 from orchestrator.core import errors
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus, LegWaiting
-from orchestrator.messages.waiting import UnaskedLeg, Waiting, urgency
+from orchestrator.messages.open_waits import UnaskedLeg, Waiting, urgency
 
 _LOG = logging.getLogger(__name__)
 

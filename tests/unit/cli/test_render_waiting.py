@@ -9,9 +9,9 @@ from orchestrator.client.known_mission import KnownLeg, KnownMission
 from orchestrator.client.overview import MissionSummary, Wait
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import Question
+from orchestrator.messages.open_waits import UnaskedLeg, Waiting
 from orchestrator.messages.parked import ParkedRollback, parked_of
 from orchestrator.messages.rollback import RollbackReport
-from orchestrator.messages.waiting import UnaskedLeg, Waiting
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
 
