@@ -11,6 +11,7 @@ from rich.text import Text
 
 from orchestrator.cli import render_parked
 from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
+from orchestrator.messages.open_waits import commands_for
 from orchestrator.messages.parked import parked_of
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
@@ -55,11 +56,9 @@ def news(result: MissionResult, told: set[str]) -> Iterator[Text]:
 
 def asked(question: Question) -> Text:
     """A question, and how to answer it."""
-    values = "".join(f" {name}=..." for name in question.fields)
-    commands = [f"orchestrator pii set {name}" for name in question.personal]
-    commands.append(f"orchestrator mission answer {question.question_id}{values}")
     return lines(
-        line(f"asks: {question.question}"), *(line(f"  {command}") for command in commands)
+        line(f"asks: {question.question}"),
+        *(line(f"  {command}") for command in commands_for(question)),
     )
 
 

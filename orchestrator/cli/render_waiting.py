@@ -11,11 +11,11 @@ from rich.text import Text
 from orchestrator.cli.drawing import line, lines, table_of
 from orchestrator.cli.render_cards import times_asked
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.messages.waiting import commands_for
+from orchestrator.messages.open_waits import commands_for
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.messages.leg import Question
-    from orchestrator.messages.waiting import UnaskedLeg, Waiting
+    from orchestrator.messages.open_waits import UnaskedLeg, Waiting
 
 
 def waiting(console: Console, found: Waiting) -> None:

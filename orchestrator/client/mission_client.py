@@ -41,6 +41,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import AcceptedMission, MissionRequest
+from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.parked import ParkedRollback
 from orchestrator.messages.rollback import (
     ResolveInput,
@@ -48,7 +49,6 @@ from orchestrator.messages.rollback import (
     SweepInput,
     SweepReport,
 )
-from orchestrator.messages.waiting import Waiting
 from orchestrator.saga.ledger import Resolution
 from orchestrator.settings import Settings, load_settings
 

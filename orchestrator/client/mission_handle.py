@@ -24,8 +24,8 @@ from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import AnswerInput, Question
 from orchestrator.messages.mission import MissionResult
+from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import RollbackReport
-from orchestrator.messages.waiting import Waiting
 
 
 class MissionHandle:

@@ -38,7 +38,7 @@ async def list_missions(
     if status is not None and status not in STATUSES:
         raise UsageError(f"{status!r} is no status of a mission; use one of: {', '.join(STATUSES)}")
     found: dict[str, MissionSummary] = {}
-    for source in _sources(connection, status):
+    for source in _sources(connection, status, page=min(limit, _PAGE)):
         taken = 0
         async for page in source:
             fitting = [s for s in await summaries(connection, page) if status in (None, s.status)]
@@ -51,11 +51,11 @@ async def list_missions(
 
 
 def _sources(
-    connection: Connection, status: str | None
+    connection: Connection, status: str | None, *, page: int
 ) -> list[AsyncIterator[list[WorkflowExecution]]]:
     """Where missions of a status can be found: by their own attribute, by their rollbacks, both."""
     if status is None:
-        return [_pages(connection, _MISSIONS)]
+        return [_pages(connection, _MISSIONS, page)]
     shown = names.STATUS_ATTRIBUTE
     by_rollback = {
         MissionStatus.PARKED.value: f"{_OPEN} AND {shown} = '{RollbackStatus.PARKED.value}'",
@@ -73,9 +73,9 @@ def _sources(
     }.get(status, _shows(status))
     sources = []
     if status in by_rollback:
-        sources.append(_of_rollbacks(connection, f"{_ROLLBACKS} AND {by_rollback[status]}"))
+        sources.append(_of_rollbacks(connection, f"{_ROLLBACKS} AND {by_rollback[status]}", page))
     if own is not None:
-        sources.append(_pages(connection, f"{_MISSIONS} AND {own}"))
+        sources.append(_pages(connection, f"{_MISSIONS} AND {own}", page))
     return sources
 
 
@@ -84,13 +84,15 @@ def _shows(*statuses: str) -> str:
     return f"{names.STATUS_ATTRIBUTE} IN ({listed})"
 
 
-async def _pages(connection: Connection, query: str) -> AsyncIterator[list[WorkflowExecution]]:
+async def _pages(
+    connection: Connection, query: str, size: int
+) -> AsyncIterator[list[WorkflowExecution]]:
     """What a search finds, so many at a time."""
     page: list[WorkflowExecution] = []
     with connection.explaining():
-        async for execution in connection.temporal.list_workflows(query, page_size=_PAGE):
+        async for execution in connection.temporal.list_workflows(query, page_size=size):
             page.append(execution)
-            if len(page) == _PAGE:
+            if len(page) == size:
                 yield page
                 page = []
     if page:
@@ -98,10 +100,10 @@ async def _pages(connection: Connection, query: str) -> AsyncIterator[list[Workf
 
 
 async def _of_rollbacks(
-    connection: Connection, query: str
+    connection: Connection, query: str, size: int
 ) -> AsyncIterator[list[WorkflowExecution]]:
     """The missions whose rollbacks a search finds."""
-    async for rollbacks in _pages(connection, query):
+    async for rollbacks in _pages(connection, query, size):
         yield await _missions(connection, [names.mission_of(one.id) for one in rollbacks])
 
 

@@ -15,8 +15,9 @@ from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.rollbacks import BROKEN_OFF
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.client.asking import unpolled
 from orchestrator.client.connection import Connection
+from orchestrator.client.side_by_side import unpolled
+from orchestrator.core import command_lines
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
@@ -28,16 +29,16 @@ LEFT: Final = frozenset({names.LEFT_TO_ROLLBACK, MissionStatus.PARKED.value})
 """What a mission that is over shows while its rollback goes on: it cannot change any more."""
 STOPPED: Final = frozenset({WorkflowExecutionStatus.TERMINATED, WorkflowExecutionStatus.TIMED_OUT})
 _RUNNING: Final = WorkflowExecutionStatus.RUNNING
-_OF_PEOPLE: Final[Mapping[Literal["card", "question"], LegStatus]] = {
-    "card": LegStatus.AWAITING_CONFIRMATION,
-    "question": LegStatus.AWAITING_ANSWER,
+_OF_PEOPLE: Final[Mapping[Literal["confirmation", "answer"], tuple[LegStatus, str]]] = {
+    "confirmation": (LegStatus.AWAITING_CONFIRMATION, "card"),
+    "answer": (LegStatus.AWAITING_ANSWER, "question"),
 }
 
 
-class WaitsFor(Record):
+class Wait(Record):
     """What a mission waits for."""
 
-    kind: Literal["card", "question", "operator", "worker"]
+    kind: Literal["confirmation", "answer", "operator", "worker"]
     what: str
     command: str = ""
 
@@ -49,7 +50,7 @@ class MissionSummary(Record):
     status: str
     goal: str
     started_at: datetime
-    waits_for: tuple[WaitsFor, ...] = ()
+    waits_for: tuple[Wait, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,23 +106,23 @@ def _status_of(rollback: WorkflowExecution) -> RollbackStatus:
     return RollbackStatus(_shown(rollback))
 
 
-def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[WaitsFor]:
+def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[Wait]:
     """What somebody has to do before a mission, or its rollback, goes on."""
     legs, rollback = family.legs.get(mission.id, []), family.rollbacks.get(mission.id)
     statuses = [_shown(leg) for leg in legs]
-    for kind, status in _OF_PEOPLE.items():
+    for kind, (status, asked) in _OF_PEOPLE.items():
         count = statuses.count(status)
         if count:
-            what = f"{count} {kind}{'s' if count > 1 else ''}"
-            yield WaitsFor(kind=kind, what=what, command="orchestrator confirm list")
+            what = f"{count} {asked}{'s' if count > 1 else ''}"
+            yield Wait(kind=kind, what=what, command="orchestrator confirm list")
     open_ones = [*legs, *(one for one in (mission, rollback) if one is not None)]
     open_ones = [one for one in open_ones if one.status is _RUNNING]
     if any(one is rollback and _shown(one) == RollbackStatus.PARKED for one in open_ones):
-        show = f"orchestrator rollback show {mission.id}"
-        yield WaitsFor(kind="operator", what="an operator", command=show)
+        show = command_lines.show_rollback(mission.id)
+        yield Wait(kind="operator", what="an operator", command=show)
     for queue in sorted({one.task_queue for one in open_ones} & family.unpolled):
         what = f"a worker of the task queue {queue!r}"
-        yield WaitsFor(kind="worker", what=what, command="orchestrator worker")
+        yield Wait(kind="worker", what=what, command="orchestrator worker")
 
 
 async def family_of(connection: Connection, missions: Sequence[WorkflowExecution]) -> Family:

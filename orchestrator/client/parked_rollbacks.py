@@ -3,8 +3,8 @@
 from temporalio.client import WorkflowExecution
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.client.asking import Asked, ask_all
 from orchestrator.client.connection import Connection
+from orchestrator.client.side_by_side import Asked, ask_all
 from orchestrator.core import errors
 from orchestrator.messages import names
 from orchestrator.messages.parked import ParkedRollback, parked_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from temporalio.client import WithStartWorkflowOperation
+from temporalio.client import WithStartWorkflowOperation, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
@@ -74,9 +74,9 @@ class Starter:
                 await self._take_on(request)
                 return ""
             except errors.NoAnswer as silence:
-                await self._enqueue(request)
-                return str(silence)
-        await self._enqueue(request)
+                return str(silence) if await self._enqueue(request) else ""
+        if not await self._enqueue(request):
+            return ""
         try:
             await self._connection.await_poller()
             await self._take_on(request)
@@ -129,11 +129,16 @@ class Starter:
             raise
 
     async def _take_on(self, request: MissionRequest, *, within: timedelta = PICK_UP) -> None:
-        """That a worker has it."""
-        await self._update_with_start(request, names.TAKE_ON_UPDATE, within=within)
+        """That a worker has it, or has had it: one that is over is not begun again."""
+        try:
+            await self._send_with_start(request, names.TAKE_ON_UPDATE, within=within)
+        except WorkflowAlreadyStartedError:
+            await self._check_same(request)
 
-    async def _enqueue(self, request: MissionRequest) -> None:
+    async def _enqueue(self, request: MissionRequest) -> bool:
         """Start it without asking any worker: once this returns, the server has it.
+
+        Whether it waits for a worker: one that is over waits for nobody.
 
         Raises:
             MissionIdTaken: the id is that of another request.
@@ -144,14 +149,15 @@ class Starter:
                 await self._connection.temporal.start_workflow(
                     names.MISSION_WORKFLOW, MissionInput(request=request), **start
                 )
+            return True
         except WorkflowAlreadyStartedError:
-            await self._check_same(request)
+            return await self._check_same(request)
         except errors.NoAnswer as late:  # no worker was asked: it is the server's
             host = self._connection.temporal.service_client.config.target_host
             raise errors.ServerUnreachable(host) from late
 
-    async def _check_same(self, request: MissionRequest) -> None:
-        """Refuse an id that another request has."""
+    async def _check_same(self, request: MissionRequest) -> bool:
+        """Refuse an id that another request has; whether the mission that has it still runs."""
         mission_id, digest = _id_of(request), request_digest(request)
         there = await self._connection.describe(mission_id)
         asked = (await there.memo()).get(_DIGEST_MEMO)
@@ -159,13 +165,14 @@ class Starter:
             asked = (await self._accepted(mission_id)).request_digest
         if asked != digest:
             raise errors.MissionIdTaken(mission_id)
+        return there.status is WorkflowExecutionStatus.RUNNING
 
     async def _accepted(self, mission_id: str) -> AcceptedMission:
         return await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
 
     async def _completed(self, request: MissionRequest) -> tuple[MissionRequest, BroughtInputs]:
         """The request as it may enter history, with an id."""
-        check_new(request)
+        check_new(request.goal, request.policy)
         check_currencies(request)
         await check_request(self._connection.temporal, request)
         mission_id = request.mission_id or new_mission_id(request.goal)
@@ -201,15 +208,7 @@ class Starter:
         self, request: MissionRequest, update: str, *, within: timedelta | None = PICK_UP
     ) -> AcceptedMission:
         try:
-            return await self._connection.start_with(
-                self._operation(request),
-                update,
-                request,
-                AcceptedMission,
-                # Of the request: repeated it is one update, and another request is refused.
-                update_id=f"{update}-{request_digest(request)}",
-                within=within,
-            )
+            return await self._send_with_start(request, update, within=within)
         except WorkflowAlreadyStartedError:
             pass  # it ran, and is over: what did it answer when it was started?
         mission_id = _id_of(request)
@@ -217,6 +216,19 @@ class Starter:
         if accepted.request_digest != request_digest(request):
             raise errors.MissionIdTaken(mission_id)
         return accepted
+
+    async def _send_with_start(
+        self, request: MissionRequest, update: str, *, within: timedelta | None
+    ) -> AcceptedMission:
+        return await self._connection.start_with(
+            self._operation(request),
+            update,
+            request,
+            AcceptedMission,
+            # Of the request: repeated it is one update, and another request is refused.
+            update_id=f"{update}-{request_digest(request)}",
+            within=within,
+        )
 
     def _operation(self, request: MissionRequest) -> "WithStartWorkflowOperation[Any, Any]":
         start = self._start_options(request, conflict=WorkflowIDConflictPolicy.USE_EXISTING)

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from temporalio.client import WorkflowExecution, WorkflowExecutionStatus
 
 from orchestrator.adapters.temporal.search_attributes import STATUS
-from orchestrator.client.asking import Asked, ask_all
 from orchestrator.client.connection import Connection
+from orchestrator.client.side_by_side import Asked, ask_all
 from orchestrator.core import errors
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus, LegWaiting
-from orchestrator.messages.waiting import UnaskedLeg, Waiting, urgency
+from orchestrator.messages.open_waits import UnaskedLeg, Waiting, urgency
 
 _LOG = logging.getLogger(__name__)
 
@@ -82,12 +82,13 @@ def warn_of_unasked(waiting: Waiting) -> None:
     """Say in the log what a list leaves out that has no place for it.
 
     Raises:
-        NoWorker: there is nothing in it at all, so that it would say that nothing waits.
+        LegUnasked: there is nothing in it at all, so that it would say that nothing waits.
     """
     for one in waiting.unasked:
         _LOG.warning("%s could not be asked what it waits for: %s", one.leg, one.why)
     if waiting.unasked and not (waiting.cards or waiting.questions):
-        raise errors.NoWorker(waiting.unasked[0].task_queue)
+        first = waiting.unasked[0]
+        raise errors.LegUnasked(first.task_queue, first.leg, first.why)
 
 
 def leg_of(confirmation_id: str) -> str:

@@ -9,6 +9,26 @@ def approve_card(confirmation_id: str, digest: str) -> str:
     return _line("confirm", "approve", confirmation_id, "--digest", digest)
 
 
+def approve_after_reading(confirmation_id: str) -> str:
+    """Be shown a card, and be asked whether to approve it."""
+    return _line("confirm", "approve", confirmation_id)
+
+
+def amend_card(confirmation_id: str) -> str:
+    """Change what a card would send."""
+    return _line("confirm", "amend", confirmation_id, "NAME=VALUE")
+
+
+def respond_to_card(confirmation_id: str) -> str:
+    """Send the planner back to search, with a hint."""
+    return _line("confirm", "respond", confirmation_id, "--text", "...")
+
+
+def reject_card(confirmation_id: str) -> str:
+    """Say no to a card."""
+    return _line("confirm", "reject", confirmation_id, "--reason", "...")
+
+
 def show_card(confirmation_id: str) -> str:
     """Read a card."""
     return _line("confirm", "show", confirmation_id)
@@ -34,9 +54,10 @@ def show_rollback(mission_id: str) -> str:
     return _line("rollback", "show", mission_id)
 
 
-def resolve_parked(obligation_id: str, decision: str) -> str:
+def resolve_parked(obligation_id: str, decision: str, note: str = "") -> str:
     """Decide on a parked obligation: retry, cancelled or accept."""
-    return _line("rollback", "resolve", obligation_id, decision)
+    noted = ("--note", note) if note else ()
+    return _line("rollback", "resolve", obligation_id, decision, *noted)
 
 
 def _line(*words: str) -> str:

@@ -505,6 +505,16 @@ class NothingSent(NoWorker):
         )
 
 
+class LegUnasked(NoWorker):
+    """A leg that waits for a person, and that could not be asked for what."""
+
+    leg: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.leg} could not be asked what it waits for: {self.reason}"
+
+
 class MissionQueued(NoWorker):
     """A mission that was started, and that no worker has taken up yet."""
 

@@ -4,6 +4,7 @@ from pydantic import Field
 
 from orchestrator.core.errors import RequesterMissing
 from orchestrator.messages.mission_policy import MissionPolicy, check_not_widened
+from orchestrator.messages.new_requests import check_new
 from orchestrator.planning.models import GoalBrief
 
 
@@ -25,7 +26,9 @@ def check_begin(mission: BeginInput, workers: MissionPolicy) -> None:
     Raises:
         PolicyWidened: its own policy allows more than the worker's.
         RequesterMissing: nobody says who asks for it, and one of the policies goes by that.
+        UsageError: it says nothing, or would be over before it begins: no client of ours sends it.
     """
+    check_new(mission.goal, mission.policy)
     check_not_widened(mission.policy, workers)
     rules = (mission.policy.confirmation, workers.confirmation)
     if not mission.requester.strip() and not all(rule.requester_may_approve for rule in rules):

@@ -11,21 +11,20 @@ from typing import Final
 
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import Record
-from orchestrator.messages.mission import MissionRequest
 
 LONGEST: Final = timedelta(days=3650)
 """Of anything that is waited for; far beyond it, there is no date that it would end on."""
 
 
-def check_new(request: MissionRequest) -> None:
+def check_new(goal: str, policy: Record) -> None:
     """Refuse a mission that would end as soon as it begins, or could not be told when it does.
 
     Raises:
         UsageError: with what is wrong.
     """
-    if not _says_something(request.goal):
+    if not _says_something(goal):
         raise UsageError("goal: it says nothing; write in plain words what to do")
-    fault = wait_fault(request.policy)
+    fault = wait_fault(policy)
     if fault:
         raise UsageError(f"the mission's policy: {fault}")
 

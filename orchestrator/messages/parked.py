@@ -1,14 +1,24 @@
 """What is parked, as an operator needs it: what it is, why, since when, and what to type."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Final
 
 from pydantic import Field
 
+from orchestrator.core import command_lines
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.receipts import reference_of
 from orchestrator.messages.rollback import RollbackReport
-from orchestrator.saga.ledger import Obligation, ResolutionRecord
+from orchestrator.saga.ledger import Obligation, Resolution, ResolutionRecord
+
+_RESOLUTIONS: Final[Mapping[Resolution, str]] = {
+    "retry": "",
+    "cancelled": "how it was cancelled",
+    "accept": "why it may stay",
+}
+"""What an operator may decide, and what a note says of it."""
 
 
 class ParkedObligation(Record):
@@ -50,7 +60,6 @@ def parked_of(report: RollbackReport) -> tuple[ParkedObligation, ...]:
 
 
 def _told(obligation: Obligation) -> ParkedObligation:
-    resolve = f"orchestrator rollback resolve {obligation.obligation_id}"
     return ParkedObligation(
         obligation_id=obligation.obligation_id,
         mission_id=obligation.mission_id,
@@ -62,9 +71,8 @@ def _told(obligation: Obligation) -> ParkedObligation:
         why=obligation.note,
         since=obligation.settled_at,
         resolutions=obligation.resolutions,
-        commands=(
-            f"{resolve} retry",
-            f'{resolve} cancelled --note "how it was cancelled"',
-            f'{resolve} accept --note "why it may stay"',
+        commands=tuple(
+            command_lines.resolve_parked(obligation.obligation_id, decision, note)
+            for decision, note in _RESOLUTIONS.items()
         ),
     )

@@ -11,7 +11,8 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import ObligationNotParked
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
-from orchestrator.runtime.demo import DINNER
+from orchestrator.messages.parked import ParkedRollback
+from orchestrator.runtime.demo import TRIP
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import eventually, run_to_end
 
@@ -35,26 +36,26 @@ async def test_from_the_moment_it_is_parked_until_it_is_resolved(
     cli: Cli, client: MissionClient, sandbox: Witness
 ) -> None:
     """While the rest of the rollback is still tried; with all that its operator needs."""
-    mission = await client.start(MissionRequest(goal=DINNER, mission_id="parked-list"))
+    mission = await client.start(MissionRequest(goal=TRIP, mission_id="parked-list"))
     result = await run_to_end(mission)
-    table = next(r for r in result.receipts if r.tool == "dining_reserve_table")
+    filed = next(r for r in result.receipts if r.tool == "expense_file_report")
     await sandbox.set_faults(
         [
-            FaultRule(operation_id="message_unsend", kind="refuse_cancel"),
-            FaultRule(operation_id="dining_cancel_reservation", kind="latency", delay_s=8.0),
-            FaultRule(operation_id="dining_cancel_reservation", kind="refuse_cancel"),
+            FaultRule(operation_id="expense_cancel_report", kind="refuse_cancel"),
+            FaultRule(operation_id="hotel_cancel_booking", kind="latency", delay_s=5.0),
+            FaultRule(operation_id="flight_cancel_booking", kind="latency", delay_s=5.0),
         ]
     )
     rolling = asyncio.create_task(
         client.rollback("parked-list", reason="wrong week", approver="ann")
     )
 
-    async def listed() -> dict[str, Any] | None:
-        return await entry(cli, "parked-list")
+    async def parked() -> ParkedRollback | None:
+        return next((r for r in await client.parked() if r.mission_id == "parked-list"), None)
 
-    early = await eventually(listed)
+    early = await eventually(parked)
     await rolling
-    late = await eventually(listed)
+    late = await entry(cli, "parked-list")
     plain = await cli("rollback", "list")
     missions = await cli("mission", "list", "--status", "parked", "--json", "--limit", "100")
     alert = await in_search(client, "parked-list")
@@ -69,19 +70,21 @@ async def test_from_the_moment_it_is_parked_until_it_is_resolved(
     after = await eventually(lambda: _none_left(client, "parked-list"))
     shown = (await cli("mission", "show", "parked-list", "--json")).json
     report = (await cli("rollback", "show", "parked-list", "--json")).json
-    again = await cli("rollback", "resolve", table.call_id, "accept")
+    again = await cli("rollback", "resolve", filed.call_id, "accept")
     done = await cli(
         *("mission", "list", "--status", "rolled_back_after_success", "--json", "--limit", "100")
     )
     off = await entry(cli, "parked-list")
 
     assert early is not None
-    assert waiting["dining_reserve_table"]["reference"] == table.reference
-    assert waiting["dining_reserve_table"]["why"]
-    assert waiting["dining_reserve_table"]["since"]
+    assert [one.tool for one in early.waiting] == ["expense_file_report"]
+    assert not early.settled
+    assert waiting["expense_file_report"]["reference"] == filed.reference
+    assert waiting["expense_file_report"]["why"]
+    assert waiting["expense_file_report"]["since"]
     flat = " ".join(plain.stdout.split())
-    assert f"orchestrator rollback resolve {table.call_id} retry" in flat
-    assert waiting["dining_reserve_table"]["commands"][0] in flat
+    assert f"orchestrator rollback resolve {filed.call_id} retry" in flat
+    assert waiting["expense_file_report"]["commands"][0] in flat
     mine = [one for one in missions.json if one["mission_id"] == "parked-list"]
     assert [(m["status"], [w["kind"] for w in m["waits_for"]]) for m in mine] == [
         ("parked", ["operator"])
@@ -101,7 +104,7 @@ async def test_from_the_moment_it_is_parked_until_it_is_resolved(
     assert "bo resolved it as cancelled: by telephone" in again.stderr
     assert "parked-list" in [one["mission_id"] for one in done.json]
     with pytest.raises(ObligationNotParked, match="bo resolved it"):
-        await client.resolve(table.call_id, "retry", operator="ann")
+        await client.resolve(filed.call_id, "retry", operator="ann")
 
 
 async def _none_left(client: MissionClient, mission_id: str) -> bool:

@@ -6,12 +6,12 @@ from rich.console import Console
 
 from orchestrator.cli import render_missions, render_parked, render_waiting
 from orchestrator.client.known_mission import KnownLeg, KnownMission
-from orchestrator.client.overview import MissionSummary, WaitsFor
+from orchestrator.client.overview import MissionSummary, Wait
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import Question
+from orchestrator.messages.open_waits import UnaskedLeg, Waiting
 from orchestrator.messages.parked import ParkedRollback, parked_of
 from orchestrator.messages.rollback import RollbackReport
-from orchestrator.messages.waiting import UnaskedLeg, Waiting
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
 
@@ -128,7 +128,7 @@ def test_a_rollback_that_cannot_be_asked_is_not_nothing() -> None:
 
 def test_a_list_of_missions_says_what_each_waits_for() -> None:
     """And one whose worker is away says what is known of it."""
-    waits = (WaitsFor(kind="card", what="2 cards", command="orchestrator confirm list"),)
+    waits = (Wait(kind="confirmation", what="2 cards", command="orchestrator confirm list"),)
     mission = MissionSummary(
         mission_id="m", status="running", goal="go", started_at=NOON, waits_for=waits
     )

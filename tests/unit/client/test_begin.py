@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from temporalio.client import WorkflowExecutionStatus
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import WorkflowAlreadyStartedError
 
@@ -27,6 +28,7 @@ class Server(Connection):
         super().__init__(cast(Any, client), "q")
         self.polled, self.answers = polled, answers
         self.started: dict[str, Any] = {}
+        self.over = False
 
     async def has_poller(self, task_queue: str | None = None) -> bool:
         """Whether one polls."""
@@ -40,6 +42,8 @@ class Server(Connection):
     async def start_with(self, start: Any, *_: object, **__: object) -> Any:
         """Begun before anybody answers."""
         request = start._start_workflow_input.args[0].request
+        if self.over:
+            raise WorkflowAlreadyStartedError(request.mission_id, "MissionWorkflow")
         self.started.setdefault(request.mission_id, start._start_workflow_input.memo)
         if not self.answers:
             raise errors.NoAnswer(self.task_queue, 6)
@@ -56,7 +60,8 @@ class Server(Connection):
         async def memo() -> Any:
             return self.started[workflow_id]
 
-        return SimpleNamespace(memo=memo)
+        status = WorkflowExecutionStatus.COMPLETED if self.over else WorkflowExecutionStatus.RUNNING
+        return SimpleNamespace(memo=memo, status=status)
 
 
 def starter(server: Server, tmp_path: Path) -> Starter:
@@ -83,6 +88,16 @@ async def test_it_is_on_the_server_and_what_is_told_is_so(
         assert started.queued.startswith(said)
         assert bool(started.queued) == (not answers)
     assert list(server.started) == ["m"]
+
+
+@pytest.mark.parametrize("polled", [True, False])
+async def test_what_is_over_is_not_queued(polled: bool, tmp_path: Path) -> None:
+    """Sent again, it is the mission that there was; it waits for nobody."""
+    server = Server(polled=polled, answers=False)
+    await starter(server, tmp_path).start(REQUEST)
+    server.over = True
+
+    assert (await starter(server, tmp_path).start(REQUEST)).queued == ""
 
 
 @pytest.mark.parametrize("polled", [True, False])

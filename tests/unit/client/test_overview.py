@@ -74,8 +74,8 @@ def test_what_a_mission_waits_for() -> None:
         return [(w.kind, w.what) for w in waits_for(mission, family)]
 
     assert kinds(running, Family(legs={"m": legs}, unpolled=unpolled)) == [
-        ("card", "2 cards"),
-        ("question", "1 question"),
+        ("confirmation", "2 cards"),
+        ("answer", "1 question"),
         ("worker", "a worker of the task queue 'taxis'"),
     ]
     assert kinds(over, Family(rollbacks={"m": parked}, unpolled=unpolled)) == [

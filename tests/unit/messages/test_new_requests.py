@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.confirmation.policy import ConfirmationPolicy
 from orchestrator.core.errors import DocumentUnreadable, UsageError
-from orchestrator.messages.mission import MissionInput, MissionRequest
+from orchestrator.messages.mission import MissionInput
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.new_requests import check_new
 from orchestrator.settings import load_policy
@@ -19,13 +19,13 @@ NOTHING = timedelta(0)
 def test_a_goal_that_says_nothing_is_refused(goal: str) -> None:
     """Also one of characters that nobody sees."""
     with pytest.raises(UsageError, match="goal: it says nothing"):
-        check_new(MissionRequest(goal=goal))
+        check_new(goal, MissionPolicy())
 
 
 @pytest.mark.parametrize("goal", ["?", "飛行機", " go "])
 def test_a_goal_that_says_something_is_not_judged_here(goal: str) -> None:
     """Whether anybody can do it is another question."""
-    check_new(MissionRequest(goal=goal))
+    check_new(goal, MissionPolicy())
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_no_wait_of_a_policy_is_over_before_it_begins(
     policy = MissionPolicy(**{name: wait})  # type: ignore[arg-type]
 
     with pytest.raises(UsageError, match=f"{name} {said}"):
-        check_new(MissionRequest(goal="go", policy=policy))
+        check_new("go", policy)
 
 
 def test_so_for_waits_further_inside() -> None:
@@ -54,7 +54,7 @@ def test_so_for_waits_further_inside() -> None:
     rules = ConfirmationPolicy(reminders=(timedelta(hours=1), timedelta(seconds=-5)))
 
     with pytest.raises(UsageError, match=r"confirmation\.reminders\.1 is -5 s"):
-        check_new(MissionRequest(goal="go", policy=MissionPolicy(confirmation=rules)))
+        check_new("go", MissionPolicy(confirmation=rules))
 
 
 def test_a_recorded_mission_loads_whatever_it_holds() -> None:

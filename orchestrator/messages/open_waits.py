@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core import command_lines
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import Question
 
@@ -46,11 +47,16 @@ class Waiting(Record):
 def commands_for(asked: ConfirmationCard | Question) -> tuple[str, ...]:
     """What to type for it."""
     if isinstance(asked, ConfirmationCard):
-        decide = ("show {}", "approve {}", "amend {} NAME=VALUE", 'reject {} --reason "..."')
-        return tuple(f"orchestrator confirm {one.format(asked.confirmation_id)}" for one in decide)
-    values = "".join(f" {name}=..." for name in asked.fields)
-    stored = (f"orchestrator pii set {name}" for name in asked.personal)
-    return (*stored, f"orchestrator mission answer {asked.question_id}{values}")
+        card = asked.confirmation_id
+        return (
+            command_lines.show_card(card),
+            command_lines.approve_after_reading(card),
+            command_lines.amend_card(card),
+            command_lines.respond_to_card(card),
+            command_lines.reject_card(card),
+        )
+    stored = (command_lines.store_personal(name) for name in asked.personal)
+    return (*stored, command_lines.answer_question(asked.question_id, asked.fields))
 
 
 def urgency(asked: ConfirmationCard | Question) -> tuple[datetime, str]:
