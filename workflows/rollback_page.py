@@ -88,7 +88,7 @@ def _standing(page: RollbackPage) -> str:
         return "it reads what the legs of the mission left"
     if page.status is RollbackStatus.PARKED:
         rest = f"; {live - parked} still to be taken back" if live > parked else ""
-        return f"{parked} could not be taken back and wait for an operator{rest}"
+        return f"{parked} could not be taken back: an operator decides{rest}"
     if page.status is RollbackStatus.ROLLED_BACK:
         return "nothing is left that an operator or a provider has to see to"
     return f"{live - parked} to be taken back, {parked} parked"
