@@ -15,6 +15,7 @@ from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.shown_text import markdown_text
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.names import leg_workflow_id
 from orchestrator.runtime.devserver import Stack
 from orchestrator.testing import eventually
 from tests.screenshots.scenes import Scenes
@@ -132,15 +133,26 @@ async def drawn(stack: Stack, markdown: str) -> _Drawn:
 async def test_hostile_text_is_only_text_in_the_ui(stack: Stack, client: MissionClient) -> None:
     """A goal full of links, pictures and HTML: the page's own links, and no other element."""
     mission = await client.start(MissionRequest(goal=HOSTILE, requester="eve <b> mailto:e@evil.x"))
-    await eventually(mission.questions)
-    for workflow_id in (mission.mission_id, f"{mission.mission_id}.1-dining"):
+
+    async def went_on() -> bool:
+        """Until it asks somebody, or is over."""
+        now = await mission.snapshot()
+        return now.finished_at is not None or bool(
+            await mission.questions() or await mission.confirmations()
+        )
+
+    await eventually(went_on)
+    legs = [leg for leg in (await mission.snapshot()).legs if leg.status != "waiting"]
+    pages = [mission.mission_id, *(leg_workflow_id(mission.mission_id, x.leg_id) for x in legs)]
+    assert len(pages) > 1
+    for workflow_id in pages:
         handle = client.temporal.get_workflow_handle(workflow_id)
         shown = await handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
         page = await drawn(stack, shown.current_details)
 
         assert page.others == []
         assert {link.partition("/workflows/")[0] for link in page.links} == {
-            "namespaces/%7Bnamespace%7D"
+            "namespaces/{namespace}"
         }
         assert "<img src=https://evil.example/x.png>" in page.text
     await mission.cancel()
