@@ -27,7 +27,7 @@ FIND_PYTHON = python=; \
 	fi
 
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test chaos chaos-points bench structure lint types lock clean
+.PHONY: help demo dev test chaos chaos-points screenshots bench structure lint types lock clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is one of:"
@@ -55,6 +55,12 @@ chaos: $(STAMP) ## chaos runs of some minutes each; CHAOS_SEEDS and CHAOS_MISSIO
 chaos-points: $(STAMP) ## one mission hit at every point there is, which takes as long as all of chaos
 	$(PY) -m orchestrator chaos run --every-point
 
+# The browser's library stays out of the lock that every other target installs.
+screenshots: $(STAMP) ## take the pictures of docs/observing.md anew, by Debian's Chromium
+	$(PY) -m pip install --quiet --disable-pip-version-check --only-binary :all: \
+		--require-hashes --requirement tests/screenshots/requirements.lock
+	$(PY) -m tests.screenshots
+
 bench: $(STAMP) ## speed, memory and size, measured; BENCH="http routing" chooses
 	$(PY) -m tests.benchmarks $(BENCH)
 
@@ -76,6 +82,11 @@ lock: ## rewrite requirements.lock from pyproject.toml; UPGRADE=--upgrade takes 
 	$(LOCK_VENV)/bin/python -m uv --no-config pip compile pyproject.toml --group dev \
 		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
 		--custom-compile-command "make lock" --quiet --output-file requirements.lock
+	$(LOCK_VENV)/bin/python -m uv --no-config pip compile --group pyproject.toml:screenshots \
+		--constraint requirements.lock \
+		--python-version 3.11 --universal --generate-hashes --no-build $(UPGRADE) \
+		--custom-compile-command "make lock" --quiet \
+		--output-file tests/screenshots/requirements.lock
 	@rm -rf build
 
 clean: ## remove what the other targets made

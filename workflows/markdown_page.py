@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.shown_text import markdown_code, markdown_text
     from orchestrator.messages import names
     from orchestrator.messages.receipts import reference_of
-    from orchestrator.saga.ledger import Obligation
+    from orchestrator.saga.ledger import Obligation, ObligationState
 
 _LONGEST_PAGE = 60_000
 """In characters. The UI sends a page to its renderer in an address, which a megabyte ends."""
@@ -83,11 +83,16 @@ def obligation_line(obligation: Obligation) -> str:
         f"**{obligation.state}** {text(obligation.title or obligation.tool)}",
         command(obligation.tool),
         *([str(obligation.price)] if obligation.price is not None else []),
-        *([f"at the provider {named}"] if (named := provider_names(obligation)) else []),
+        *([f"at the provider {named}"] if (named := _where_it_is(obligation)) else []),
         *([f"approved by {text(by)}"] if (by := obligation.confirmed_by) else []),
     ]
-    note = f": {text(obligation.note)}" if obligation.note else ""
+    note = f" → {text(obligation.note)}" if obligation.note else ""
     return f"- {', '.join(parts)}{note}"
+
+
+def _where_it_is(obligation: Obligation) -> str:
+    """By what its provider knows it; nothing of what its provider never had."""
+    return "" if obligation.state is ObligationState.VOID else provider_names(obligation)
 
 
 def provider_names(obligation: Obligation) -> str:

@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegResult, LegStatus
     from orchestrator.messages.mission import MissionResult, MissionStatus
-    from orchestrator.messages.news import LegNews, LegWait, WaitsFor
+    from orchestrator.messages.news import LegNews, LegWait, WaitKind
     from orchestrator.messages.receipts import Cancelled, Receipt
     from orchestrator.saga.ledger import Obligation, ObligationState
     from workflows import markdown_page as md
@@ -44,10 +44,10 @@ class MissionPage:
         return [(leg_id, news.wait) for leg_id, news in legs if news is not None and news.wait]
 
     @property
-    def waits_for(self) -> list[WaitsFor]:
+    def waits_for(self) -> list[WaitKind]:
         """What or whom it waits for, each once."""
         if self.result.status is MissionStatus.ROLLING_BACK:
-            return [WaitsFor.PROVIDER]
+            return [WaitKind.PROVIDER]
         return sorted({wait.waits_for for _, wait in self.waits})
 
     def markdown(self) -> str:
@@ -121,7 +121,7 @@ def _waits(page: MissionPage) -> list[str]:
 
 def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
     leg = names.leg_workflow_id(page.result.mission_id, leg_id)
-    is_card = wait.waits_for is WaitsFor.CONFIRMATION
+    is_card = wait.waits_for is WaitKind.CONFIRMATION
     facts = [
         *([str(wait.price)] if wait.price is not None else []),
         *([md.command(wait.tool)] if wait.tool else []),

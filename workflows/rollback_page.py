@@ -8,7 +8,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core import command_lines
-    from orchestrator.messages.news import WaitsFor
+    from orchestrator.messages.news import WaitKind
     from orchestrator.messages.rollback import RollbackReport, RollbackStatus
     from orchestrator.saga.ledger import Obligation, ObligationState
     from workflows import markdown_page as md
@@ -31,12 +31,12 @@ class RollbackPage:
     next_try: NextTry | None = None
 
     @property
-    def waits_for(self) -> list[WaitsFor]:
+    def waits_for(self) -> list[WaitKind]:
         """The operator, for what is parked; providers, while something is still tried."""
         parked, live = self.report.parked, self.report.ledger.live()
         tries = len(live) > len(parked) or self.status is RollbackStatus.COLLECTING
-        operator = [WaitsFor.OPERATOR] if parked else []
-        return [*operator, WaitsFor.PROVIDER] if tries else operator
+        operator = [WaitKind.OPERATOR] if parked else []
+        return [*operator, WaitKind.PROVIDER] if tries else operator
 
     @property
     def found_by(self) -> tuple[object, ...]:
@@ -88,7 +88,7 @@ def _standing(page: RollbackPage) -> str:
         return "it reads what the legs of the mission left"
     if page.status is RollbackStatus.PARKED:
         rest = f"; {live - parked} still to be taken back" if live > parked else ""
-        return f"{parked} could not be taken back and wait for an operator{rest}"
+        return f"{parked} could not be taken back: an operator decides{rest}"
     if page.status is RollbackStatus.ROLLED_BACK:
         return "nothing is left that an operator or a provider has to see to"
     return f"{live - parked} to be taken back, {parked} parked"

@@ -20,7 +20,7 @@ _LONGEST_ID = 1000
 _MOST = 20
 
 
-class WaitsFor(StrEnum):
+class WaitKind(StrEnum):
     """What or whom a mission, a leg or a rollback waits for, as its search attribute says."""
 
     CONFIRMATION = "confirmation"
@@ -36,7 +36,7 @@ class WaitsFor(StrEnum):
 class LegWait(Record):
     """One thing that a leg waits for."""
 
-    waits_for: WaitsFor
+    waits_for: WaitKind
     id: str = Field(max_length=_LONGEST_ID, description="of the card or the question")
     tool: str = Field(default="", max_length=_LONGEST)
     card_type: str = Field(default="", max_length=_LONGEST)
@@ -54,7 +54,7 @@ class LegWait(Record):
     @property
     def commands(self) -> tuple[str, ...]:
         """What ends the wait, to be typed in this order."""
-        if self.waits_for is WaitsFor.CONFIRMATION:
+        if self.waits_for is WaitKind.CONFIRMATION:
             return (command_lines.approve_card(self.id, self.digest),)
         stored = (command_lines.store_personal(name) for name in self.personal)
         return (*stored, command_lines.answer_question(self.id, self.fields))
@@ -88,7 +88,7 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
     if waiting.card is not None:
         card = waiting.card
         return LegWait(
-            waits_for=WaitsFor.CONFIRMATION,
+            waits_for=WaitKind.CONFIRMATION,
             id=card.confirmation_id,
             tool=card.tool[:_LONGEST],
             card_type=card.card_type[:_LONGEST],
@@ -100,7 +100,7 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
     if waiting.question is not None:
         question = waiting.question
         return LegWait(
-            waits_for=WaitsFor.ANSWER,
+            waits_for=WaitKind.ANSWER,
             id=question.question_id,
             title=question.question[:_LONGEST],
             expires_at=question.expires_at,

@@ -36,7 +36,7 @@ async def take_pictures(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="orchestrator-pictures-") as scratch:
         stack = Stack(Path(scratch), (bundled_specs(),), Ports.free())
         async with stack, SandboxClient(stack.sandbox_url) as sandbox:
-            scenes = Scenes(await stack.client(), sandbox)
+            scenes = Scenes(await stack.client(), sandbox, stack.settings)
             async with camera(browser, stack.ui_url, folder) as taken:
                 await _picture(scenes, taken)
 
@@ -47,6 +47,7 @@ async def _picture(scenes: Scenes, taken: Camera) -> None:
     await scenes.left_to_rollback()
     await scenes.failed()
     await scenes.cancelled()
+    await scenes.incomplete()
     await scenes.waits_for_answer()
     waits = await scenes.waits_for_confirmation()
     rolls_back = await scenes.rolls_back()

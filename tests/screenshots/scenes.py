@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from decimal import Decimal
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
@@ -12,19 +14,44 @@ from orchestrator.core.budget import Money
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionResult
 from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.planning.models import Finish, StepContext, StepDecision
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import Selection
+from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.demo import DINNER, TRIP
+from orchestrator.runtime.worker import build
 from orchestrator.sandbox import FaultRule, SandboxClient
+from orchestrator.settings import Settings
 from orchestrator.testing import approve, eventually, run_to_end
 
 REQUESTER = "ann@example.com"
 TABLE = "Reserve a table for four at an Italian restaurant in Lisbon on 2026-12-04 at 20:00"
 
 
+class OnlySays(ChainingPlanner):
+    """A planner that says at once that all is done."""
+
+    async def plan_step(
+        self, context: StepContext, selection: Selection, catalog: Catalog
+    ) -> StepDecision:
+        """That it is done, which it is not."""
+        return Finish(summary="The table is reserved.")
+
+
 class Scenes:
     """Brings missions about, one for each state; each is left in it."""
 
-    def __init__(self, client: MissionClient, sandbox: SandboxClient, *, prefix: str = "") -> None:
+    def __init__(
+        self,
+        client: MissionClient,
+        sandbox: SandboxClient,
+        settings: Settings,
+        *,
+        prefix: str = "",
+    ) -> None:
         """Take where missions run and what disturbs them; `prefix` begins their ids."""
+        self._settings = settings
         self._client = client
         self._sandbox = sandbox
         self._prefix = prefix
@@ -34,6 +61,19 @@ class Scenes:
         mission = await self._start("lisbon-trip", TRIP, budget=900)
         await self._approve_until_booked(mission, "flight_book_offer")
         return mission.mission_id
+
+    async def incomplete(self) -> str:
+        """A table that a planner only says is reserved: a worker of its own has that planner."""
+        queue = f"{self._prefix}only-says"
+        settings = self._settings.model_copy(update={"task_queue": queue})
+        async with AsyncExitStack() as running:
+            tools = await running.enter_async_context(default_tools(settings))
+            planner = OnlySays(Router)
+            for worker in build(self._client.temporal, settings, planner=planner, tools=tools):
+                await running.enter_async_context(worker)
+            own = Scenes(MissionClient(self._client.temporal, settings), self._sandbox, settings)
+            mission = await own._start(f"{self._prefix}only-said", TABLE)
+            return (await run_to_end(mission)).mission_id
 
     async def waits_for_answer(self) -> str:
         """A flight of which nobody has said when."""

@@ -15,7 +15,7 @@ from orchestrator.core.budget import Money, Spend
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.messages.news import LegNews, LegWait, WaitsFor
+from orchestrator.messages.news import LegNews, LegWait, WaitKind
 from orchestrator.planning.models import AskUser, CallTool, Finish, GiveUp
 from orchestrator.saga.outcome import CompensationOutcome
 from orchestrator.testing import FakeWorld, fake_leg
@@ -189,7 +189,7 @@ async def test_a_rollback_says_what_an_operator_can_do(stage: Stage, world: Fake
     (parked,) = await mission.parked()
     shown = await shows(mission, mission.rollback_handle, "### Parked")
 
-    assert shown.startswith("**parked**: 1 could not be taken back")
+    assert shown.startswith("**parked**: 1 could not be taken back: an operator decides")
     for decision in ("retry", "cancelled", "accept"):
         assert f"`orchestrator rollback resolve {parked.obligation_id} {decision}`" in shown
     assert "### Cancelled" in shown
@@ -230,7 +230,7 @@ async def test_a_rollback_says_when_it_tries_again(stage: Stage, world: FakeWorl
 
 def news(mission: Mission, leg_id: str = "ticket", **wait: Any) -> LegNews:
     leg = names.leg_workflow_id(mission.mission_id, leg_id)
-    forged = {"waits_for": WaitsFor.CONFIRMATION, "id": f"{leg}.1", "digest": "f" * 64, **wait}
+    forged = {"waits_for": WaitKind.CONFIRMATION, "id": f"{leg}.1", "digest": "f" * 64, **wait}
     return LegNews(
         leg_id=leg_id,
         status=LegStatus.AWAITING_CONFIRMATION,
