@@ -38,14 +38,15 @@ _PAUSES = """\
             paused_at = {"late": "calendar_create_event", "twice": "car_book_offer"}
             is_struck = paused_at.get(call.mission_id.partition("-")[0]) == tool.name
             if is_struck and activity.info().attempt == 1:
-                import os, pathlib
+                import contextlib, os, pathlib
                 awake = pathlib.Path(os.environ["ORCHESTRATOR_STATE_DIR"], call.mission_id)
                 while not awake.exists():
-                    await asyncio.sleep(0.1)
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await asyncio.sleep(0.1)
 """
-"""The worst moment to be paused is right before a call leaves. As after SIGSTOP nothing is heard of
-the attempt until it is woken; the process lives, for the poll of a stopped one takes its next task
-along, and with that minutes."""
+"""The worst moment to be paused is right before a call leaves. As after SIGSTOP the attempt neither
+says nor hears anything until it is woken; the process lives, for the poll of a stopped one takes
+its next task along, and with that minutes."""
 
 MUTANTS = {
     "ledger-after-call": _one(
