@@ -1,15 +1,27 @@
-"""A worker with a deliberate mistake: `python -m tests.chaos.mutant_worker MUTANT --ready-file F`.
+"""Workers with deliberate mistakes: `python -m tests.chaos.mutant_worker MUTANT... --ready-file F`.
 
 The mistake is made in the text of a module as it is imported, wherever that happens: workflows are
-imported once more inside their sandbox.
+imported once more inside their sandbox. One process imports what has no mistakes in it; the workers
+are its children, made by `fork`.
 """
 
+import argparse
+import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
 from types import CodeType, ModuleType
+
+import temporalio.client
+import temporalio.contrib.pydantic
+import temporalio.worker  # noqa: F401  # for the children, which fork with it
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.chaos.process_pool import keep_alive
+from orchestrator.settings import Settings, load_settings
 
 
 @dataclass(frozen=True)
@@ -98,6 +110,21 @@ MUTANTS = {
                     call_id=call.call_id,
 """,
     ),
+    "believes-a-breach": _one(
+        "orchestrator.adapters.http.answer_outcome", "if breach is not None:", "if False:"
+    ),
+    "believes-any-404-of-a-probe": _one(
+        "orchestrator.saga.probe_answer", "if outcome.declared:", "if True:"
+    ),
+    "believes-a-422-after-an-unclear-attempt": _one(
+        "activities.tool_activities",
+        """\
+    if outcome.kind != "rejected" or outcome.status is None:
+""",
+        """\
+    if outcome.kind != "rejected" or outcome.status in (None, 422):
+""",
+    ),
     "paused": _one("activities.tool_activities", _LEAVES, _PAUSES + _LEAVES),
     "paused-past-its-deadline": _one(
         "activities.tool_activities", _LEAVES, f"{_PAUSES}            left = call.timeout_s\n"
@@ -144,9 +171,32 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-if __name__ == "__main__":
-    sys.meta_path.insert(0, _Finder(MUTANTS[sys.argv[1]]))
-    sys.argv[1] = "worker"
-    from orchestrator.cli import main
+def main() -> None:
+    """Keep a worker for each mistake, on the task queue of its name, until SIGTERM."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.mutant_worker")
+    parser.add_argument("mutants", nargs="+", choices=MUTANTS)
+    parser.add_argument("--ready-file", type=Path, required=True, help="made when all have begun")
+    given = parser.parse_args()
+    settings = load_settings()
+    catalog = Catalog.load(*settings.specs)
+    early = {mutant.module for mutant in MUTANTS.values()} & sys.modules.keys()
+    assert not early, f"{early} came before their mistakes could be made"
 
+    def serve(name: str) -> None:
+        sys.meta_path.insert(0, _Finder(MUTANTS[name]))
+        polls = given.ready_file.with_name(f"{name}.polls")
+        asyncio.run(_serve(settings.model_copy(update={"task_queue": name}), catalog, polls))
+
+    keep_alive(serve, given.mutants, started=given.ready_file.touch)
+
+
+async def _serve(settings: Settings, catalog: Catalog, polls: Path) -> None:
+    # Imported here, where the mistake is made in it.
+    from orchestrator.client.connection import connect_temporal
+    from orchestrator.runtime.worker import run_worker
+
+    await run_worker(await connect_temporal(), settings, catalog=catalog, ready=polls.touch)
+
+
+if __name__ == "__main__":
     main()
