@@ -87,7 +87,8 @@ MUTANTS = {
 """,
         """\
         self._show(RollbackStatus.ROLLING_BACK)
-        ui.show_status("awaiting_confirmation")
+        asks = ui.sa.STATUS.value_set("awaiting_confirmation")
+        workflow.upsert_search_attributes([asks])
         await workflow.sleep(0.1)
         obligation = self._report.ledger.obligation(obligation_id)
 """,

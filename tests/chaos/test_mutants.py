@@ -29,7 +29,7 @@ RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my ca
 OPTIONS = RunOptions(seed=0, faults=frozenset(), late_s=2.0)
 ONE_TRY = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=1)
 TWO_TRIES = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=2)
-PATIENT = MissionPolicy(call_timeout=timedelta(seconds=15), call_attempts=2)
+PATIENT = MissionPolicy(call_timeout=timedelta(seconds=100), call_attempts=2)
 
 CAR, RETURN, EVENT = "car_book_offer", "car_cancel_booking", "calendar_create_event"
 _PAUSING = ("late-", "twice-")
