@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 
-from orchestrator.chaos.crew import Crew
+from orchestrator.chaos.crew import Crew, start_again
 from orchestrator.chaos.scenarios.chaos_faults import ChaosFault
 from orchestrator.chaos.scenarios.plan import Strike
 from orchestrator.chaos.transient_errors import end_tasks
@@ -70,5 +70,5 @@ class FaultInjector:
         async with self._server:
             await self._stack.kill("temporal", gently=strike.fault is ChaosFault.RESTART_SERVER)
             await asyncio.sleep(_DOWN_S)
-            await self._stack.start_server()
+            await start_again(self._stack)
         return True

@@ -10,6 +10,7 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
+from orchestrator.chaos.crew import start_again
 from orchestrator.runtime.devserver import Stack
 
 _COPIED_AFTER_S = 3.0
@@ -35,7 +36,7 @@ class Rewind:
         await asyncio.sleep(_RESTORED_AFTER_S)
         await self._stack.kill("temporal")
         await asyncio.to_thread(_put_back, self._copy, self._file)
-        await self._stack.start_server()
+        await start_again(self._stack)
         self.over.set()
 
     @property

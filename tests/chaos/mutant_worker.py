@@ -1,15 +1,27 @@
-"""A worker with a deliberate mistake: `python -m tests.chaos.mutant_worker MUTANT --ready-file F`.
+"""Workers with deliberate mistakes: `python -m tests.chaos.mutant_worker MUTANT... --ready-file F`.
 
 The mistake is made in the text of a module as it is imported, wherever that happens: workflows are
-imported once more inside their sandbox.
+imported once more inside their sandbox. One process imports what has no mistakes in it; the workers
+are its children, made by `fork`.
 """
 
+import argparse
+import asyncio
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
 from types import CodeType, ModuleType
+
+import temporalio.client
+import temporalio.contrib.pydantic
+import temporalio.worker  # noqa: F401  # for the children, which fork with it
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.chaos.process_pool import keep_alive
+from orchestrator.settings import Settings, load_settings
 
 
 @dataclass(frozen=True)
@@ -38,14 +50,15 @@ _PAUSES = """\
             paused_at = {"late": "calendar_create_event", "twice": "car_book_offer"}
             is_struck = paused_at.get(call.mission_id.partition("-")[0]) == tool.name
             if is_struck and activity.info().attempt == 1:
-                import os, pathlib
+                import contextlib, os, pathlib
                 awake = pathlib.Path(os.environ["ORCHESTRATOR_STATE_DIR"], call.mission_id)
                 while not awake.exists():
-                    await asyncio.sleep(0.1)
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await asyncio.sleep(0.1)
 """
-"""The worst moment to be paused is right before a call leaves. As after SIGSTOP nothing is heard of
-the attempt until it is woken; the process lives, for the poll of a stopped one takes its next task
-along, and with that minutes."""
+"""The worst moment to be paused is right before a call leaves. As after SIGSTOP the attempt neither
+says nor hears anything until it is woken; the process lives, for the poll of a stopped one takes
+its next task along, and with that minutes."""
 
 MUTANTS = {
     "ledger-after-call": _one(
@@ -74,7 +87,8 @@ MUTANTS = {
 """,
         """\
         self._show(RollbackStatus.ROLLING_BACK)
-        ui.show_status("awaiting_confirmation")
+        asks = ui.sa.STATUS.value_set("awaiting_confirmation")
+        workflow.upsert_search_attributes([asks])
         await workflow.sleep(0.1)
         obligation = self._report.ledger.obligation(obligation_id)
 """,
@@ -95,6 +109,21 @@ MUTANTS = {
                     tool,
                     call.arguments | ({"place": "nowhere"} if "place" in call.arguments else {}),
                     call_id=call.call_id,
+""",
+    ),
+    "believes-a-breach": _one(
+        "orchestrator.adapters.http.answer_outcome", "if breach is not None:", "if False:"
+    ),
+    "believes-any-404-of-a-probe": _one(
+        "orchestrator.saga.probe_answer", "if outcome.declared:", "if True:"
+    ),
+    "believes-a-422-after-an-unclear-attempt": _one(
+        "activities.tool_activities",
+        """\
+    if outcome.kind != "rejected" or outcome.status is None:
+""",
+        """\
+    if outcome.kind != "rejected" or outcome.status in (None, 422):
 """,
     ),
     "paused": _one("activities.tool_activities", _LEAVES, _PAUSES + _LEAVES),
@@ -143,9 +172,32 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-if __name__ == "__main__":
-    sys.meta_path.insert(0, _Finder(MUTANTS[sys.argv[1]]))
-    sys.argv[1] = "worker"
-    from orchestrator.cli import main
+def main() -> None:
+    """Keep a worker for each mistake, on the task queue of its name, until SIGTERM."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.mutant_worker")
+    parser.add_argument("mutants", nargs="+", choices=MUTANTS)
+    parser.add_argument("--ready-file", type=Path, required=True, help="made when all have begun")
+    given = parser.parse_args()
+    settings = load_settings()
+    catalog = Catalog.load(*settings.specs)
+    early = {mutant.module for mutant in MUTANTS.values()} & sys.modules.keys()
+    assert not early, f"{early} came before their mistakes could be made"
 
+    def serve(name: str) -> None:
+        sys.meta_path.insert(0, _Finder(MUTANTS[name]))
+        polls = given.ready_file.with_name(f"{name}.polls")
+        asyncio.run(_serve(settings.model_copy(update={"task_queue": name}), catalog, polls))
+
+    keep_alive(serve, given.mutants, started=given.ready_file.touch)
+
+
+async def _serve(settings: Settings, catalog: Catalog, polls: Path) -> None:
+    # Imported here, where the mistake is made in it.
+    from orchestrator.client.connection import connect_temporal
+    from orchestrator.runtime.worker import run_worker
+
+    await run_worker(await connect_temporal(), settings, catalog=catalog, ready=polls.touch)
+
+
+if __name__ == "__main__":
     main()

@@ -1,7 +1,6 @@
 """The kit finds what it is for: each deliberate mistake fails its verdict, nothing else does."""
 
 import asyncio
-import dataclasses
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -29,14 +28,16 @@ from tests.chaos.mutant_worker import MUTANTS
 RENTAL = "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar"
 OPTIONS = RunOptions(seed=0, faults=frozenset(), late_s=2.0)
 ONE_TRY = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=1)
-PATIENT = MissionPolicy(call_timeout=timedelta(seconds=15), call_attempts=2)
+TWO_TRIES = MissionPolicy(call_timeout=timedelta(seconds=1), call_attempts=2)
+PATIENT = MissionPolicy(call_timeout=timedelta(seconds=100), call_attempts=2)
 
 CAR, RETURN, EVENT = "car_book_offer", "car_cancel_booking", "calendar_create_event"
 _PAUSING = ("late-", "twice-")
-_STARTING = 4
-"""Processes that start at once."""
 
 Write = Callable[[str], MissionScript]
+
+pytestmark = pytest.mark.timeout(300)
+"""Of all missions, which run when the first test asks for the verdict on them."""
 
 
 def mission(mission_id: str, policy: MissionPolicy, *rules: FaultRule) -> MissionScript:
@@ -71,6 +72,25 @@ def loses_the_answer_of_a_cancel(mission_id: str) -> MissionScript:
     return mission(mission_id, ONE_TRY, REFUSED, lost)
 
 
+def is_answered_with_a_page(mission_id: str) -> MissionScript:
+    """A mission whose car is booked, as the status says; nothing was done, as the page does not."""
+    page = FaultRule(operation_id=CAR, kind="breach_before", breach="html")
+    return mission(mission_id, ONE_TRY, page)
+
+
+def asks_a_gateway_about_a_lost_booking(mission_id: str) -> MissionScript:
+    """A mission whose car is booked and its answer lost; the probe meets a gateway's 404 once."""
+    lost = FaultRule(operation_id=CAR, kind="drop_after")
+    page = FaultRule(kind="gateway", status=404, meets="probe", times=1)
+    return mission(mission_id, ONE_TRY, lost, page)
+
+
+def is_refused_after_a_lost_success(mission_id: str) -> MissionScript:
+    """A mission whose car is booked and its answer lost; the second attempt is refused with 422."""
+    refusal = FaultRule(operation_id=CAR, kind="refuse_repeat", status=422)
+    return mission(mission_id, TWO_TRIES, refusal)
+
+
 def dies_while_it_books(mission_id: str) -> MissionScript:
     """A mission whose leg is terminated while the car's booking, its second request, is out."""
     moment = InterruptionMoment(request=2)
@@ -98,6 +118,9 @@ BROKEN: dict[str, tuple[Write, set[Invariant]]] = {
     "prompt-in-rollback": (loses_its_second_booking, {"prompt"}),
     "parks-at-once": (loses_the_answer_of_a_cancel, {"parked"}),
     "sends-other-arguments": (is_undisturbed, {"unapproved"}),
+    "believes-a-breach": (is_answered_with_a_page, {"phantom", "unserved"}),
+    "believes-any-404-of-a-probe": (asks_a_gateway_about_a_lost_booking, {"orphan"}),
+    "believes-a-422-after-an-unclear-attempt": (is_refused_after_a_lost_success, {"orphan"}),
     "paused-past-its-deadline": (pauses_before_its_last_booking, {"orphan"}),
     "paused-with-a-used-grant": (pauses_before_its_first_booking, {"late"}),
 }
@@ -119,19 +142,12 @@ async def report(stack: Stack) -> AsyncIterator[ChaosReport]:
     """The kit's verdict on all of these missions, each run by the workers of its task queue."""
     scripts = _scripts()
     mutants = [queue for queue in scripts if queue != stack.task_queue]
-    at_once = asyncio.Semaphore(_STARTING)
-
-    async def start(mutant: str) -> None:
-        command = [sys.executable, "-m", "tests.chaos.mutant_worker", mutant]
-        async with at_once:
-            await dataclasses.replace(stack, task_queue=mutant).start_worker(
-                mutant, command=command
-            )
-
-    await asyncio.gather(*(start(mutant) for mutant in mutants))
+    command = [sys.executable, "-m", "tests.chaos.mutant_worker", *mutants]
+    await stack.start_worker("mutants", command=command)
+    while not all((stack.folder / f"{mutant}.polls").exists() for mutant in mutants):  # noqa: ASYNC110  # polled
+        await asyncio.sleep(0.1)
     yield await _verdict(stack, scripts)
-    for mutant in mutants:
-        await stack.kill(mutant)
+    await stack.kill("mutants", gently=True)
 
 
 async def _verdict(stack: Stack, scripts: dict[str, list[MissionScript]]) -> ChaosReport:
@@ -148,7 +164,7 @@ async def _verdict(stack: Stack, scripts: dict[str, list[MissionScript]]) -> Cha
 
             settings = stack.settings.model_copy(update={"task_queue": queue})
             theirs = MissionClient(client.temporal, settings)
-            conductor = Conductor(theirs, sandbox, settle_within_s=60, on_end=wake)
+            conductor = Conductor(theirs, sandbox, settle_within_s=120, on_end=wake)
             return await conductor.play_all(scripts[queue], at_once=4)
 
         async with Approver(client, every) as approver:

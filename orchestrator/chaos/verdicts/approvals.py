@@ -69,7 +69,9 @@ class Approvals:
         written = {o.obligation_id: o for o in told.ledger.obligations}
         for effect in effects:
             approved, obligation = self._calls.get(effect.cause), written.get(effect.cause)
-            if not effect.is_live or approved is None or obligation is None:
+            if not effect.is_live or effect.operation not in self._evidence.spending:
+                continue
+            if approved is None or obligation is None:
                 continue
             more = _charged_above(approved, effect)
             if more is None or obligation.state is not ObligationState.COMMITTED:

@@ -95,6 +95,9 @@ class Evidence(Record):
     keyed: frozenset[str] = Field(
         default=frozenset(), description="the operations that take an idempotency key"
     )
+    spending: frozenset[str] = Field(
+        default=frozenset(), description="the operations that take money; others may state amounts"
+    )
     others: frozenset[str] = Field(
         default=frozenset(), description="missions that ran beside those that are judged"
     )

@@ -35,7 +35,12 @@ MADE = HeldEffect(
 )
 
 
-def found(status: str = "succeeded", amount: float = 78.0, **arrived: Any) -> list[InvariantBreach]:
+def found(
+    status: str = "succeeded",
+    amount: float = 78.0,
+    spending: frozenset[str] = frozenset({"order_book"}),
+    **arrived: Any,
+) -> list[InvariantBreach]:
     """What breaks when the provider got these arguments and took this amount."""
     obligation = fake_obligation(
         CALL, tool="order_book", cancel_tool="x", state=ObligationState.COMMITTED
@@ -54,6 +59,7 @@ def found(status: str = "succeeded", amount: float = 78.0, **arrived: Any) -> li
         approved=(APPROVED,),
         values={HANDLE: "kim@example.com"},
         defaults={"order_book": {"copies": 1}},
+        spending=spending,
     )
     return judge([told], evidence)
 
@@ -84,3 +90,4 @@ def test_a_higher_price_must_be_noticed() -> None:
     assert breach.invariant == "overcharge"
     assert "19.50" in breach.what
     assert found(amount=60.0) == []
+    assert found(amount=97.5, spending=frozenset()) == []
