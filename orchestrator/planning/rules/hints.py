@@ -10,6 +10,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
+from orchestrator.core.budget import Money
 from orchestrator.language import lexicon
 from orchestrator.language.words import STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.answers import DATE, TIME, Item
@@ -77,7 +78,7 @@ def follow(hint: Utterance, items: Sequence[Item], refused: Item | None) -> Foll
     tests, limit = reading.tests(), stated_limit(hint)
     kept = [item for item in items if all(test(item) for _, test in tests)]
     if limit is not None:
-        kept = [i for i in kept if i.price is None or i.price.amount <= limit.amount]
+        kept = [item for item in kept if _costs_at_most(item, limit)]
     if items and not kept:
         wanted = " and ".join([name for name, _ in tests] or [f"at most {limit}"])
         return Followed(refusal=f"nothing else that was found is {wanted}, as was asked for")
@@ -125,6 +126,12 @@ def _is_cheaper(item: Item, other: Item) -> bool:
     if item.price is None or other.price is None:
         return False
     return item.price.currency == other.price.currency and _amount(item) < _amount(other)
+
+
+def _costs_at_most(item: Item, limit: Money) -> bool:
+    """Whether it is known to: a price that nobody knows fits no limit."""
+    price = item.price
+    return price is not None and price.currency == limit.currency and price.amount <= limit.amount
 
 
 def _amount(item: Item) -> Decimal:
