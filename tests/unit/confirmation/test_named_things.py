@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from orchestrator.confirmation.build import CardContext, build_card
 from orchestrator.confirmation.models import ConfirmationCard
-from orchestrator.confirmation.named_things import Answer, find_things
+from orchestrator.confirmation.named_things import EarlierAnswer, find_things
 from orchestrator.core.record import JsonObject
 from tests.unit.confirmation.test_cards import CALL, NOW, tool
 
@@ -17,10 +17,10 @@ EUR: JsonObject = {"amount": 90.5, "currency": "EUR"}
 
 def found(arguments: JsonObject, *bodies: JsonValue) -> list[JsonObject]:
     """The first object of each thing that is found."""
-    return [thing.items[0] for thing in find_things(arguments, [Answer(b) for b in bodies])]
+    return [thing.items[0] for thing in find_things(arguments, [EarlierAnswer(b) for b in bodies])]
 
 
-def card(arguments: JsonObject, *answers: Answer, **context: object) -> ConfirmationCard:
+def card(arguments: JsonObject, *answers: EarlierAnswer, **context: object) -> ConfirmationCard:
     """The card of a room, with these answers."""
     given = CardContext(goal="a trip", clause="a room", answers=answers, **context)  # type: ignore[arg-type]
     quoted = [item for thing in find_things(arguments, answers) for item in thing.items]
@@ -82,7 +82,8 @@ def test_ids_of_one_object_name_one_thing_and_others_another() -> None:
     cars: JsonValue = [{"car_id": "k1"}]
 
     made = find_things(
-        {"hotel_id": "h1", "room_id": "r1", "car_id": "k1"}, [Answer(rooms), Answer(cars)]
+        {"hotel_id": "h1", "room_id": "r1", "car_id": "k1"},
+        [EarlierAnswer(rooms), EarlierAnswer(cars)],
     )
 
     assert [[i.argument for i in thing.ids] for thing in made] == [
@@ -93,7 +94,7 @@ def test_ids_of_one_object_name_one_thing_and_others_another() -> None:
 
 def test_a_card_says_where_a_thing_was_found_and_what_for() -> None:
     """The answer around it and what was asked tell what the thing itself does not."""
-    answer = Answer(
+    answer = EarlierAnswer(
         body={"city": "Lisbon", "rooms": [{"room_id": "r1", "view": "sea", "price": EUR}]},
         arguments={"check_in": "2026-12-03"},
         title="Search rooms",
@@ -114,8 +115,10 @@ def test_a_card_says_where_a_thing_was_found_and_what_for() -> None:
 
 def test_a_second_thing_has_a_section_of_its_own() -> None:
     """The card shows what it is about; what else is named stands below."""
-    rooms = Answer(body=[{"room_id": "r1", "price": EUR, "view": "sea"}], title="Search rooms")
-    people = Answer(body=[{"guest_key": "g1", "name": "Bo"}], title="List guests")
+    rooms = EarlierAnswer(
+        body=[{"room_id": "r1", "price": EUR, "view": "sea"}], title="Search rooms"
+    )
+    people = EarlierAnswer(body=[{"guest_key": "g1", "name": "Bo"}], title="List guests")
 
     made = card({"room_id": "r1", "guest_key": "g1"}, rooms, people)
 
@@ -135,7 +138,7 @@ def test_an_id_that_nothing_explains_is_told() -> None:
 
 def test_an_argument_that_differs_from_what_was_found_is_told() -> None:
     """Another day than the offer's, another price than was quoted; less of a time is no other."""
-    answer = Answer(
+    answer = EarlierAnswer(
         body=[{"room_id": "r1", "check_in": "2026-12-03", "price": EUR, "at": "2026-12-03T18:00"}]
     )
     dearer: JsonObject = {"amount": 80.5, "currency": "EUR"}
@@ -150,7 +153,7 @@ def test_an_argument_that_differs_from_what_was_found_is_told() -> None:
 
 def test_a_number_counts_only_when_a_person_changed_it() -> None:
     """Rooms that are left and rooms that are wanted bear one name."""
-    answer = Answer(body=[{"room_id": "r1", "rooms": 5}])
+    answer = EarlierAnswer(body=[{"room_id": "r1", "rooms": 5}])
     arguments: JsonObject = {"room_id": "r1", "rooms": 2}
 
     assert card(arguments, answer).warnings == ()
