@@ -145,7 +145,7 @@ def _in_context(
     warnings = (
         *over_what_is_left(card.price, context.left),
         *unlike_found(plain, things, changed_by_people=context.changed_by_people),
-        *not_explained(ids, (context.goal, *context.given)),
+        *not_explained(ids, context.answers, (context.goal, *context.given)),
         *totals.warnings,
     )
     shown = card.model_copy(

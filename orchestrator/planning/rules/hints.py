@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
-from typing import Final
 
 from orchestrator.core.budget import Money
 from orchestrator.language import lexicon
@@ -17,7 +16,6 @@ from orchestrator.planning.rules.answers import DATE, TIME, Item
 from orchestrator.planning.rules.ranking import mentioned, preference_of, stated_limit
 from orchestrator.planning.rules.utterance import MEASURES, Utterance
 
-_TOO: Final = "too"
 Test = Callable[[Item], bool]
 
 
@@ -29,7 +27,7 @@ class Followed:
     refusal: str = ""
     """Why nothing is left."""
     is_read: bool = True
-    """Whether anything could be made of the hint."""
+    """Whether anything was made of what the hint says of one thing against another."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +56,8 @@ class _Reading:
         return found
 
     def _asks(self, comparative: frozenset[str], opposite: frozenset[str]) -> bool:
-        """Whether it says "later", or "too early"."""
-        too = any(a == _TOO and b in opposite for a, b in pairwise(self.words))
+        """Whether it says "later", or "too early", or "less early"."""
+        too = any(a in lexicon.RATHER_NOT and b in opposite for a, b in pairwise(self.words))
         return too or bool(comparative & set(self.words))
 
     def content(self) -> frozenset[str]:
@@ -89,8 +87,7 @@ def follow(hint: Utterance, items: Sequence[Item], refused: Item | None) -> Foll
     order = [item for item in kept if spoken[id(item)] == speaks]
     if preference is not None:
         order.sort(key=preference)
-    values = any(slot.kind in MEASURES for slot in hint.slots)
-    return Followed(tuple(order), is_read=bool(tests or limit or preference or speaks or values))
+    return Followed(tuple(order), is_read=bool(tests or limit or preference or speaks))
 
 
 def _said_of(item: Item) -> set[str]:

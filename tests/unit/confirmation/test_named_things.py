@@ -136,6 +136,15 @@ def test_an_id_that_nothing_explains_is_told() -> None:
     assert made.warnings == ("no earlier answer says what room id r9 is",)
 
 
+def test_an_id_that_several_things_bear_is_told() -> None:
+    """It was found, and still nobody knows which one is meant."""
+    answer = EarlierAnswer(body=[{"room_id": "r1", "view": "sea"}, {"room_id": "r1"}])
+
+    assert card({"room_id": "r1"}, answer).warnings == (
+        "several things in an earlier answer bear room id r1: which one is not told",
+    )
+
+
 def test_an_argument_that_differs_from_what_was_found_is_told() -> None:
     """Another day than the offer's, another price than was quoted; less of a time is no other."""
     answer = EarlierAnswer(

@@ -38,6 +38,7 @@ LATE = item("Southern", "20:00", 150.5, meal=True)
         ("too late for me", [EARLY]),
         ("cheaper!", [EARLY]),
         ("that is too expensive", [EARLY]),
+        ("less expensive", [EARLY]),
         ("under 100 EUR", [EARLY]),
         ("with a meal", [LATE]),
         ("Southern", [LATE]),
