@@ -49,7 +49,8 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
         if not offered:
             continue
         ranking = rank_items(_distinct(offered, wanted), call.wish(finder))
-        fresh = [i for i in ranking.items if not call.has_failed_with(_gives(i, wanted))]
+        may = call.instead(ranking, wanted)
+        fresh = [i for i in may if not call.has_failed_with(_gives(i, wanted))]
         if not fresh:
             return Lack(reason=call.why_none(ranking))
         followed = call.follow_hints(fresh, wanted, finder)
@@ -101,6 +102,18 @@ class _Call:
                 said.add(parameter, value_from_utterances(parameter, self.situation.hints, said))
         return any(answer.arguments.get(name) != value for name, value in said.values.items())
 
+    def instead(self, ranking: Ranking, wanted: list[Parameter]) -> Sequence[Item]:
+        """The things that may be proposed: after a plain no, those that fit the request as well.
+
+        A person who does not want the one channel that is called so wants no other; a hint may ask
+        for anything.
+        """
+        refusal = next(iter(self.situation.refused_by_people(self.tool)), None)
+        if refusal is None or refusal.sent_back:
+            return ranking.items
+        refused = (i for i in ranking.items if _is_in(refusal, _gives(i, wanted)))
+        return next((ranking.as_fitting_as(item) for item in refused), ranking.items)
+
     def follow_hints(
         self, fresh: Sequence[Item], wanted: list[Parameter], finder: Tool
     ) -> Followed:
@@ -130,8 +143,7 @@ class _Call:
         for answer in answers:
             finder = self.situation.catalog.tool(answer.tool)
             for item in read_items(answer.body, tool=finder, asked=answer.arguments):
-                given = _gives(item, wanted)
-                if given and all(refusal.arguments.get(k) == v for k, v in given.items()):
+                if _is_in(refusal, _gives(item, wanted)):
                     return item
         return None
 
@@ -203,6 +215,11 @@ class _Call:
             if any(noun in map(stem, tokens(str(value))) for value in told):
                 return ""
         return noun
+
+
+def _is_in(refusal: Observation, given: JsonObject) -> bool:
+    """Whether a call was made with what a thing gives."""
+    return bool(given) and all(refusal.arguments.get(k) == v for k, v in given.items())
 
 
 def _unread(situation: Situation) -> str:
