@@ -21,7 +21,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import CardContext, build_card, quoted_items
 from orchestrator.confirmation.cancellation import AskedCancel
 from orchestrator.confirmation.models import ConfirmationCard, canonical_digest
-from orchestrator.confirmation.named_things import Answer
+from orchestrator.confirmation.named_things import EarlierAnswer
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
@@ -128,19 +128,19 @@ def _prepared(
     )
 
 
-def answers_of(wanted: PrepareInput, catalog: Catalog) -> tuple[Answer, ...]:
+def answers_of(wanted: PrepareInput, catalog: Catalog) -> tuple[EarlierAnswer, ...]:
     """What earlier calls answered, of other legs and then of this one, the newest last."""
     own = [o for o in wanted.observations if o.outcome == "succeeded"]
     seen: list[Fact | Observation] = [*wanted.facts, *own]
     return tuple(_answer(one, catalog) for one in seen)
 
 
-def _answer(seen: Fact | Observation, catalog: Catalog) -> Answer:
+def _answer(seen: Fact | Observation, catalog: Catalog) -> EarlierAnswer:
     """One answer with its money plain, as the document says that it comes from."""
     tool = catalog.tools.get(seen.tool)
     if tool is None:
-        return Answer(body=seen.body, arguments=seen.arguments, title=seen.tool, at=seen.at)
-    return Answer(
+        return EarlierAnswer(body=seen.body, arguments=seen.arguments, title=seen.tool, at=seen.at)
+    return EarlierAnswer(
         body=plain_answer(tool, seen.body),
         arguments=plain_arguments(tool, seen.arguments),
         title=tool.title,
@@ -160,7 +160,10 @@ def _meaning(tool: Tool, arguments: JsonObject) -> str:
 
 
 def _card(
-    wanted: PrepareInput, tool: Tool, quoted: Sequence[JsonObject], answers: tuple[Answer, ...]
+    wanted: PrepareInput,
+    tool: Tool,
+    quoted: Sequence[JsonObject],
+    answers: tuple[EarlierAnswer, ...],
 ) -> ConfirmationCard:
     policy = wanted.policy
     return build_card(

@@ -17,6 +17,9 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import Fact, StepContext
 
 
+_LONGEST_ID = 200
+
+
 def step_context(leg: LegInput) -> StepContext:
     """What routing and planning are told for the step that it is at."""
     state = leg.state
@@ -76,9 +79,9 @@ def _scalars(value: JsonValue) -> Iterator[str | int | float | None]:
 
 
 def _may_name(value: JsonValue) -> bool:
-    """Whether a value could be the id of something: no text of several words, no yes or no."""
+    """Whether a value could be the id of something: no long text, no yes or no."""
     if isinstance(value, str):
-        return bool(value) and not is_handle(value) and not any(c.isspace() for c in value)
+        return 0 < len(value) <= _LONGEST_ID and not is_handle(value)
     return isinstance(value, int) and not isinstance(value, bool)
 
 

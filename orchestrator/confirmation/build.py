@@ -16,7 +16,7 @@ from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.card_warnings import not_explained, over_what_is_left, unlike_found
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.confirmation.named_things import (
-    Answer,
+    EarlierAnswer,
     FoundThing,
     find_things,
     main_first,
@@ -41,7 +41,7 @@ class CardContext:
     agent: str = ""
     reason: str = ""
     """The planner's."""
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[EarlierAnswer, ...] = ()
     """What earlier calls answered, the newest last."""
     given: tuple[str, ...] = ()
     """What people gave with the goal and as answers."""
@@ -62,7 +62,7 @@ def quoted_items(arguments: JsonObject, bodies: Sequence[JsonValue]) -> Iterator
     price) is in the answers in which that id was found: an offer, its rules, an older offer.
     Of the bodies of the answers, whose money is plain, the newest is the last.
     """
-    things = main_first(find_things(arguments, [Answer(body) for body in bodies]))
+    things = main_first(find_things(arguments, [EarlierAnswer(body) for body in bodies]))
     yield from (item for thing in things for item in thing.items)
 
 
@@ -145,7 +145,7 @@ def _in_context(
     warnings = (
         *over_what_is_left(card.price, context.left),
         *unlike_found(plain, things, changed_by_people=context.changed_by_people),
-        *not_explained(ids, (context.goal, *context.given)),
+        *not_explained(ids, context.answers, (context.goal, *context.given)),
         *totals.warnings,
     )
     shown = card.model_copy(

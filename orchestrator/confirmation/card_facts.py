@@ -30,6 +30,8 @@ _LONGEST_VALUE = 240
 _LONGEST_PROSE = 4_000
 """A text that somebody will read is shown whole: its sender answers for every word."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d\S*)?|\d\d:\d\d(:\d\d)?")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+"""Where a new word begins in camelCase."""
 _NAMES = ("name", "title", "label", "description", "summary", "product", "category")
 _QUANTITIES = ("quantity", "count", "units", "number")
 
@@ -136,7 +138,8 @@ def line_items(value: JsonValue) -> Iterator[LineItem]:
 
 def label_of(name: str) -> str:
     """A name as a person would write it."""
-    return name.replace("_", " ").replace("-", " ").strip().capitalize()
+    spaced = _HUMP.sub(" ", name).replace("_", " ").replace("-", " ")
+    return spaced.strip().capitalize()
 
 
 def readable(value: JsonValue, *, prose: bool = False) -> str:

@@ -6,8 +6,8 @@ from decimal import Decimal, InvalidOperation
 from pydantic import JsonValue
 
 from orchestrator.confirmation.card_facts import CardFact, facts, label_of, readable
-from orchestrator.confirmation.named_ids import NamedId
-from orchestrator.confirmation.named_things import FoundThing
+from orchestrator.confirmation.named_ids import NamedId, stands_in
+from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 
@@ -42,13 +42,17 @@ def over_what_is_left(price: Money | None, left: Money | None) -> Iterator[str]:
         yield f"it costs {price}, and {left} is left of the budget"
 
 
-def not_explained(ids: Iterable[NamedId], given: Iterable[str]) -> Iterator[str]:
-    """Which ids nothing explains, and nobody gave."""
+def not_explained(
+    ids: Iterable[NamedId], answers: Sequence[EarlierAnswer], given: Iterable[str]
+) -> Iterator[str]:
+    """Which ids nothing explains, and nobody gave; which several things bear."""
     said = " ".join(given)
     for one in ids:
-        if str(one.value) not in said:
-            label = label_of(one.argument.replace(".", ": "))
-            yield f"no earlier answer says what {label.lower()} {readable(one.value)} is"
+        called = f"{label_of(one.argument.replace('.', ': ')).lower()} {readable(one.value)}"
+        if any(stands_in(one, answer.body) for answer in answers):
+            yield f"several things in an earlier answer bear {called}: which one is not told"
+        elif str(one.value) not in said:
+            yield f"no earlier answer says what {called} is"
 
 
 def _are_alike(own: CardFact, found: CardFact, *, is_changed: bool) -> bool:

@@ -59,6 +59,15 @@ def holders_of(wanted: NamedId, body: JsonValue, beside: JsonObject | None = Non
     return _held(wanted, body, {}, beside or {})
 
 
+def stands_in(wanted: NamedId, body: JsonValue) -> bool:
+    """Whether an answer holds an id at all, be it in several things alike."""
+    if isinstance(body, list):
+        return any(stands_in(wanted, member) for member in body)
+    if not isinstance(body, dict):
+        return False
+    return _holds(wanted, body) or any(stands_in(wanted, held) for held in body.values())
+
+
 def _ids(
     value: JsonValue, name: str, schema: JsonObject, root: JsonObject | None
 ) -> Iterator[NamedId]:
@@ -84,7 +93,7 @@ def _may_be_id(value: JsonValue) -> bool:
         return True
     if not isinstance(value, str) or is_handle(value) or _MOMENT.fullmatch(value):
         return False
-    return 0 < len(value) <= _LONGEST and not any(c.isspace() for c in value)
+    return 0 < len(value) <= _LONGEST
 
 
 def _says_id(name: str) -> bool:

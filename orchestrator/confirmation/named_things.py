@@ -23,7 +23,7 @@ _MOST_LINES: Final = 12
 
 
 @dataclass(frozen=True)
-class Answer:
+class EarlierAnswer:
     """What one earlier call was asked and answered."""
 
     body: JsonValue
@@ -38,7 +38,7 @@ class FoundThing:
     """A thing that ids among the arguments stand for, as answers hold it, the newest first."""
 
     ids: tuple[NamedId, ...]
-    sources: tuple[tuple[Held, Answer], ...]
+    sources: tuple[tuple[Held, EarlierAnswer], ...]
     newest: int = 0
     """The place of the newest answer among all of them."""
 
@@ -54,7 +54,7 @@ class FoundThing:
 
 
 def find_things(
-    arguments: JsonObject, answers: Sequence[Answer], schema: JsonObject | None = None
+    arguments: JsonObject, answers: Sequence[EarlierAnswer], schema: JsonObject | None = None
 ) -> tuple[FoundThing, ...]:
     """The things that the arguments name and that answers hold, in the order of the arguments.
 
@@ -110,8 +110,8 @@ def named_thing(thing: FoundThing, *, is_shown: bool, labels: dict[str, str]) ->
 
 
 def _sources(
-    wanted: NamedId, arguments: JsonObject, answers: Sequence[Answer]
-) -> Iterator[tuple[Held, Answer]]:
+    wanted: NamedId, arguments: JsonObject, answers: Sequence[EarlierAnswer]
+) -> Iterator[tuple[Held, EarlierAnswer]]:
     for answer in reversed(answers):
         for held in holders_of(wanted, answer.body, arguments):
             yield held, answer
@@ -134,7 +134,7 @@ def _with_currency(held: Held) -> JsonObject:
     return {**held.item, **around}
 
 
-def _context(held: Held, answer: Answer) -> Iterator[CardLine]:
+def _context(held: Held, answer: EarlierAnswer) -> Iterator[CardLine]:
     """What was asked for when the thing was found, and what holds of all that was found then."""
     around = {**answer.arguments, **held.around}
     for fact in facts(around):

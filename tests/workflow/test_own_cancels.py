@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegInput, LegResult, LegState
+from orchestrator.messages.leg import LegInput, LegResult, LegState, LegStatus
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import CatalogPin
 from orchestrator.planning.models import CallTool, GiveUp, StepContext, StepDecision
@@ -190,6 +190,20 @@ async def test_a_rejected_cancel_is_told_to_the_planner(stage: Stage, world: Fak
     assert result.status is MissionStatus.SUCCEEDED
     assert states_of(result.ledger) == {"book_flight": "committed"}
     assert world.contexts("trip")[-1].observations[-1].outcome == "refused"
+
+
+async def test_who_keeps_what_was_to_go_wants_nothing_else_undone(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Its planner sees no other way: the leg is left out, and what was booked stands."""
+    mission = await wait_for_card(stage, world, GiveUp(reason="it may not be cancelled"))
+    await mission.reject(await mission.card("trip"), "hands off")
+    result = await mission.end()
+
+    assert result.legs[0].status is LegStatus.SKIPPED
+    assert result.legs[0].error == "left out: it may not be cancelled"
+    assert result.status is MissionStatus.INCOMPLETE
+    assert states_of(result.ledger) == {"book_flight": "committed"}
 
 
 async def test_an_unclear_cancel_of_anothers_is_parked(stage: Stage, world: FakeWorld) -> None:

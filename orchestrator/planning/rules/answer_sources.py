@@ -49,10 +49,11 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
         if not offered:
             continue
         ranking = rank_items(_distinct(offered, wanted), call.wish(finder))
-        fresh = [i for i in ranking.items if not call.has_failed_with(_gives(i, wanted))]
+        may = call.instead(ranking, wanted)
+        fresh = [i for i in may if not call.has_failed_with(_gives(i, wanted))]
         if not fresh:
             return Lack(reason=call.why_none(ranking))
-        followed = call.follow_hints(fresh, wanted)
+        followed = call.follow_hints(fresh, wanted, finder)
         if followed.refusal or not followed.is_read:
             return Lack(_choices(wanted, fresh), note=followed.refusal or _unread(situation))
         fresh = list(followed.items)
@@ -101,7 +102,21 @@ class _Call:
                 said.add(parameter, value_from_utterances(parameter, self.situation.hints, said))
         return any(answer.arguments.get(name) != value for name, value in said.values.items())
 
-    def follow_hints(self, fresh: Sequence[Item], wanted: list[Parameter]) -> Followed:
+    def instead(self, ranking: Ranking, wanted: list[Parameter]) -> Sequence[Item]:
+        """The things that may be proposed: after a plain no, those that fit the request as well.
+
+        A person who does not want the one channel that is called so wants no other; a hint may ask
+        for anything.
+        """
+        refusal = next(iter(self.situation.refused_by_people(self.tool)), None)
+        if refusal is None or refusal.sent_back:
+            return ranking.items
+        refused = (i for i in ranking.items if _is_in(refusal, _gives(i, wanted)))
+        return next((ranking.as_fitting_as(item) for item in refused), ranking.items)
+
+    def follow_hints(
+        self, fresh: Sequence[Item], wanted: list[Parameter], finder: Tool
+    ) -> Followed:
         """The things that are left when what people asked for instead is followed."""
         seen = self.situation.refused_by_people(self.tool)
         followed = Followed(tuple(fresh))
@@ -110,18 +125,25 @@ class _Call:
             followed = follow(hint, followed.items, self._refused_thing(refusal, wanted))
             if followed.refusal:
                 return followed
-        is_read = followed.is_read or not (seen and seen[0].sent_back)
-        return replace(followed, is_read=is_read)
+        if followed.is_read or not seen or not seen[0].sent_back:
+            return replace(followed, is_read=True)
+        return replace(followed, is_read=self._is_heeded(seen[0], finder))
+
+    def _is_heeded(self, refusal: Observation, finder: Tool) -> bool:
+        """Whether a value of a hint has changed the call, or what is looked for before it."""
+        again = any(one.step > refusal.step for one in self.situation.tried(finder))
+        said = refusal.arguments
+        return again or any(said.get(name) != value for name, value in self.stated.items())
 
     def _refused_thing(self, refusal: Observation, wanted: list[Parameter]) -> Item | None:
         """The thing that was proposed in a call that a person refused."""
-        for answer in reversed(self.situation.context.observations):
-            if answer.outcome != "succeeded" or answer.side_effect:
-                continue
+        context = self.situation.context
+        own = [o for o in context.observations if o.outcome == "succeeded" and not o.side_effect]
+        answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(context.facts))
+        for answer in answers:
             finder = self.situation.catalog.tool(answer.tool)
             for item in read_items(answer.body, tool=finder, asked=answer.arguments):
-                given = _gives(item, wanted)
-                if given and all(refusal.arguments.get(k) == v for k, v in given.items()):
+                if _is_in(refusal, _gives(item, wanted)):
                     return item
         return None
 
@@ -193,6 +215,11 @@ class _Call:
             if any(noun in map(stem, tokens(str(value))) for value in told):
                 return ""
         return noun
+
+
+def _is_in(refusal: Observation, given: JsonObject) -> bool:
+    """Whether a call was made with what a thing gives."""
+    return bool(given) and all(refusal.arguments.get(k) == v for k, v in given.items())
 
 
 def _unread(situation: Situation) -> str:

@@ -8,15 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import pairwise
-from typing import Final
 
+from orchestrator.core.budget import Money
 from orchestrator.language import lexicon
 from orchestrator.language.words import STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.answers import DATE, TIME, Item
 from orchestrator.planning.rules.ranking import mentioned, preference_of, stated_limit
 from orchestrator.planning.rules.utterance import MEASURES, Utterance
 
-_TOO: Final = "too"
 Test = Callable[[Item], bool]
 
 
@@ -28,7 +27,7 @@ class Followed:
     refusal: str = ""
     """Why nothing is left."""
     is_read: bool = True
-    """Whether anything could be made of the hint."""
+    """Whether anything was made of what the hint says of one thing against another."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class _Reading:
         return found
 
     def _asks(self, comparative: frozenset[str], opposite: frozenset[str]) -> bool:
-        """Whether it says "later", or "too early"."""
-        too = any(a == _TOO and b in opposite for a, b in pairwise(self.words))
+        """Whether it says "later", or "too early", or "less early"."""
+        too = any(a in lexicon.RATHER_NOT and b in opposite for a, b in pairwise(self.words))
         return too or bool(comparative & set(self.words))
 
     def content(self) -> frozenset[str]:
@@ -77,7 +76,7 @@ def follow(hint: Utterance, items: Sequence[Item], refused: Item | None) -> Foll
     tests, limit = reading.tests(), stated_limit(hint)
     kept = [item for item in items if all(test(item) for _, test in tests)]
     if limit is not None:
-        kept = [i for i in kept if i.price is None or i.price.amount <= limit.amount]
+        kept = [item for item in kept if _costs_at_most(item, limit)]
     if items and not kept:
         wanted = " and ".join([name for name, _ in tests] or [f"at most {limit}"])
         return Followed(refusal=f"nothing else that was found is {wanted}, as was asked for")
@@ -88,8 +87,7 @@ def follow(hint: Utterance, items: Sequence[Item], refused: Item | None) -> Foll
     order = [item for item in kept if spoken[id(item)] == speaks]
     if preference is not None:
         order.sort(key=preference)
-    values = any(slot.kind in MEASURES for slot in hint.slots)
-    return Followed(tuple(order), is_read=bool(tests or limit or preference or speaks or values))
+    return Followed(tuple(order), is_read=bool(tests or limit or preference or speaks))
 
 
 def _said_of(item: Item) -> set[str]:
@@ -125,6 +123,12 @@ def _is_cheaper(item: Item, other: Item) -> bool:
     if item.price is None or other.price is None:
         return False
     return item.price.currency == other.price.currency and _amount(item) < _amount(other)
+
+
+def _costs_at_most(item: Item, limit: Money) -> bool:
+    """Whether it is known to: a price that nobody knows fits no limit."""
+    price = item.price
+    return price is not None and price.currency == limit.currency and price.amount <= limit.amount
 
 
 def _amount(item: Item) -> Decimal:

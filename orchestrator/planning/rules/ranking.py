@@ -54,6 +54,16 @@ class Ranking:
     refusal: str = ""
     tied: int = 0
     is_meant: bool = True
+    fits: tuple[tuple[int, int], ...] = ()
+    """Of each thing how well it fits what was asked for, price and preference aside; less is
+    better. Empty where the order of the answer is what was asked for."""
+
+    def as_fitting_as(self, other: Item) -> list[Item]:
+        """The things that fit what was asked for no worse than another of them."""
+        fit = next((f for i, f in zip(self.items, self.fits, strict=False) if i == other), None)
+        if fit is None:
+            return list(self.items)
+        return [i for i, own in zip(self.items, self.fits, strict=True) if own <= fit]
 
 
 def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
@@ -87,7 +97,8 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
         return Ranking(tuple(kept), tied=1, is_meant=meant)
     order = sorted(kept, key=lambda item: (merit(item), _cost(item) if wish.buying else Decimal(0)))
     tied = sum(merit(item) == merit(order[0]) for item in order)
-    return Ranking(tuple(order), tied=tied, is_meant=meant)
+    fits = tuple(merit(item)[:2] for item in order)
+    return Ranking(tuple(order), tied=tied, is_meant=meant, fits=fits)
 
 
 def stated_limit(utterance: Utterance) -> Money | None:

@@ -12,7 +12,7 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from orchestrator.confirmation.models import Amend, Approve, Decision, Reject
+from orchestrator.confirmation.models import Amend, Approve, Decision, Reject, Respond
 from orchestrator.confirmation.signatures import (
     TYPE,
     PublicKeys,
@@ -31,6 +31,7 @@ CID, DIGEST = "trip.1-flights.2", "d" * 64
 APPROVE = Approve(confirmation_id=CID, digest=DIGEST)
 AMEND = Amend(confirmation_id=CID, changes={"seats": [{"row": 12}], "class": "economy"})
 REJECT = Reject(confirmation_id=CID, reason="too early")
+RESPOND = Respond(confirmation_id=CID, text="a later one")
 ANN = {"issuer": "https://id.example.com", "subject": "ann@example.com"}
 
 EC = ECKey.generate_key("P-256")
@@ -167,13 +168,17 @@ def test_a_key_in_the_header_is_not_believed() -> None:
     [
         (AMEND, AMEND.model_copy(update={"changes": {**AMEND.changes, "seats": [{"row": 13}]}})),
         (REJECT, REJECT.model_copy(update={"reason": "too late"})),
+        (REJECT, REJECT.model_copy(update={"then": "skip"})),
+        (REJECT.model_copy(update={"then": "undo"}), REJECT),
+        (RESPOND, RESPOND.model_copy(update={"text": "an earlier one"})),
+        (RESPOND, REJECT),
         (AMEND, APPROVE),
         (REJECT, APPROVE),
         (APPROVE, REJECT),
     ],
 )
 def test_a_signature_is_for_what_was_decided(decision: Decision, tampered: Decision) -> None:
-    """Nested changes, the reason and the kind of a decision are covered."""
+    """Nested changes, reason, what follows, a hint and the kind of a decision are covered."""
     signed = sign_decision(decision, signing(EC), digest=DIGEST, at=NOW, **ANN)
     swapped = tampered.model_copy(update={"signature": signed.signature})
 

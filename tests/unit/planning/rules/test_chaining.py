@@ -262,6 +262,40 @@ async def test_unclear_or_refused_side_effect_is_never_tried_again(
     assert "flight_book_offer said no" in str(run.last(leg_id))
 
 
+async def test_what_a_person_refused_is_followed_by_another_offer(mission: Any) -> None:
+    """One that fits the request as well; the same is never proposed again."""
+    mission.outcomes = failing("flight_book_offer", "refused", times=1, refused_by="ann", hint="no")
+
+    run = await mission.run("Book a flight from Berlin to Lisbon on 2026-12-03")
+
+    leg_id = run.plan.legs[0].leg_id
+    first, second = (c for c in run.calls(leg_id) if c.tool == "flight_book_offer")
+    assert first.arguments["offer_id"] != second.arguments["offer_id"]
+    assert second.reason
+    assert isinstance(run.last(leg_id), Finish)
+
+
+async def test_who_does_not_want_what_was_named_wants_no_other(mission: Any) -> None:
+    """The one channel that fits is refused: the words go nowhere else."""
+    mission.provider.script = lambda tool, arguments: (
+        {
+            "channels": [
+                {"channel_id": "c1", "channel_name": "team"},
+                {"channel_id": "c2", "channel_name": "board"},
+            ]
+        }
+        if tool.name == "message_find_channels"
+        else None
+    )
+    mission.outcomes = failing("message_send", "refused", times=1, refused_by="ann", hint="no")
+
+    run = await mission.run("Send a message to my team that I am late")
+
+    leg_id = run.plan.legs[0].leg_id
+    assert run.names(leg_id).count("message_send") == 1
+    assert "message_send said no" in str(run.last(leg_id))
+
+
 async def test_empty_search_is_repeated_once_with_fewer_filters(mission: Any) -> None:
     """Then the leg gives up in plain words."""
     mission.provider.script = lambda tool, arguments: (

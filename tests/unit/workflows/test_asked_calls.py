@@ -1,0 +1,106 @@
+"""What people were asked in a leg survives its runs, and stops a planner that does not listen."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from orchestrator.confirmation.asked_before import AskedCall, Fate
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages.leg import LegInput, LegState, LegWaiting
+from orchestrator.messages.mission_policy import CatalogPin
+from orchestrator.messages.tool_call import PreparedCall
+from orchestrator.planning.models import Fact
+from orchestrator.testing import fake_leg
+from workflows.asked_calls import AskedCalls, CallRefused
+from workflows.failures import LegLost, LegSkipped
+from workflows.leg_view import facts_naming
+from workflows.progress import Progress
+
+CARD = ConfirmationCard(
+    confirmation_id="m.1-leg.3",
+    mission_id="m",
+    leg_id="1-leg",
+    card_type="structured-order",
+    title="Buy",
+    tool="buy",
+    digest="d" * 64,
+)
+
+
+def continued(*asked: AskedCall) -> AskedCalls:
+    """A leg in a new run, as the run before handed it over."""
+    leg = LegInput(
+        mission_id="m",
+        mission_goal="go",
+        leg=fake_leg("1-leg"),
+        catalog=CatalogPin(digest="c", size=1),
+        started_at=datetime(2026, 11, 22, tzinfo=UTC),
+        state=LegState(asked=asked),
+    )
+    handed_over = LegInput.model_validate_json(leg.model_dump_json())
+    return AskedCalls(Progress(handed_over, LegWaiting))
+
+
+def before(fate: Fate, *, cancels: bool = False) -> AskedCall:
+    return AskedCall(
+        confirmation_id="m.1-leg.1",
+        tool="buy",
+        title="Buy",
+        meanings=("same",),
+        fate=fate,
+        by="ann",
+        cancels=cancels,
+    )
+
+
+def wanted(meaning: str = "same") -> PreparedCall:
+    return PreparedCall(card=CARD, meaning=meaning)
+
+
+@pytest.mark.parametrize("fate", ["rejected", "responded"])
+def test_what_a_person_refused_in_an_earlier_run_stays_refused(fate: Fate) -> None:
+    """No new run of the leg asks again."""
+    with pytest.raises(LegLost, match="proposed again what ann refused: Buy"):
+        continued(before(fate)).check(wanted())
+
+
+def test_what_was_to_be_kept_is_left_out() -> None:
+    """The leg alone: nothing else is undone for it."""
+    with pytest.raises(LegSkipped):
+        continued(before("rejected", cancels=True)).check(wanted())
+
+
+def test_what_a_provider_refused_is_told() -> None:
+    """Before a person is asked."""
+    with pytest.raises(CallRefused, match="with the same arguments"):
+        continued(before("refused")).check(wanted())
+
+
+@pytest.mark.parametrize("meaning", ["other", ""])
+def test_another_call_is_asked_about(meaning: str) -> None:
+    """And so is one that a worker of an older release has prepared, which says no meaning."""
+    continued(before("rejected")).check(wanted(meaning))
+
+
+def test_what_worked_may_be_done_again() -> None:
+    """Two equal orders are two orders."""
+    continued(before("done")).check(wanted())
+
+
+def test_an_older_worker_prepares_calls_without_end() -> None:
+    """What it does is in recorded histories: they replay."""
+    many = [before("rejected").model_copy(update={"confirmation_id": str(n)}) for n in range(9)]
+
+    continued(*many).check(wanted(""))
+    with pytest.raises(LegLost, match="came to nothing"):
+        continued(*many).check(wanted("new"))
+
+
+def test_only_facts_that_may_tell_travel_with_a_call() -> None:
+    """A leg's facts are in its input already; a history grows by what is repeated."""
+    offers = Fact(source="1-a.1", tool="find", body={"offers": [{"offer_id": "o1"}]})
+    rooms = Fact(source="2-b.1", tool="find", body=[{"room_id": "r1"}])
+
+    assert facts_naming({"offer_id": "o1", "guest": "pii:guest"}, (offers, rooms)) == (offers,)
+    assert facts_naming({"lines": [{"room": "r1"}]}, (offers, rooms)) == (rooms,)
+    assert facts_naming({"other": "x"}, (offers, rooms)) == ()
