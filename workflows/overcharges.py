@@ -155,7 +155,7 @@ class Overcharges:
             retries = retries.after(failure)
             if retries.exhausted:
                 raise self._not_undone(obligation, retries.exhausted)
-            summary = ui.summary(ui.UNTIL_RETRY, tool=obligation.tool)
+            summary = ui.summary(ui.UNTIL_RETRY, tool=obligation.tool, what=obligation.title)
             await workflow.sleep(retries.pause, summary=summary)
 
     async def _try(self, obligation_id: str) -> CompensationFailure | None:

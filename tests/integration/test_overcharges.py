@@ -240,7 +240,7 @@ async def test_an_offer_that_nobody_found_asks_about_its_price(harbour: Installa
     mission = await start(harbour, book("fair", "bo-elsewhere"))
     card = await until_asked_at_all(mission)
 
-    assert card.warnings[0].startswith("price unknown: it may exceed what is left of the budget")
+    assert any("price unknown: it may exceed what is left" in one for one in card.warnings)
     await approve(mission, card)
     assert (await run_to_end(mission)).status is MissionStatus.SUCCEEDED
 

@@ -65,7 +65,7 @@ async def test_a_card_says_what_an_unknown_price_may_exceed(stage: Stage, world:
     card = await mission.card("south")
 
     assert card.price is None
-    assert card.warnings == ("price unknown: it may exceed what is left of the budget, 50.00 EUR",)
+    assert "price unknown: it may exceed what is left of the budget, 50.00 EUR" in card.warnings
     await mission.approve(card)
     assert (await mission.end()).status is MissionStatus.SUCCEEDED
 
@@ -77,7 +77,7 @@ async def test_without_a_budget_nothing_is_said(stage: Stage, world: FakeWorld) 
     mission = await stage.start()
     card = await mission.card("north")
 
-    assert card.warnings == ()
+    assert not any("price unknown" in warning for warning in card.warnings)
     await mission.approve(card)
     await mission.end()
 
@@ -106,7 +106,7 @@ async def test_a_tool_that_asks_nobody_asks_when_its_price_is_unknown(
     world.decide("north", unpriced("take_ride"))
     mission = await stage.start(budget=EIGHTY)
     card = await mission.card("north")
-    assert "price unknown" in card.warnings[0]
+    assert any("price unknown" in warning for warning in card.warnings)
     assert world.sent("take_ride") == []
 
     await mission.approve(card)
@@ -153,7 +153,7 @@ async def test_a_policy_may_allow_it_where_the_workers_does(stage: Stage, world:
     card = await mission.card("north")
 
     assert len(world.sent("take_ride")) == 1
-    assert card.warnings == ()
+    assert not any("price unknown" in warning for warning in card.warnings)
     await mission.approve(card)
     await mission.end()
 
