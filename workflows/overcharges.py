@@ -163,15 +163,18 @@ class Overcharges:
 
         What cannot be undone here stays as it stands: it is for the rollback to park it.
         """
-        obligation = self._obligation(obligation_id).model_copy(update={"cancel_sent": True})
-        self._write(obligation)
+        obligation = self._obligation(obligation_id)
+        self._write(obligation.model_copy(update={"cancel_sent": True}))
         try:
             outcome, cancelled = await finish_despite_cancel(calls.compensate(obligation))
         except ActivityError as error:
             failure = compensation_failure(error)
             self._write(obligation.compensation_failed(failure))
+            if workflow.cancellation_reason() is not None:
+                raise asyncio.CancelledError from None
             return failure
         if outcome.state == "parked":
+            self._write(obligation)
             raise self._not_undone(obligation, outcome.note)
         undone = obligation.compensated(outcome, at=workflow.now())
         self._write(undone.model_copy(update={"cancelled_by": f"{obligation_id}.cancel"}))
