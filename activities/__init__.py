@@ -8,6 +8,7 @@ from temporalio.client import Client
 from activities.authority import Authority
 from activities.call_origins import MissionOrigins
 from activities.catalog_activities import CatalogActivities
+from activities.overcharge_activities import OverchargeActivities
 from activities.planning_activities import PlanningActivities
 from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
@@ -59,6 +60,7 @@ def all_activities(
         planning.plan_step,
         planning.discover_tools,
         PrepareActivities(catalogs, tools, client, guard, authority, origins=origins).prepare_call,
+        OverchargeActivities(catalogs, client, authority, origins=origins).prepare_overcharge,
         ToolActivities(
             catalogs, tools, grants, client, guard, authority, origins=origins
         ).invoke_tool,

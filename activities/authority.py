@@ -8,6 +8,7 @@ from orchestrator.core.errors import GrantRefused, SignatureRefused
 from orchestrator.messages.begin import BeginInput, check_begin
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.oversight import check_grant_rules, governed
+from orchestrator.messages.spending_policy import SpendingPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 
 
@@ -26,6 +27,10 @@ class Authority:
             RequesterMissing: nobody says who asks for it, and the policy goes by that.
         """
         check_begin(mission, self.policy)
+
+    def spending(self, missions: MissionPolicy) -> SpendingPolicy:
+        """The rules on spending that hold for a mission: its own and the operator's."""
+        return missions.spending.beside(self.policy.spending)
 
     async def over(self, prepared: PreparedCall, wanted: PrepareInput) -> PreparedCall:
         """A prepared call with what the operator's policy adds to its card.

@@ -136,9 +136,15 @@ def check_sender(call: CallRef) -> None:
 def check_taken_back(obligation: Obligation) -> None:
     """Refuse to take back what another workflow wants taken back than its mission's rollback.
 
+    What was overcharged its own leg may take back as well.
+
     Raises:
         CallUnowned: it does.
     """
+    leg = names.leg_workflow_id(obligation.mission_id, obligation.leg_id)
+    if obligation.overcharged is not None and activity.info().workflow_id == leg:
+        _check_runs_for(names.LEG_WORKFLOW, leg, obligation.obligation_id)
+        return
     rollback = names.rollback_workflow_id(obligation.mission_id)
     _check_runs_for(names.ROLLBACK_WORKFLOW, rollback, obligation.obligation_id)
 

@@ -10,7 +10,7 @@ from temporalio.client import Client
 
 from activities.legs import mission_ledger
 from orchestrator.adapters.http.tool_client import ToolClient
-from orchestrator.catalog.card_types import CANCELLATION
+from orchestrator.catalog.card_types import CANCELLATION, DEFAULT_CARD
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import plain_answer, plain_bodies
 from orchestrator.catalog.tool import Effect, Tool
@@ -111,8 +111,11 @@ class CancelReview:
 
 def approved_as(tool: Tool, call: ToolCall) -> str | None:
     """The type of the card that a call must have been approved on; None: nobody need be asked."""
-    is_asked = tool.effect is Effect.CANCEL and call.card_type == CANCELLATION
-    return CANCELLATION if is_asked else tool.card_type
+    if tool.effect is Effect.CANCEL and call.card_type == CANCELLATION:
+        return CANCELLATION
+    # Its contract lets it ask nobody, and it was asked about for its price: it stays with that.
+    is_unpriced = tool.card_type is None and call.card_type == DEFAULT_CARD
+    return DEFAULT_CARD if is_unpriced else tool.card_type
 
 
 def _about(asked: JsonObject, outcome: ToolOutcome) -> JsonObject | None:

@@ -10,12 +10,14 @@ from activities.boundary import translated_errors
 from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import readied
 from activities.cancel_review import CancelReview
+from activities.unknown_prices import UnknownPrices, UnpricedCall
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.arguments import check_arguments
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import expected_price, plain_answer, plain_arguments
+from orchestrator.catalog.spending import takes_money
 from orchestrator.catalog.stated_prices import amounts_in
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.build import CardContext, build_card, quoted_items
@@ -26,6 +28,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.pii import as_written
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
+from orchestrator.messages.spending_rules import limited
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.models import Fact, Observation
 from orchestrator.saga.draft import draft_cancel, draft_obligation
@@ -49,6 +52,7 @@ class PrepareActivities:
         self._cancels = CancelReview(tools, client)
         self._guard = guard or WallGuard()
         self._authority = authority or Authority()
+        self._prices = UnknownPrices(client)
         self._origins = origins or MissionOrigins(client)
 
     @activity.defn(name=names.PREPARE_CALL)
@@ -80,20 +84,43 @@ class PrepareActivities:
         asked = await self._cancels.asked(wanted, catalog, tool)
         if asked is not None:
             tool = asked.asking(tool)
-        prepared = _prepared(wanted, catalog, tool, asked)
+        answers = answers_of(wanted, catalog)
+        quoted = _quoted(wanted, answers, asked)
+        price = expected_price(tool, arguments, quoted[0] if quoted else None)
+        rules = self._authority.spending(wanted.policy)
+        unpriced = await self._prices.found(wanted, tool, price, rules)
+        if unpriced is not None:
+            if unpriced.is_refused:
+                return PreparedCall(problems=(unpriced.problem,))
+            tool = unpriced.asking(tool)
+        prepared = _prepared(
+            wanted, catalog, tool, quoted, answers=answers, asked=asked, unpriced=unpriced
+        )
         prepared = prepared.model_copy(update={"meaning": _meaning(tool, arguments)})
-        return await self._authority.over(prepared, wanted)
+        return limited(await self._authority.over(prepared, wanted), wanted, rules)
+
+
+def _quoted(
+    wanted: PrepareInput, answers: Sequence[Answer], asked: AskedCancel | None
+) -> tuple[JsonObject, ...]:
+    """What earlier answers, or a probe, say of what a call is about, the newest first."""
+    if asked is not None:
+        return asked.found
+    return tuple(quoted_items(wanted.arguments, [answer.body for answer in answers]))
 
 
 def _prepared(
-    wanted: PrepareInput, catalog: Catalog, tool: Tool, asked: AskedCancel | None
+    wanted: PrepareInput,
+    catalog: Catalog,
+    tool: Tool,
+    quoted: Sequence[JsonObject],
+    *,
+    answers: tuple[Answer, ...],
+    asked: AskedCancel | None,
+    unpriced: UnpricedCall | None,
 ) -> PreparedCall:
     """A call whose arguments are complete and valid."""
     arguments, effect, now = wanted.arguments, tool.effect, wanted.now
-    answers = answers_of(wanted, catalog)
-    quoted = tuple(quoted_items(arguments, [answer.body for answer in answers]))
-    if asked is not None:
-        quoted = asked.found
     item = quoted[0] if quoted else None
     obliges = effect in (Effect.OBLIGATION, Effect.WRITE)
     if asked is not None:
@@ -101,6 +128,9 @@ def _prepared(
     card = _card(wanted, tool, quoted, answers) if tool.needs_confirmation else None
     if asked is not None and card is not None:
         card = asked.on(card)
+    if unpriced is not None and card is not None:
+        card = card.model_copy(update={"warnings": (*card.warnings, unpriced.doubt)})
+    spends = takes_money(tool)
     return PreparedCall(
         call=ToolCall(
             **wanted.ref,
@@ -109,14 +139,15 @@ def _prepared(
             card_type=tool.card_type,
             timeout_s=wanted.policy.call_timeout.total_seconds(),
             amounts=_amounts(wanted, tool, item) if tool.needs_confirmation else None,
+            price=card.price if card is not None else None,
         ),
         title=tool.title,
         side_effect=tool.is_side_effect,
-        spends=tool.spends,
+        spends=spends,
         repeatable=not tool.is_side_effect or tool.idempotency_header is not None,
-        price=expected_price(tool, arguments, item) if tool.spends else None,
+        price=expected_price(tool, arguments, item) if spends else None,
         card=card,
-        standing_approver=_standing_approver(wanted, tool, item),
+        standing_approver=_standing_approver(wanted, tool, item) if unpriced is None else None,
         obligation=draft_obligation(
             wanted, tool, arguments, now=now, verify_cancel=wanted.policy.verify_cancels
         )

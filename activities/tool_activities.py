@@ -14,6 +14,7 @@ from activities.boundary import heartbeats, translated_errors
 from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import check_pinned
 from activities.cancel_review import CancelReview, approved_as
+from activities.reserved_money import ReservedMoney
 from activities.unproved_answers import cleared_up
 from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -29,6 +30,7 @@ from orchestrator.core.errors import (
     GrantMissing,
     GrantUsed,
     MissionSilent,
+    NotReserved,
     OrchestratorError,
     PiiMissing,
     SecretMissing,
@@ -79,6 +81,7 @@ class ToolActivities:
         self._guard = guard or WallGuard()
         self._authority = authority or Authority()
         self._origins = origins or MissionOrigins(client)
+        self._reserved = ReservedMoney(client)
 
     @activity.defn(name=names.INVOKE_TOOL)
     async def invoke_tool(self, call: ToolCall) -> ToolOutcome:
@@ -106,6 +109,9 @@ class ToolActivities:
             try:
                 async with heartbeats():
                     await self._origins.check(call, tool)
+                    await self._reserved.check(call)
+            except NotReserved as no_money:
+                return _not_sent(no_money, earlier_attempts=activity.info().attempt > 1)
             except MissionSilent as silent:
                 if _is_the_only_attempt():
                     return _not_sent(silent, earlier_attempts=False)

@@ -9,6 +9,7 @@ with workflow.unsafe.imports_passed_through():
         PAST,
         Amend,
         Approve,
+        ConfirmationCard,
         Decision,
         DecisionReceipt,
         DecisionRecord,
@@ -18,6 +19,7 @@ with workflow.unsafe.imports_passed_through():
         Verdict,
         record_of,
     )
+    from orchestrator.confirmation.signatures import PublicKeys
     from orchestrator.core.errors import AmendmentInvalid, CardDecided, PiiMissing
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegStatus
@@ -71,7 +73,7 @@ class Approvals:
         """Keep what was decided about the call, for the cards that come after it."""
         assert self._call is not None
         assert self._call.card is not None
-        fate, words = _fate_of(verdict)
+        fate, words = fate_of(verdict)
         asked = self._call.card.as_asked(fate, by=verdict.approver, words=words)
         self._progress.remember_asked(
             asked.model_copy(
@@ -105,14 +107,19 @@ class Approvals:
     async def _by_people(self, call: PreparedCall) -> Grant | Verdict:
         for asked in range(1, self._policy.rounds + 1):
             self._call = call if asked == 1 else await self._again(asked)
-            card = self._call.card
-            assert card is not None
-            self.gate.open(card, self._call.approval_keys)
-            self._progress.show(LegStatus.AWAITING_CONFIRMATION)
-            verdict = await self.gate.wait(self._policy.reminders)
-            self._progress.show(LegStatus.RUNNING)
+            assert self._call.card is not None
+            verdict = await self.ask(self._call.card, self._call.approval_keys)
             if verdict is not None:
                 return verdict
+        raise NotConfirmed(f"nobody confirmed it in time: {call.title}")
+
+    async def ask(self, card: ConfirmationCard, keys: PublicKeys | None) -> Grant | Verdict | None:
+        """What people decide on a card, or on what amendments make of it; None: it expired."""
+        self.gate.open(card, keys)
+        self._progress.show(LegStatus.AWAITING_CONFIRMATION)
+        verdict = await self.gate.wait(self._policy.reminders)
+        self._progress.show(LegStatus.RUNNING)
+        if verdict is None:
             self._progress.remember(
                 DecisionRecord(
                     confirmation_id=card.confirmation_id,
@@ -122,7 +129,7 @@ class Approvals:
                     digest=card.digest,
                 )
             )
-        raise NotConfirmed(f"nobody confirmed it in time: {call.title}")
+        return verdict
 
     async def _again(self, asked: int) -> PreparedCall:
         """The same call, as it was last amended, with a card of its own."""
@@ -219,7 +226,8 @@ class Approvals:
         self._progress.draw()
 
 
-def _fate_of(verdict: Grant | Verdict) -> tuple[Fate, str]:
+def fate_of(verdict: Grant | Verdict) -> tuple[Fate, str]:
+    """What became of a card, and in whose words it came to nothing."""
     match verdict:
         case Reject(reason=words):
             return "rejected", words

@@ -83,6 +83,14 @@ class AskedCalls:
                 changes = {"fate": fate, "words": words}
                 self._progress.remember_asked(asked.model_copy(update=changes))
 
+    def undone(self, sent: PreparedCall, fate: Fate, *, by: str, words: str) -> None:
+        """Keep that a call, which people had approved, was undone for what it cost."""
+        grant = sent.call.grant if sent.call is not None else None
+        for asked in self._progress.state.asked:
+            if grant is not None and asked.confirmation_id == grant.confirmation_id:
+                changes = {"fate": fate, "by": by, "words": words}
+                self._progress.remember_asked(asked.model_copy(update=changes))
+
     def last_was_refused_cancel(self) -> bool:
         """Whether the last that people were asked was to undo something, and they refused."""
         asked = self._progress.state.asked

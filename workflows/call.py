@@ -10,6 +10,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.approval import Approvals, NotConfirmed
     from workflows.asked_calls import AskedCalls, CallRefused
     from workflows.failures import LegLost, LegSkipped
+    from workflows.overcharges import Overcharges
     from workflows.progress import Progress
     from workflows.questions import Questions
     from workflows.reservations import Reservations
@@ -31,6 +32,7 @@ class Caller:
         self._approvals = approvals
         self._questions = questions
         self._asked = AskedCalls(progress)
+        self._overcharges = Overcharges(progress, approvals, self._asked)
 
     @property
     def keeps_what_was_to_go(self) -> bool:
@@ -42,7 +44,8 @@ class Caller:
 
         Raises:
             LegLost: the leg has no call left, nobody confirmed this one in time, people have had
-                enough of it, or whether it took effect is unknown.
+                enough of it, whether it took effect is unknown, or it cost more than was approved
+                and that was not settled.
             LegSkipped: a person left the leg out.
         """
         self._check_calls_left()
@@ -71,6 +74,7 @@ class Caller:
                 f"whether {wanted.tool} took effect is unknown ({outcome.reason}); "
                 "rollback finds out"
             )
+        await self._overcharges.settle(permitted)
 
     def _check_calls_left(self) -> None:
         """Only calls that were sent count: discovery, questions and refused calls are free."""
@@ -96,6 +100,13 @@ class Caller:
             NotConfirmed: nobody decided in time.
         """
         await self._reserve(prepared)
+        permitted = await self._confirmed(prepared, reason)
+        refusal = await self._reservations.once_free(permitted)
+        if refusal is not None:
+            raise CallRefused(refusal)
+        return permitted
+
+    async def _confirmed(self, prepared: PreparedCall, reason: str) -> PreparedCall:
         if prepared.card is None:
             return prepared
         verdict, decided = await self._approvals.decide_on(prepared, reason)

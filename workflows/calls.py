@@ -34,7 +34,12 @@ with workflow.unsafe.imports_passed_through():
         PlanStepInput,
         PlanStepOutput,
     )
-    from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+    from orchestrator.messages.tool_call import (
+        OverchargeInput,
+        PreparedCall,
+        PrepareInput,
+        ToolCall,
+    )
     from orchestrator.planning.models import MissionPlan, StepContext
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Obligation
@@ -169,13 +174,41 @@ async def prepare_call(
         clause=leg.leg.goal,
         reason=reason,
         given={**leg.inputs, **state.answers},
-        budget_left=None if leg.budget is None else left_of(leg.budget, state.spend),
+        budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
         asked=last_asked(earlier),
         proposals=in_vain(state.asked) + 1,
         changed_by_people=changed_by_people,
+        budget=leg.budget,
+        spent=leg.state.taken,
     )
     summary = ui.summary(ui.PREPARE_CALL, tool=tool)
     return await _run(names.PREPARE_CALL, wanted, gives=PreparedCall, summary=summary, **_LOCAL)
+
+
+async def prepare_overcharge(
+    leg: LegInput, obligation: Obligation, *, asked: int = 1
+) -> PreparedCall:
+    """The card that asks whether to keep what cost more than was approved; nothing is sent.
+
+    Args:
+        leg: the leg as it stands, at the step that made the call.
+        obligation: what the call left.
+        asked: how often people are asked about it, this time included.
+    """
+    wanted = OverchargeInput(
+        **leg.call_of(obligation.tool).ref,
+        arguments=obligation.arguments,
+        agent=leg.leg.agent.wall,
+        policy=leg.policy,
+        requester=leg.requester,
+        now=workflow.now(),
+        round=asked,
+        obligation=obligation,
+    )
+    summary = ui.summary(ui.PREPARE_OVERCHARGE, tool=obligation.tool)
+    return await _run(
+        names.PREPARE_OVERCHARGE, wanted, gives=PreparedCall, summary=summary, **_LOCAL
+    )
 
 
 async def invoke_tool(call: ToolCall, *, attempts: int) -> ToolOutcome:

@@ -35,7 +35,7 @@ def step_context(leg: LegInput) -> StepContext:
         observations=state.observations,
         discovered=state.discovered,
         orders=leg.leg.orders,
-        budget_left=None if leg.budget is None else left_of(leg.budget, state.spend),
+        budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
         now=leg.started_at,
         catalog_digest=leg.catalog.digest,

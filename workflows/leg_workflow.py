@@ -13,6 +13,7 @@ with workflow.unsafe.imports_passed_through():
         LegStatus,
         LegWaiting,
         ReserveOutput,
+        SpendingHold,
     )
     from orchestrator.planning.models import (
         FINISH,
@@ -167,6 +168,11 @@ class LegWorkflow:
     def budget_reserved(self, answer: ReserveOutput) -> None:
         """The mission's answer to a reservation."""
         self._reservations.take(answer)
+
+    @workflow.signal(name=names.HOLD_SIGNAL)
+    def hold_spending(self, hold: SpendingHold) -> None:
+        """The mission's word on whether this leg may spend."""
+        self._progress.hold_spending(hold.held)
 
     # -- what can be seen -------------------------------------------------------------------------
 

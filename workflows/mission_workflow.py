@@ -11,10 +11,17 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal.search_attributes import search_attributes
+    from orchestrator.core.budget import Money
     from orchestrator.core.errors import MissionIdTaken
     from orchestrator.messages import names
     from orchestrator.messages.begin import BeginInput
-    from orchestrator.messages.leg import LegInput, LegResult, LegStatus, ReserveInput
+    from orchestrator.messages.leg import (
+        LegInput,
+        LegResult,
+        LegStatus,
+        OverchargeNews,
+        ReserveInput,
+    )
     from orchestrator.messages.leg_terms import LegTerms
     from orchestrator.messages.mission import (
         AcceptedMission,
@@ -38,6 +45,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.mission_page import MissionPage
     from workflows.mission_view import MissionView, unserved_reason
     from workflows.reservations import BudgetReservations
+    from workflows.spending_holds import SpendingHolds
     from workflows.waiting import finish_despite_cancel, until
 
 
@@ -63,6 +71,7 @@ class MissionWorkflow:
         self._cancelled = False
         self._reservations = BudgetReservations(mission.request.budget)
         self._news = NewsOfLegs(self._mission_id)
+        self._holds = SpendingHolds(self._mission_id, self._under_way)
         self._rollback: RollbackReport | None = None
         self._rollback_news = 0
         self._finished = False
@@ -123,7 +132,7 @@ class MissionWorkflow:
                     raise MissionLost("the mission's deadline has passed")
                 result = running.pop(ended.pop(0)).result()
                 self._results[result.leg_id] = result
-                self._reservations.settle(result.leg_id, result.spend)
+                self._reservations.settle(result.leg_id, result.taken)
                 self._show(self._status)
                 self._start_ready(running, ended)
         except LOST as error:
@@ -186,6 +195,7 @@ class MissionWorkflow:
                 requester=self._request.requester,
                 catalog=self._catalog,
                 started_at=workflow.info().start_time,
+                spending_held=self._holds.starts(leg.leg_id),
             ),
             id=names.leg_workflow_id(self._mission_id, leg.leg_id),
             task_queue=leg.agent.task_queue,
@@ -330,7 +340,16 @@ class MissionWorkflow:
 
     @workflow.signal(name=names.RESERVE_SIGNAL)
     async def reserve_budget(self, wanted: ReserveInput) -> None:
-        """Reserve money for a leg's next call, or say why it does not fit."""
+        """Reserve money for a leg's next call, or say why it does not fit.
+
+        While an overcharge is to be decided on there is no answer, and after a loss there is none.
+        """
+        while self._holds.holds(wanted.leg_id):
+            await workflow.wait_condition(
+                lambda: not self._holds.holds(wanted.leg_id) or self._error is not None
+            )
+            if self._error is not None:
+                return
         answer = self._reservations.reserve(wanted)
         handle = workflow.get_external_workflow_handle(
             names.leg_workflow_id(self._mission_id, wanted.leg_id)
@@ -349,6 +368,24 @@ class MissionWorkflow:
             ui.show_mission(self._page())
         else:
             ui.draw_mission(self._page())
+
+    @workflow.signal(name=names.OVERCHARGED_SIGNAL)
+    async def overcharged(self, news: OverchargeNews) -> None:
+        """A call of a leg cost more than was approved, or that was decided on."""
+        self._reservations.settle(news.leg_id, news.spent)
+        await self._holds.take(news)
+
+    @workflow.query(name=names.BUDGET_LEFT_QUERY)
+    def budget_left(self, asked: ReserveInput) -> list[Money]:
+        """What is left of the budget for a leg; nothing when there is no budget."""
+        left = self._reservations.left(asked)
+        return [] if left is None else [left]
+
+    @workflow.query(name=names.RESERVED_QUERY)
+    def reserved(self, call_id: str) -> list[Money]:
+        """What of the budget is set aside for a call; nothing when nothing is."""
+        granted = self._reservations.granted(call_id)
+        return [] if granted is None else [granted]
 
     @workflow.query(name=names.LEGS_QUERY)
     def legs(self) -> list[str]:

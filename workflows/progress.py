@@ -8,7 +8,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall
     from orchestrator.confirmation.models import DecisionRecord
-    from orchestrator.core.budget import Money, Usage
+    from orchestrator.core.budget import Usage
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
     from orchestrator.messages.step import StepRecord
@@ -71,6 +71,13 @@ class Progress:
         )
         self._update(observations=(*self.state.observations, observation))
 
+    def retract(self, why: str, **seen: object) -> None:
+        """Let what this step saw be a refusal: what it did was undone, and is no success."""
+        *before, last = self.state.observations
+        refused = {"outcome": "refused", "error": why, "body": None, **seen}
+        undone = last.model_copy(update=refused)
+        self._update(observations=(*before, undone))
+
     def record(
         self, did: str, outcome: str, error: str | None = None, *, at: datetime | None = None
     ) -> None:
@@ -92,16 +99,12 @@ class Progress:
     # -- what came of them ------------------------------------------------------------------------
 
     def write(self, ledger: Ledger) -> None:
-        """Keep a newer ledger."""
-        self._update(ledger=ledger)
+        """Keep a newer ledger, and what it says is spent."""
+        self._update(ledger=ledger, spend=ledger.spent)
 
     def count_call(self) -> None:
         """Count a call that is about to be sent."""
         self._update(tool_calls=self.state.tool_calls + 1)
-
-    def count_price(self, price: Money | None) -> None:
-        """Count money that was spent."""
-        self._update(spend=self.state.spend.plus(price))
 
     def count_usage(self, usage: Usage | None) -> None:
         """Count what a model was asked and answered."""
@@ -124,6 +127,10 @@ class Progress:
         """Keep the tools that a search found, beside those of earlier ones."""
         known = self.state.discovered
         self._update(discovered=(*known, *(tool for tool in tools if tool not in known)))
+
+    def hold_spending(self, held: bool) -> None:
+        """Keep whether another leg's overcharge is to be decided on first."""
+        self._leg = self._leg.model_copy(update={"spending_held": held})
 
     # -- what is shown of it ----------------------------------------------------------------------
 

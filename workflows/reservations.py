@@ -6,9 +6,9 @@ Legs that run side by side ask one mission, so that they cannot spend the same m
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.core.budget import Money, Spend, over_budget
+    from orchestrator.core.budget import Money, Spend, left_of, over_budget
     from orchestrator.messages import names
-    from orchestrator.messages.leg import ReserveInput, ReserveOutput
+    from orchestrator.messages.leg import LegInput, ReserveInput, ReserveOutput
     from orchestrator.messages.tool_call import PreparedCall
     from workflows.progress import Progress
 
@@ -20,19 +20,41 @@ class BudgetReservations:
         """Nothing is spent; without a budget everything fits."""
         self._budget = budget
         self._reserved: dict[str, Spend] = {}
+        self._granted: dict[str, Money] = {}
 
     def settle(self, leg_id: str, spent: Spend) -> None:
-        """Release what a leg that is over has reserved and not spent."""
+        """Take what a leg has spent for all that it has reserved: no call of it is to come."""
         self._reserved[leg_id] = spent
+
+    def left(self, asked: ReserveInput) -> Money | None:
+        """What is left for a leg, beside what all others have spent or reserved; None: no limit."""
+        if self._budget is None:
+            return None
+        return left_of(self._budget, Spend.total([*self._others(asked.leg_id), asked.spent]))
 
     def reserve(self, wanted: ReserveInput) -> ReserveOutput:
         """Reserve money for a leg's next call, or say why it does not fit."""
-        others = [spend for leg_id, spend in self._reserved.items() if leg_id != wanted.leg_id]
-        refusal = over_budget(self._budget, Spend.total([*others, wanted.spent]), wanted.price)
+        taken = Spend.total([*self._others(wanted.leg_id), wanted.spent])
+        refusal = over_budget(self._budget, taken, wanted.price)
         self._reserved[wanted.leg_id] = (
             wanted.spent.plus(wanted.price) if refusal is None else wanted.spent
         )
+        self._granted.pop(wanted.call_id, None)
+        if refusal is None and wanted.price is not None:
+            self._granted[wanted.call_id] = wanted.price
         return ReserveOutput(call_id=wanted.call_id, refusal=refusal)
+
+    def granted(self, call_id: str) -> Money | None:
+        """What was reserved for a call; None: nothing is, or it did not fit."""
+        return self._granted.get(call_id)
+
+    def _others(self, leg_id: str) -> list[Spend]:
+        return [spend for other, spend in self._reserved.items() if other != leg_id]
+
+
+def needs_reservation(leg: LegInput, prepared: PreparedCall) -> bool:
+    """Whether money must be set aside for a call: there is a budget, and its price is known."""
+    return leg.budget is not None and prepared.price is not None and prepared.spends
 
 
 class Reservations:
@@ -45,23 +67,37 @@ class Reservations:
     async def reserve(self, prepared: PreparedCall) -> str | None:
         """Reserve the price of a call; why not, when it does not fit."""
         leg = self._progress.leg
-        if leg.budget is None or prepared.price is None or not prepared.spends:
+        if not needs_reservation(leg, prepared):
             return None
+        assert leg.budget is not None
+        assert prepared.price is not None
         mission = workflow.info().parent
         if mission is None:
-            return over_budget(leg.budget, leg.state.spend, prepared.price)
+            return over_budget(leg.budget, leg.state.taken, prepared.price)
         call_id = leg.call_id
         await workflow.get_external_workflow_handle(mission.workflow_id).signal(
             names.RESERVE_SIGNAL,
             ReserveInput(
                 leg_id=leg.leg.leg_id,
                 call_id=call_id,
-                spent=leg.state.spend,
+                spent=leg.state.taken,
                 price=prepared.price,
             ),
         )
         await workflow.wait_condition(lambda: call_id in self._answers)
         return self._answers.pop(call_id).refusal
+
+    async def once_free(self, prepared: PreparedCall) -> str | None:
+        """Wait until the mission spends again, if it does not; why the call no longer fits, if so.
+
+        What was reserved before may not be there any more: an overcharge took it.
+        """
+        while prepared.spends and self._progress.leg.spending_held:
+            await workflow.wait_condition(lambda: not self._progress.leg.spending_held)
+            refusal = await self.reserve(prepared)
+            if refusal is not None:
+                return refusal
+        return None
 
     def take(self, answer: ReserveOutput) -> None:
         """Take the mission's answer."""

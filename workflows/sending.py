@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.outcome import ToolOutcome
     from workflows import calls
     from workflows.progress import Progress
+    from workflows.reservations import needs_reservation
     from workflows.waiting import finish_despite_cancel
 
 
@@ -34,6 +35,8 @@ async def send(allowed: PreparedCall, progress: Progress) -> ToolOutcome:
     deadline = workflow.now() + longest_call(timedelta(seconds=call.timeout_s), attempts)
     if allowed.side_effect:
         call = call.model_copy(update={"deadline": deadline})
+    if needs_reservation(progress.leg, allowed):
+        call = call.model_copy(update={"reserved": allowed.price})
     progress.write(_written_ahead(progress.state.ledger, allowed, deadline=deadline))
     progress.count_call()
     outcome, cancelled = await finish_despite_cancel(calls.invoke_tool(call, attempts=attempts))
@@ -61,6 +64,7 @@ def _written_ahead(ledger: Ledger, allowed: PreparedCall, *, deadline: datetime)
                 "written_at": now,
                 "deadline": deadline,
                 "confirmed_by": grant.approver if grant else None,
+                "approved_price": allowed.limit.approved if allowed.limit is not None else None,
             }
         )
         ledger = ledger.written(obligation)
@@ -68,14 +72,12 @@ def _written_ahead(ledger: Ledger, allowed: PreparedCall, *, deadline: datetime)
 
 
 def _settle(allowed: PreparedCall, outcome: ToolOutcome, progress: Progress) -> None:
-    """Keep what it came to: in the ledger, in what is spent, and for the planner to see."""
+    """Keep what it came to: in the ledger, which says what is spent, and for the planner to see."""
     assert allowed.call is not None
     # Not workflow.now(): after a worker's death that may still be the time before it, and
     # rollback goes by the order of these times.
     at = outcome.answered_at or workflow.now()
     progress.write(_answered(progress.state.ledger, allowed, outcome, at=at))
-    if outcome.kind == "succeeded" and allowed.spends:
-        progress.count_price(outcome.price)
     progress.observe(
         # As the planner wrote them: it compares what it wants with what it tried.
         CallTool(tool=allowed.call.tool, arguments=as_written(allowed.call.arguments)),
@@ -97,7 +99,7 @@ def _answered(
         written = ledger.obligation(allowed.obligation.obligation_id)
         # What a cancel answers is paid back, and no price.
         came = outcome if allowed.cancel is None else outcome.model_copy(update={"price": None})
-        ledger = ledger.written(written.answered(came, at=at))
+        ledger = ledger.written(written.answered(came, at=at).compared(allowed.limit))
     if allowed.cancel is not None:
         sent = ledger.cancel(allowed.cancel.call_id)
         ledger = ledger.cancelling(sent.answered(outcome, at=at))

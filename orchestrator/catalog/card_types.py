@@ -15,6 +15,13 @@ CANCELLATION: Final = "structured-cancellation"
 """The card of a planner's cancel of what is not plainly its mission's own: no document's choice."""
 
 
+OVERCHARGE: Final = "structured-overcharge"
+"""The card of a call that cost more than was approved: no document's choice."""
+
+OURS: Final = frozenset({CANCELLATION, OVERCHARGE})
+"""Types that the orchestrator chooses, and no document names."""
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
@@ -147,6 +154,19 @@ CARD_TYPES: Final[Mapping[str, CardType]] = {
             "people": CardPart("Who", _PEOPLE),
             "items": CardPart("Items"),
             "amounts": CardPart("Money"),
+        },
+        spends=False,
+    ),
+    OVERCHARGE: CardType(
+        "Something that was done, and that cost more than was approved.",
+        {
+            "warnings": CardPart("Mind", is_ours=True),
+            "charges": CardPart("Approved and charged", is_ours=True),
+            "subject": CardPart("What", _GOODS | _words("status subject text"), turn=1),
+            "place": CardPart("Where", _PLACES),
+            "times": CardPart("When"),
+            "people": CardPart("Who", _PEOPLE),
+            "items": CardPart("Items"),
         },
         spends=False,
     ),

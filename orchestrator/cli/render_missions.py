@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.client.overview import MissionSummary
     from orchestrator.messages.leg import Question
     from orchestrator.messages.mission import MissionResult
+    from orchestrator.messages.receipts import Receipt
     from orchestrator.messages.rollback import RollbackReport, SweepReport
     from orchestrator.saga.ledger import Obligation
 
@@ -116,7 +117,8 @@ def mission(console: Console, result: MissionResult) -> None:
         _under(console, "ledger", _ledger(result.ledger.obligations))
         render_parked.resolutions(console, result.ledger.obligations)
     for receipt in result.receipts:
-        console.print(_told(["receipt:", receipt.title, receipt.price, receipt.reference]))
+        told = ["receipt:", receipt.title, _price(receipt), receipt.reference]
+        console.print(_told(told))
     for gone in result.cancelled:
         by = "by the rollback" if gone.by_rollback else "by a leg"
         decided = f"confirmed by {gone.confirmed_by}" if gone.confirmed_by else None
@@ -126,6 +128,15 @@ def mission(console: Console, result: MissionResult) -> None:
     spend = ", ".join(str(money) for money in result.spend.amounts())
     console.print()
     console.print(f"spend: {spend or 'nothing'}")
+
+
+def _price(of: Receipt | Obligation) -> str:
+    """What something cost, and what was approved where that is not the same."""
+    if of.overcharged is not None:
+        return f"{of.price} ({of.overcharged} more than the {of.approved_price} approved)"
+    if of.price is None and of.approved_price is not None:
+        return f"{of.approved_price} approved (charged price not stated)"
+    return str(of.price or "")
 
 
 def _told(parts: Sequence[object]) -> Text:
@@ -151,7 +162,7 @@ def _ledger(obligations: Sequence[Obligation]) -> Table:
         table.add_row(
             o.tool,
             colored(o.state.value),
-            str(o.price or ""),
+            _price(o),
             o.confirmed_by or "",
             _noted(o),
         )

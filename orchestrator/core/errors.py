@@ -585,5 +585,16 @@ class RunReplayed(QueryFailed):
     """A worker sent a query back while it replays the run: asked again, it answers."""
 
 
+class NotReserved(Worded):
+    """A call whose leg was told that money was set aside for it, which its mission did not do."""
+
+    template = (
+        "{call_id}: its mission has not set {price} of its budget aside; nothing was sent, and the "
+        "call has to be planned again"
+    )
+    call_id: str
+    price: str
+
+
 class OverlayWarning(UserWarning):
     """An action of an overlay changed nothing: a path that was mistyped, or that has moved."""

@@ -52,6 +52,11 @@ class LegState(Record):
     summary: str = ""
     error: str | None = None
 
+    @property
+    def taken(self) -> Spend:
+        """What it has taken of the mission's budget."""
+        return Spend.total([self.spend, self.ledger.set_aside])
+
 
 class LegInput(Record):
     """What starts a leg, or continues it in a new run."""
@@ -67,6 +72,10 @@ class LegInput(Record):
     catalog: CatalogPin
     started_at: datetime
     state: LegState = Field(default_factory=LegState)
+    spending_held: bool = Field(
+        default=False,
+        description="an overcharge of another leg is to be decided on first",
+    )
 
     @property
     def call_id(self) -> str:
@@ -115,6 +124,11 @@ class LegResult(Record):
             return f"The planner says, unproved: {self.summary}"
         return self.summary
 
+    @property
+    def taken(self) -> Spend:
+        """What it has taken of the mission's budget."""
+        return Spend.total([self.spend, self.ledger.set_aside])
+
 
 class Question(Record):
     """What a leg asks the person who started the mission."""
@@ -151,7 +165,7 @@ class ReserveInput(Record):
     leg_id: str
     call_id: str
     spent: Spend = Field(default_factory=Spend)
-    price: Money
+    price: Money | None = Field(default=None, description="None: it only asks what is left")
 
 
 class ReserveOutput(Record):
@@ -159,3 +173,18 @@ class ReserveOutput(Record):
 
     call_id: str
     refusal: str | None = None
+
+
+class OverchargeNews(Record):
+    """A leg tells its mission of a call that cost more than was approved, or that it is settled."""
+
+    leg_id: str
+    call_id: str
+    spent: Spend = Field(description="what the leg has taken of the budget by now")
+    is_open: bool = Field(description="whether it is still to be decided what follows")
+
+
+class SpendingHold(Record):
+    """A mission tells a leg whether it may spend: not while an overcharge of another is open."""
+
+    held: bool

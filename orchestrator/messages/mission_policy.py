@@ -8,6 +8,7 @@ from orchestrator.confirmation.policy import ConfirmationPolicy
 from orchestrator.core.errors import PolicyWidened
 from orchestrator.core.record import Record
 from orchestrator.messages.call_limits import CALL_ATTEMPTS, CALL_TIMEOUT
+from orchestrator.messages.spending_policy import SpendingPolicy
 
 
 class MissionPolicy(Record):
@@ -24,13 +25,15 @@ class MissionPolicy(Record):
     verify_cancels: bool = Field(
         default=True, description="a rollback asks the probe after each cancel that was answered"
     )
+    spending: SpendingPolicy = Field(default_factory=SpendingPolicy)
 
 
 def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
     """What a mission's own policy allows beyond its worker's, a sentence each; empty: nothing.
 
     Who may decide, two approvers and the requester are not here: there both policies hold, so that
-    a mission's can only add to the worker's. An expiry that is the default counts as not said.
+    a mission's can only add to the worker's. An expiry or a rule on spending that is the
+    default counts as not said.
     """
     found = []
     longest, default = workers.confirmation_expiry, MissionPolicy().confirmation_expiry
@@ -52,7 +55,7 @@ def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
         for standing in own.confirmation.standing
         if not any(standing.is_covered_by(other) for other in workers.confirmation.standing)
     ]
-    return tuple(found)
+    return (*found, *own.spending.wider_than(workers.spending))
 
 
 def check_not_widened(own: MissionPolicy, workers: MissionPolicy) -> None:

@@ -18,6 +18,7 @@ INVOKE_TOOL: Final = "invoke_tool"
 COLLECT_LEGS: Final = "collect_legs"
 COMPENSATE: Final = "undo_obligation"
 READ_ROLLBACK: Final = "read_rollback"
+PREPARE_OVERCHARGE: Final = "prepare_overcharge"
 FIND_STRANDED: Final = "find_stranded"
 RECOVER_MISSION: Final = "recover_mission"
 
@@ -30,6 +31,8 @@ RESULT_QUERY: Final = "result"
 LEGS_QUERY: Final = "legs"
 LEG_TERMS_QUERY: Final = "leg_terms"
 ACCEPTED_QUERY: Final = "accepted"
+BUDGET_LEFT_QUERY: Final = "budget_left"
+RESERVED_QUERY: Final = "reserved"
 WAITING_QUERY: Final = "waiting"
 REPORT_QUERY: Final = "report"
 RUN_REPLAYED: Final = (
@@ -40,6 +43,8 @@ ROLLBACK_SETTLED_SIGNAL: Final = "rollback_settled"
 RESERVE_SIGNAL: Final = "reserve_budget"
 RESERVED_SIGNAL: Final = "budget_reserved"
 LEG_WAITS_SIGNAL: Final = "leg_waits"
+OVERCHARGED_SIGNAL: Final = "overcharged"
+HOLD_SIGNAL: Final = "hold_spending"
 
 MISSION_ID_ATTRIBUTE: Final = "OrchetMissionId"
 STATUS_ATTRIBUTE: Final = "OrchetStatus"
@@ -105,6 +110,11 @@ def call_id(mission_id: str, leg_id: str, step: int) -> str:
 def confirmation_id(call_id: str, asked: int) -> str:
     """The id of the card on which a call is asked about for the nth time."""
     return call_id if asked == 1 else f"{call_id}-{asked}"
+
+
+def overcharge_id(call_id: str, asked: int) -> str:
+    """The id of the card on which it is asked for the nth time whether to keep what cost more."""
+    return confirmation_id(f"{call_id}-overcharge", asked)
 
 
 def leg_of_confirmation(confirmation_id: str) -> str:

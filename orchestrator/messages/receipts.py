@@ -26,7 +26,9 @@ class Receipt(Record):
     leg_id: str
     tool: str
     title: str
-    price: Money | None = None
+    price: Money | None = Field(default=None, description="None: the answer does not state it")
+    approved_price: Money | None = None
+    overcharged: Money | None = Field(default=None, description="charged beyond what was approved")
     confirmed_by: str | None = None
     reference: JsonObject = Field(default_factory=dict, description="by what its provider knows it")
 
@@ -54,22 +56,18 @@ def cancelled_of(ledger: Ledger) -> tuple[Cancelled, ...]:
     """What was cancelled, of the mission's own and of others': by its legs, then by rollback."""
     made = {o.cancelled_by: o for o in ledger.obligations if o.cancelled_by is not None}
     own = [_by_leg(c, made.get(c.call_id)) for c in ledger.cancels if c.outcome == "succeeded"]
+    known = {c.call_id for c in ledger.cancels}
     rolled_back = [
         _by_rollback(o)
         for o in ledger.obligations
-        if o.state is ObligationState.CANCELLED and o.cancelled_by is None
+        if o.state is ObligationState.CANCELLED and o.cancelled_by not in known
     ]
     return (*own, *rolled_back)
 
 
 def spend_of(ledger: Ledger) -> Spend:
     """What the obligations that still stand cost."""
-    standing = {ObligationState.COMMITTED, ObligationState.PARKED, ObligationState.ACCEPTED}
-    spend = Spend()
-    for obligation in ledger.obligations:
-        if obligation.state in standing and obligation.spends:
-            spend = spend.plus(obligation.price)
-    return spend
+    return ledger.spent
 
 
 def reference_of(obligation: Obligation) -> JsonObject:
@@ -92,6 +90,8 @@ def _receipt(obligation: Obligation) -> Receipt:
         tool=obligation.tool,
         title=obligation.title,
         price=obligation.price,
+        approved_price=obligation.approved_price,
+        overcharged=obligation.overcharged,
         confirmed_by=obligation.confirmed_by,
         reference=reference_of(obligation),
     )
@@ -117,7 +117,7 @@ def _by_rollback(obligation: Obligation) -> Cancelled:
         reference=reference_of(obligation),
         at=obligation.settled_at,
         confirmed_by=obligation.rollback.approver if obligation.rollback is not None else None,
-        by_rollback=True,
+        by_rollback=obligation.cancelled_by is None,
     )
 
 

@@ -7,9 +7,10 @@ from pydantic import Field
 from orchestrator.confirmation.asked_before import AskedCall
 from orchestrator.confirmation.models import ConfirmationCard, Grant
 from orchestrator.confirmation.signatures import PublicKeys
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, Spend
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.spending_limit import SpendingLimit
 from orchestrator.core.wall import Wall
 from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
@@ -33,6 +34,13 @@ class ToolCall(CallRef):
         default=None, description="its price and all other amounts; None: what it costs is unknown"
     )
     approvals_needed: int = Field(default=1, description="by the mission's policy or the worker's")
+    reserved: Money | None = Field(
+        default=None, description="of the mission's budget, for this call; None: nothing had to be"
+    )
+    price: Money | None = Field(
+        default=None,
+        description="what its card says it costs; None: unknown, or nobody is asked",
+    )
 
     @property
     def approval_terms(self) -> JsonObject:
@@ -44,6 +52,8 @@ class ToolCall(CallRef):
             terms["amounts"] = [one.model_dump(mode="json") for one in self.amounts]
         if self.approvals_needed > 1:
             terms["approvals_needed"] = self.approvals_needed
+        if self.price is not None:
+            terms["price"] = self.price.model_dump(mode="json")
         return terms
 
 
@@ -82,6 +92,8 @@ class PrepareInput(CallRef):
     changed_by_people: tuple[str, ...] = Field(
         default=(), description="the arguments that a person amended"
     )
+    budget: Money | None = Field(default=None, description="the mission's; None: there is no limit")
+    spent: Spend = Field(default_factory=Spend, description="what its leg has taken of that budget")
 
 
 class PreparedCall(Record):
@@ -106,6 +118,10 @@ class PreparedCall(Record):
         default=True, description="whether the same call may be sent again after an unclear attempt"
     )
     price: Money | None = None
+    limit: SpendingLimit | None = Field(
+        default=None,
+        description="what it may cost, and what follows when it costs more; None: unknown",
+    )
     card: ConfirmationCard | None = None
     approval_keys: PublicKeys | None = Field(
         default=None, description="those that sign decisions on the card; None: nobody has to sign"
@@ -121,3 +137,9 @@ class PreparedCall(Record):
     cancel: CancelCall | None = Field(
         default=None, description="set for a cancel tool: what it may cancel of this mission"
     )
+
+
+class OverchargeInput(PrepareInput):
+    """A call that cost more than was approved, and whose leg asks whether to keep it."""
+
+    obligation: Obligation

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.spending import takes_money
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
@@ -40,7 +41,7 @@ def draft_obligation(
         arguments=arguments,
         idempotency_key=key,
         title=tool.title,
-        spends=tool.spends,
+        spends=takes_money(tool),
         undo_arguments=cancel_arguments(tool, arguments, idempotency_key=key),
         verify_cancel=verify_cancel,
         written_at=now,

@@ -13,14 +13,16 @@ Everything here is total and pure: workflows call it, so its answers are replaye
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import reduce
 from typing import Literal
 
 from pydantic import Field, JsonValue
 
 from orchestrator.core import compensation_limits
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, Spend
 from orchestrator.core.errors import OrchestratorError
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.core.spending_limit import Overcharge, SpendingLimit
 from orchestrator.saga.outcome import (
     CompensationFailure,
     CompensationOutcome,
@@ -173,7 +175,14 @@ class Obligation(Record):
     )
     response: JsonValue = None
     response_headers: dict[str, str] = Field(default_factory=dict)
-    price: Money | None = None
+    price: Money | None = Field(default=None, description="what its answer says that was charged")
+    approved_price: Money | None = Field(
+        default=None, description="what it was expected to cost when it was approved"
+    )
+    overcharged: Money | None = Field(
+        default=None,
+        description="by how much more was charged; in another currency than approved: all of it",
+    )
     spends: bool = Field(default=True, description="whether the price is money that leaves")
     confirmed_by: str | None = None
     rollback: RollbackOrder | None = Field(
@@ -218,6 +227,39 @@ class Obligation(Record):
                 "price": outcome.price,
             }
         )
+
+    def compared(self, limit: SpendingLimit | None) -> "Obligation":
+        """This obligation, as answered, with what was charged compared with what was approved."""
+        if limit is None or self.state is not ObligationState.COMMITTED:
+            return self
+        note = self.note
+        if self.price is None:
+            note = f"charged price not stated; counted as approved, {limit.approved}"
+        return self.model_copy(update={"overcharged": limit.exceeded_by(self.price), "note": note})
+
+    @property
+    def overcharge(self) -> Overcharge | None:
+        """What was charged beyond what was approved; None when nothing was."""
+        if self.overcharged is None or self.price is None or self.approved_price is None:
+            return None
+        return Overcharge(approved=self.approved_price, charged=self.price, more=self.overcharged)
+
+    @property
+    def cost(self) -> Money | None:
+        """What it cost: what was charged, else what was approved; None: it stands for no money."""
+        stands = self.state in (_S.COMMITTED, _S.PARKED, _S.ACCEPTED)
+        return (self.price or self.approved_price) if stands and self.spends else None
+
+    @property
+    def set_aside(self) -> Money | None:
+        """What was approved, where the charge is in another currency and tells no part of it.
+
+        It stays taken of a budget, which such a charge would else leave untouched.
+        """
+        cost, approved = self.cost, self.approved_price
+        if cost is None or approved is None or approved.currency == cost.currency:
+            return None
+        return approved
 
     def given_up(self, *, at: datetime, note: str) -> "Obligation":
         """This obligation after the last attempt at it: parked, or let go by its contract."""
@@ -330,6 +372,17 @@ class Ledger(Record):
             KeyError: there is none.
         """
         return {c.call_id: c for c in self.cancels}[call_id]
+
+    @property
+    def spent(self) -> Spend:
+        """What the obligations that still stand cost."""
+        costs = (o.cost for o in self.obligations)
+        return reduce(Spend.plus, costs, Spend())
+
+    @property
+    def set_aside(self) -> Spend:
+        """What they take of a budget beside what was spent."""
+        return reduce(Spend.plus, (o.set_aside for o in self.obligations), Spend())
 
     def live(self) -> tuple[Obligation, ...]:
         """Those the providers may still hold, in the order written."""

@@ -17,7 +17,9 @@ from temporalio.client import Client
 from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from activities.cancel_review import CancelReview, approved_as
+from activities.overcharge_activities import OverchargeActivities
 from activities.prepare_activities import PrepareActivities
+from activities.reserved_money import ReservedMoney
 from activities.rollback_activities import RollbackActivities
 from activities.sweep_activities import SweepActivities
 from activities.tool_activities import check_grant, with_cancel_arguments
@@ -30,14 +32,14 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.stated_prices import stated_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import CatalogNotFound, GrantMissing
+from orchestrator.core.errors import CatalogNotFound, GrantMissing, NotReserved
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
-from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.models import (
     CallTool,
@@ -172,6 +174,7 @@ class FakeWorld:
         wire = _NoWire(secrets=MemorySecrets(), pii=pii or MemoryPii(), http=_no_wire())
         self._client, self._catalogs, self._wire = client, catalogs, wire
         self._cancels = CancelReview(wire, client)
+        self._reserved = ReservedMoney(client)
         self.govern(policy or MissionPolicy(), approval_keys)
         self._rollback = RollbackActivities(catalogs, wire, client)
         self._swept = SweepActivities(client)
@@ -185,6 +188,7 @@ class FakeWorld:
         self._prepare = PrepareActivities(
             self._catalogs, self._wire, self._client, authority=self._authority
         )
+        self._overcharges = OverchargeActivities(self._catalogs, self._client, self._authority)
 
     def plan(self, *legs: LegPlan) -> None:
         """The legs of every mission."""
@@ -267,6 +271,7 @@ class FakeWorld:
             self._plan_step,
             self._discover_tools,
             self._prepare_call,
+            self._prepare_overcharge,
             self._invoke_tool,
             self._rollback.collect_legs,
             self._rollback.read_rollback,
@@ -328,6 +333,11 @@ class FakeWorld:
         await self._enter(names.PREPARE_CALL, wanted.tool, wanted)
         return await self._prepare.prepare_call(wanted)
 
+    @activity.defn(name=names.PREPARE_OVERCHARGE)
+    async def _prepare_overcharge(self, wanted: OverchargeInput) -> PreparedCall:
+        await self._enter(names.PREPARE_OVERCHARGE, wanted.tool, wanted)
+        return await self._overcharges.prepare_overcharge(wanted)
+
     @activity.defn(name=names.INVOKE_TOOL)
     async def _invoke_tool(self, call: ToolCall) -> ToolOutcome:
         with translated_errors():
@@ -337,8 +347,9 @@ class FakeWorld:
                 return ToolOutcome(kind="rejected", reason=refusal)
             check_grant(tool, call)
             try:
+                await self._reserved.check(call)
                 await self._cancels.check(self.catalog, tool, call)
-            except GrantMissing as doubt:
+            except (GrantMissing, NotReserved) as doubt:
                 return ToolOutcome(kind="rejected", reason=str(doubt))
         await self._enter(names.INVOKE_TOOL, call.tool, call)
         played = _next(self._outcomes, call.tool) or _went_well(call)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.leg import LegStatus, ReserveInput
+from orchestrator.messages.leg import LegStatus, ReserveInput, ReserveOutput
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.planning.models import CallTool
 from orchestrator.saga.outcome import ToolOutcome
@@ -118,11 +118,7 @@ async def test_what_a_call_really_cost_is_what_counts(stage: Stage, world: FakeW
     world.decide("north", buy("60.00"))
     world.decide("south", buy("60.00"))
     cheaper = Money(amount=Decimal("35.00"), currency="EUR")
-    world.answer(
-        "buy_pass",
-        ToolOutcome(kind="succeeded", body={"pass_id": "P-1"}, price=cheaper),
-        ToolOutcome(kind="succeeded", body={"pass_id": "P-2"}, price=HUNDRED),
-    )
+    world.answer("buy_pass", ToolOutcome(kind="succeeded", body={"pass_id": "P-1"}, price=cheaper))
     mission = await stage.start(budget=HUNDRED)
     await mission.approve(await mission.card("north"))
 
@@ -130,7 +126,7 @@ async def test_what_a_call_really_cost_is_what_counts(stage: Stage, world: FakeW
     result = await mission.end()
 
     assert [call.leg_id for call in world.sent("buy_pass")] == ["north", "south"]
-    assert result.spend.by_currency == {"EUR": Decimal("135.00")}  # as the providers say
+    assert result.spend.by_currency == {"EUR": Decimal("70.00")}  # as the provider says
 
 
 async def test_an_amended_price_must_fit_too(stage: Stage, world: FakeWorld) -> None:
@@ -176,3 +172,23 @@ async def test_without_a_budget_nothing_is_refused(stage: Stage, world: FakeWorl
     result = await mission.end()
 
     assert result.spend.by_currency == {"EUR": Decimal("5000.00")}
+
+
+async def test_a_stranger_cannot_say_that_money_is_set_aside(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """A signal names no sender: the worker that sends asks the mission, which refused."""
+    world.plan(fake_leg("north"))
+    world.decide("north", CallTool(tool="find_flights"), buy("250.00"))
+    search = world.hold(names.INVOKE_TOOL, "find_flights")
+    mission = await stage.start(budget=HUNDRED)
+    async with search:
+        leg = mission.leg_handle("north")
+        forged = ReserveOutput(call_id=f"{leg.id}.2")
+        await leg.signal(names.RESERVED_SIGNAL, forged)
+    await mission.approve(await mission.card("north"))
+    result = await mission.end()
+
+    assert world.attempts(names.INVOKE_TOOL, "buy_pass") == []
+    assert result.legs[0].steps[1].outcome == "rejected"
+    assert "has not set 250.00 EUR of its budget aside" in str(result.legs[0].steps[1].error)

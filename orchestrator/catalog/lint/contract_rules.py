@@ -7,7 +7,7 @@ from rapidfuzz import fuzz, process
 
 from orchestrator.catalog.bundle import FILES_KEY
 from orchestrator.catalog.card_layout import CARD_TYPES_KEY, declared_types
-from orchestrator.catalog.card_types import CANCELLATION, CARD_TYPES, DEFAULT_CARD
+from orchestrator.catalog.card_types import CARD_TYPES, DEFAULT_CARD, OURS
 from orchestrator.catalog.contract import NEIGHBOURS, READ_ONLY, input_name, read_server
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.keyword_values import (
@@ -109,7 +109,7 @@ def known_card_type(subject: Subject) -> Iterator[Problem]:
     declared = subject.declared("x-orchet-requires-confirmation")
     if declared is None or not isinstance(declared.value, str):
         return
-    standard = {DEFAULT_CARD, *CARD_TYPES} - {CANCELLATION}
+    standard = {DEFAULT_CARD, *CARD_TYPES} - OURS
     if declared.value not in standard | declared_types(subject.operation.root).keys():
         yield Problem(
             declared.pointer,

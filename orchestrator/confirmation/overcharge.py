@@ -1,0 +1,102 @@
+"""The card of what cost more than was approved: what was charged, what either answer leads to."""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.card_types import OVERCHARGE
+from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.card_content import CancelTerms, CardLine
+from orchestrator.confirmation.card_facts import CardFact, facts
+from orchestrator.confirmation.card_parts import content_of
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.call_ref import CallRef
+from orchestrator.core.record import JsonObject
+from orchestrator.core.spending_limit import Overcharge
+
+_HEADING = "Charged more than approved"
+
+
+def overcharge_card(
+    call: CallRef,
+    tool: Tool,
+    overcharge: Overcharge,
+    *,
+    arguments: JsonObject,
+    answer: JsonValue,
+    confirmation_id: str,
+    asked: int = 1,
+) -> ConfirmationCard:
+    """The card that asks whether to keep it; who decides, until when and its digest are not set.
+
+    Args:
+        call: the one that was sent.
+        tool: the call's.
+        overcharge: what was approved, and what was charged.
+        arguments: as they were sent.
+        answer: what the provider said.
+        confirmation_id: of this card.
+        asked: how often it is asked about, this time included.
+    """
+    body = answer if isinstance(answer, dict) else {}
+    content, rest = content_of(OVERCHARGE, list(_shown(arguments, body)))
+    assert content is not None
+    terms = _terms(tool)
+    ours = {"warnings": tuple(_warnings(terms)), "charges": tuple(_charges(overcharge))}
+    return ConfirmationCard(
+        confirmation_id=confirmation_id,
+        mission_id=call.mission_id,
+        leg_id=call.leg_id,
+        card_type=OVERCHARGE,
+        heading=_HEADING,
+        title=tool.title,
+        tool=tool.name,
+        content=content.model_copy(update=ours),
+        lines=tuple(fact.line() for fact in rest),
+        arguments=arguments,
+        personal=tool.pii_fields,
+        inputs=(),
+        price=overcharge.charged,
+        undo=terms.sentence(),
+        undo_terms=terms,
+        digest="",
+        round=asked,
+    )
+
+
+def _shown(arguments: JsonObject, body: JsonObject) -> Iterator[CardFact]:
+    """What was sent, then what the answer adds; amounts stand with the charges, in our words."""
+    sent = [fact for fact in facts(arguments) if fact.money is None]
+    names = {fact.name for fact in sent} | set(arguments)
+    yield from sent
+    for fact in facts(body):
+        is_new = not {fact.name, fact.name.split(".")[0]} & names
+        if is_new and not fact.is_empty and fact.money is None:
+            yield fact
+
+
+def _charges(overcharge: Overcharge) -> Iterator[CardLine]:
+    yield CardLine(label="Approved", value=str(overcharge.approved))
+    yield CardLine(label="Charged", value=str(overcharge.charged))
+    yield CardLine(label="More than approved", value=str(overcharge.more))
+
+
+def _warnings(terms: CancelTerms) -> Iterator[CardLine]:
+    """What has happened, and what follows from each answer."""
+    undone = (
+        f"undoes it with {terms.tool}; the leg goes on without it"
+        if terms.tool is not None
+        else "ends the leg, and the mission is rolled back: no tool undoes this"
+    )
+    yield CardLine(label="It is done", value="the provider has carried it out and charged for it")
+    yield CardLine(label="Approving", value="keeps it, at what was charged")
+    yield CardLine(label="Rejecting", value=undone)
+    yield CardLine(label="Until then", value="the mission spends nothing more")
+    yield CardLine(label="If nobody decides", value="the mission is rolled back")
+
+
+def _terms(tool: Tool) -> CancelTerms:
+    contract = tool.compensation
+    if contract is None or tool.irreversible:
+        return CancelTerms(irreversible=tool.irreversible)
+    return CancelTerms(tool=contract.cancel.tool, window=contract.window)

@@ -1,0 +1,581 @@
+"""What providers charge, compared with what was approved, and what follows when it is more."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+from temporalio import workflow
+from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Replayer, Worker
+
+from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
+from orchestrator.confirmation.models import Amend, ConfirmationCard
+from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.spending_policy import SpendingPolicy
+from orchestrator.planning.models import CallTool
+from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
+from orchestrator.testing import FakeWorld, fake_leg, states_of
+from tests.workflow.conftest import OPERATORS
+from workflows import ALL_WORKFLOWS
+
+if TYPE_CHECKING:
+    from tests.workflow.conftest import Mission, Stage
+
+
+def eur(amount: str) -> Money:
+    return Money(amount=Decimal(amount), currency="EUR")
+
+
+def buy(amount: str | None, tool: str = "buy_pass") -> CallTool:
+    price: JsonObject = {} if amount is None else {"price": {"amount": amount, "currency": "EUR"}}
+    return CallTool(tool=tool, arguments=price)
+
+
+def charged(amount: str | None, currency: str = "EUR") -> ToolOutcome:
+    price = None if amount is None else Money(amount=Decimal(amount), currency=currency)
+    return ToolOutcome(kind="succeeded", status=201, body={"pass_id": "P-1"}, price=price)
+
+
+def spending(**keys: object) -> MissionPolicy:
+    return MissionPolicy(spending=SpendingPolicy.model_validate(keys))
+
+
+def govern(world: FakeWorld, **keys: object) -> None:
+    """Give the worker a policy with these rules on spending."""
+    rules = SpendingPolicy.model_validate(keys)
+    world.govern(OPERATORS.model_copy(update={"spending": rules}))
+
+
+async def overcharged(stage: Stage, world: FakeWorld, **started: object) -> Mission:
+    """A mission whose one leg was approved 78 EUR and charged 97.50."""
+    world.plan(fake_leg("north"))
+    world.decide("north", buy("78.00"))
+    world.answer("buy_pass", charged("97.50"))
+    mission = await stage.start(budget=eur("80"), **started)  # type: ignore[arg-type]
+    await mission.approve(await mission.card("north"))
+    return mission
+
+
+async def overcharge_card(mission: Mission, leg_id: str = "north") -> ConfirmationCard:
+    """The card that asks whether to keep what cost more."""
+
+    async def look() -> ConfirmationCard | None:
+        card = (await mission.waiting(leg_id)).card
+        return card if card is not None and card.card_type == "structured-overcharge" else None
+
+    return await mission.eventually(look)
+
+
+def all_text(card: ConfirmationCard) -> str:
+    return "\n".join(f"{line.label}: {line.value}" for s in card.sections() for line in s.lines)
+
+
+# -- asked -----------------------------------------------------------------------------------------
+
+
+async def test_a_person_is_asked_about_a_charge_above_the_approval(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The card says what was approved, what was charged, and what either answer leads to."""
+    mission = await overcharged(stage, world)
+    card = await overcharge_card(mission)
+    leg = await mission.leg("north")
+
+    assert leg.status is LegStatus.AWAITING_CONFIRMATION
+    assert card.price == eur("97.50")
+    for words in ("78.00 EUR", "97.50 EUR", "19.50 EUR", "refund_pass"):
+        assert words in all_text(card)
+    assert card.confirmation_id != leg.ledger.obligations[0].obligation_id
+    await mission.approve(card)
+    await mission.end()
+
+
+async def test_what_is_kept_stands_marked(stage: Stage, world: FakeWorld) -> None:
+    """Approved price, and by how much more was charged, in ledger and receipt."""
+    mission = await overcharged(stage, world)
+    await mission.approve(await overcharge_card(mission))
+    result = await mission.end()
+    (obligation,) = result.ledger.obligations
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert (obligation.approved_price, obligation.price, obligation.overcharged) == (
+        eur("78.00"),
+        eur("97.50"),
+        eur("19.50"),
+    )
+    assert result.receipts[0].overcharged == eur("19.50")
+    assert result.spend.by_currency == {"EUR": Decimal("97.50")}
+    assert [d.kind for d in result.legs[0].decisions] == ["approved", "approved"]
+    assert world.compensated() == []
+
+
+async def test_what_is_rejected_is_undone_by_its_leg(stage: Stage, world: FakeWorld) -> None:
+    """That one obligation, by its cancel tool, without a further card; the planner is told."""
+    mission = await overcharged(stage, world)
+    await mission.reject(await overcharge_card(mission), "too dear")
+    result = await mission.end()
+
+    assert states_of(result.ledger) == {"buy_pass": "cancelled"}
+    assert len(world.compensated()) == 1
+    assert await mission.rollback_status() is None
+    assert result.spend.by_currency == {}
+    seen = world.contexts("north")[1].observations
+    assert [o.outcome for o in seen] == ["refused"]
+    assert "97.50 EUR" in (seen[0].error or "")
+    assert "78.00 EUR" in (seen[0].error or "")
+    assert world.contexts("north")[1].budget_left == eur("80")
+
+
+async def test_a_card_that_nobody_decides_ends_in_a_rollback(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """As any other: the leg is lost, and what was charged too much is taken back."""
+    policy = MissionPolicy(confirmation_expiry=timedelta(minutes=5))
+    mission = await overcharged(stage, world, policy=policy)
+    await overcharge_card(mission)
+    result = await mission.end()
+
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert "97.50 EUR" in (result.error or "")
+    assert states_of(result.ledger) == {"buy_pass": "cancelled"}
+
+
+async def test_it_is_asked_again_where_the_policy_says_so(stage: Stage, world: FakeWorld) -> None:
+    """Under an id of its own, and with a digest of its own."""
+    policy = MissionPolicy(
+        confirmation_expiry=timedelta(minutes=5),
+        confirmation=ConfirmationPolicy(on_expiry="ask_again", max_rounds=2),
+    )
+    mission = await overcharged(stage, world, policy=policy)
+    first = await overcharge_card(mission)
+    await stage.env.sleep(timedelta(minutes=6))
+
+    async def again() -> ConfirmationCard | None:
+        card = (await mission.waiting("north")).card
+        return card if card is not None and card.round == 2 else None
+
+    second = await mission.eventually(again)
+    await mission.approve(second)
+    result = await mission.end()
+
+    assert second.confirmation_id != first.confirmation_id
+    assert second.digest != first.digest
+    assert result.status is MissionStatus.SUCCEEDED
+
+
+async def test_a_cancel_of_the_mission_undoes_what_is_asked_about(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The open card is withdrawn; nobody has kept it."""
+    mission = await overcharged(stage, world)
+    await overcharge_card(mission)
+    await mission.handle.cancel()
+    result = await mission.end()
+
+    assert result.status is MissionStatus.CANCELLED
+    assert states_of(result.ledger) == {"buy_pass": "cancelled"}
+
+
+async def test_nothing_of_an_overcharge_can_be_amended(stage: Stage, world: FakeWorld) -> None:
+    """What is done is done: it is kept or undone."""
+    mission = await overcharged(stage, world)
+    card = await overcharge_card(mission)
+    amendments: tuple[JsonObject, ...] = ({}, {"price": {"amount": "1.00", "currency": "EUR"}})
+    for changes in amendments:
+        amend = Amend(
+            confirmation_id=card.confirmation_id, changes=changes, approver="ada@example.com"
+        )
+        refusal = await mission.refusal(mission.decide(amend))
+
+        assert refusal.type == "AmendmentInvalid"
+    await mission.approve(card)
+    await mission.end()
+
+
+async def test_an_undo_that_is_unclear_is_tried_again(stage: Stage, world: FakeWorld) -> None:
+    """Under the key that a rollback would use; the mission goes on when it is done."""
+    busy = ApplicationError(
+        "HTTP 503", CompensationFailure(reason="HTTP 503"), type=names.PROVIDER_BUSY
+    )
+    world.compensate("buy_pass", busy, CompensationOutcome(state="cancelled"))
+    mission = await overcharged(stage, world)
+    await mission.reject(await overcharge_card(mission), "too dear")
+    result = await mission.end()
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert states_of(result.ledger) == {"buy_pass": "cancelled"}
+
+
+async def test_an_undo_that_is_refused_is_left_to_rollback(stage: Stage, world: FakeWorld) -> None:
+    """The leg is lost, the mission with it, and an operator sees what nobody could undo."""
+    world.compensate("buy_pass", CompensationOutcome(state="parked", note="too late"))
+    mission = await overcharged(stage, world)
+    await mission.reject(await overcharge_card(mission), "too dear")
+    result = await mission.over()
+
+    assert result.status is MissionStatus.PARKED
+    assert "too late" in (result.error or "")
+    assert states_of(result.ledger) == {"buy_pass": "parked"}
+    await mission.parked()
+    await mission.resolve(result.ledger.obligations[0].obligation_id, "accept")
+
+
+# -- what counts as one ----------------------------------------------------------------------------
+
+
+async def end_of(
+    stage: Stage, world: FakeWorld, outcome: ToolOutcome, **started: object
+) -> MissionResult:
+    """A mission whose call, approved for 78 EUR, was answered so; no further card is decided."""
+    world.plan(fake_leg("north"))
+    world.decide("north", buy("78.00"))
+    world.answer("buy_pass", outcome)
+    mission = await stage.start(**started)  # type: ignore[arg-type]
+    await mission.approve(await mission.card("north"))
+    return await mission.end()
+
+
+async def test_a_charge_up_to_the_approval_is_none(stage: Stage, world: FakeWorld) -> None:
+    """To the cent, and below it."""
+    result = await end_of(stage, world, charged("78.00"))
+    (obligation,) = result.ledger.obligations
+
+    assert result.status is MissionStatus.SUCCEEDED
+    assert (obligation.approved_price, obligation.overcharged) == (eur("78.00"), None)
+
+
+async def test_the_tolerance_is_a_fraction_of_the_approved_price(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """78.00 EUR and 5 % are 81.90 EUR: that fits, a cent more does not."""
+    govern(world, overcharge_tolerance="0.05")
+    policy = spending(overcharge_tolerance="0.05", on_overcharge="undo")
+
+    fits = await end_of(stage, world, charged("81.90"), policy=policy)
+    does_not = await end_of(stage, world, charged("81.91"), policy=policy)
+
+    assert fits.ledger.obligations[0].overcharged is None
+    assert does_not.ledger.obligations[0].overcharged == eur("3.91")
+    assert states_of(does_not.ledger) == {"buy_pass": "cancelled"}
+
+
+async def test_a_charge_in_another_currency_is_one(stage: Stage, world: FakeWorld) -> None:
+    """Nobody converts it: none of it is known to be approved."""
+    mission = await stage_with(stage, world, charged("78.00", "USD"))
+    card = await overcharge_card(mission)
+    assert "78.00 USD" in all_text(card)
+    await mission.approve(card)
+    result = await mission.end()
+
+    assert str(result.ledger.obligations[0].overcharged) == "78.00 USD"
+    assert [str(m) for m in result.spend.amounts()] == ["78.00 USD"]
+
+
+async def stage_with(stage: Stage, world: FakeWorld, outcome: ToolOutcome) -> Mission:
+    world.plan(fake_leg("north"))
+    world.decide("north", buy("78.00"), buy("40.00"))
+    world.answer("buy_pass", outcome)
+    mission = await stage.start(budget=eur("100"))
+    await mission.approve(await mission.card("north"))
+    return mission
+
+
+async def test_money_of_another_currency_frees_nothing_of_the_budget(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """What was approved stays taken: 40 EUR more do not fit beside it."""
+    mission = await stage_with(stage, world, charged("78.00", "USD"))
+    await mission.approve(await overcharge_card(mission))
+    await mission.end()
+
+    assert "22.00 EUR left" in (world.contexts("north")[2].last_error or "")
+
+
+async def test_a_charge_that_is_not_stated_counts_as_approved(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Never as nothing; and it is said."""
+    mission = await stage_with(stage, world, charged(None))
+    result = await mission.end()
+    (obligation,) = result.ledger.obligations
+
+    assert obligation.price is None
+    assert "not stated" in obligation.note
+    assert result.spend.by_currency == {"EUR": Decimal("78.00")}
+    assert "22.00 EUR left" in (world.contexts("north")[2].last_error or "")
+
+
+async def test_a_standing_approval_approves_up_to_its_amount(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Without a budget: 97.50 EUR are within 100 EUR, and above 80 EUR somebody is asked."""
+
+    def up_to(amount: str) -> MissionPolicy:
+        rule = StandingApproval(name="passes", tools=("buy_pass",), max_amount=eur(amount))
+        return MissionPolicy(confirmation=ConfirmationPolicy(standing=(rule,)))
+
+    world.plan(fake_leg("north"))
+    world.decide("north", buy("78.00"))
+    world.answer("buy_pass", charged("97.50"))
+    within = await (await stage.start(policy=up_to("100"))).end()
+    above = await stage.start(policy=up_to("80"))
+    await above.approve(await overcharge_card(above))
+
+    assert within.ledger.obligations[0].overcharged is None
+    assert (await above.end()).ledger.obligations[0].overcharged == eur("19.50")
+
+
+# -- the policy decides ----------------------------------------------------------------------------
+
+
+async def test_a_policy_may_keep_or_undo_without_asking(stage: Stage, world: FakeWorld) -> None:
+    """Marked all the same; to keep is for the worker's policy to allow."""
+    govern(world, on_overcharge="keep")
+
+    kept = await end_of(stage, world, charged("97.50"), policy=spending(on_overcharge="keep"))
+    undone = await end_of(stage, world, charged("97.50"), policy=spending(on_overcharge="undo"))
+
+    assert kept.ledger.obligations[0].overcharged == eur("19.50")
+    assert states_of(kept.ledger) == {"buy_pass": "committed"}
+    assert undone.ledger.obligations[0].overcharged == eur("19.50")
+    assert states_of(undone.ledger) == {"buy_pass": "cancelled"}
+
+
+async def test_the_workers_policy_undoes_where_a_mission_would_ask(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The stricter of the two holds."""
+    govern(world, on_overcharge="undo")
+
+    result = await end_of(stage, world, charged("97.50"))
+
+    assert states_of(result.ledger) == {"buy_pass": "cancelled"}
+
+
+# -- the mission stops spending --------------------------------------------------------------------
+
+
+async def test_no_other_leg_spends_until_it_is_decided(stage: Stage, world: FakeWorld) -> None:
+    """South's card was approved before; its call waits, and then must fit what is left."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("60.00"))
+    world.decide("south", CallTool(tool="buy_ticket", arguments=ticket("60.00")))
+    world.answer("buy_pass", charged("90.00"))
+    mission = await stage.start(budget=eur("120"))
+    north, south = await mission.card("north"), await mission.card("south")
+    await mission.approve(north)
+    card = await overcharge_card(mission)
+    await mission.eventually(lambda: is_held(mission, "south"))
+    await mission.approve(south)
+    await mission.eventually(lambda: is_running(mission, "south"))
+
+    assert world.sent("buy_ticket") == []
+    await mission.approve(card)
+    result = await mission.end()
+
+    assert world.sent("buy_ticket") == []
+    assert "30.00 EUR left" in (world.contexts("south")[1].last_error or "")
+    assert result.spend.by_currency == {"EUR": Decimal("90.00")}
+
+
+@pytest.mark.parametrize("budget", [eur("200"), None], ids=["with a budget", "without"])
+async def test_a_leg_that_waited_goes_on_when_it_is_decided(
+    stage: Stage, world: FakeWorld, budget: Money | None
+) -> None:
+    """What is undone is free again, and what was approved meanwhile is sent."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("60.00"))
+    world.decide("south", CallTool(tool="buy_ticket", arguments=ticket("60.00")))
+    world.answer("buy_pass", charged("190.00"))
+    mission = await stage.start(budget=budget)
+    north, south = await mission.card("north"), await mission.card("south")
+    await mission.approve(north)
+    card = await overcharge_card(mission)
+    await mission.eventually(lambda: is_held(mission, "south"))
+    await mission.approve(south)
+    await mission.reject(card, "too dear")
+    result = await mission.end()
+
+    assert states_of(result.ledger) == {"buy_pass": "cancelled", "buy_ticket": "committed"}
+    assert result.spend.by_currency == {"EUR": Decimal("60.00")}
+
+
+async def test_a_reservation_is_not_answered_while_spending_is_held(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """South asks for money while north's overcharge is undecided: it gets no card until then."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("60.00"))
+    world.decide("south", CallTool(tool="find_flights"), buy("20.00", "buy_pass"))
+    search = world.hold(names.INVOKE_TOOL, "find_flights")
+    world.answer("buy_pass", charged("90.00"), charged("20.00"))
+    mission = await stage.start(budget=eur("120"))
+    await mission.approve(await mission.card("north"))
+    card = await overcharge_card(mission)
+    async with search:
+        pass
+    await mission.eventually(lambda: at_step(mission, "south", 2))
+    assert (await mission.waiting("south")).card is None
+
+    await mission.approve(card)
+    await mission.approve(await mission.card("south"))
+    result = await mission.end()
+
+    assert result.spend.by_currency == {"EUR": Decimal("110.00")}
+
+
+async def test_a_mission_that_is_lost_while_legs_wait_ends(stage: Stage, world: FakeWorld) -> None:
+    """Nobody decides: the mission fails, and no leg waits for ever for its money."""
+    world.plan(fake_leg("north"), fake_leg("south"))
+    world.decide("north", buy("60.00"))
+    world.decide("south", CallTool(tool="find_flights"), buy("20.00"))
+    search = world.hold(names.INVOKE_TOOL, "find_flights")
+    world.answer("buy_pass", charged("90.00"))
+    policy = MissionPolicy(confirmation_expiry=timedelta(hours=1))
+    mission = await stage.start(budget=eur("120"), policy=policy)
+    await mission.approve(await mission.card("north"))
+    await overcharge_card(mission)
+    async with search:
+        pass
+    result = await mission.end()
+
+    assert result.status is MissionStatus.ROLLED_BACK
+    assert states_of(result.ledger) == {"buy_pass": "cancelled"}
+
+
+async def test_a_leg_that_starts_meanwhile_does_not_spend(stage: Stage, world: FakeWorld) -> None:
+    """It begins while spending is held, without a budget, and waits like the others."""
+    world.plan(fake_leg("north"), fake_leg("look"), fake_leg("south", after=("look",)))
+    world.decide("north", buy("60.00"))
+    world.decide("look", CallTool(tool="find_flights"))
+    world.decide("south", CallTool(tool="buy_ticket", arguments=ticket("20.00")))
+    search = world.hold(names.INVOKE_TOOL, "find_flights")
+    world.answer("buy_pass", charged("90.00"))
+    mission = await stage.start()
+    await mission.approve(await mission.card("north"))
+    card = await overcharge_card(mission)
+    async with search:
+        pass
+    await mission.approve(await mission.card("south"))
+    await mission.eventually(lambda: is_running(mission, "south"))
+    assert world.sent("buy_ticket") == []
+
+    await mission.approve(card)
+    result = await mission.end()
+
+    assert len(world.sent("buy_ticket")) == 1
+    assert result.status is MissionStatus.SUCCEEDED
+
+
+async def test_a_leg_that_goes_on_in_a_new_run_keeps_what_was_decided(
+    stage: Stage, world: FakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Marked and counted as before, and held if it was."""
+    monkeypatch.setattr(
+        workflow.Info,
+        "is_continue_as_new_suggested",
+        lambda info: info.continued_run_id is None and info.get_current_history_length() > 20,
+    )
+    world.plan(fake_leg("north"))
+    world.decide("north", buy("78.00"), buy("40.00"))
+    world.answer("buy_pass", charged("97.50"))
+    mission = await stage.start(budget=eur("130"))
+    await mission.approve(await mission.card("north"))
+    await mission.approve(await overcharge_card(mission))
+    result = await mission.end()
+    leg = await mission.leg_handle("north").describe()
+    first = stage.env.client.get_workflow_handle(leg.id, run_id=leg.raw_info.first_run_id)
+
+    assert (await first.describe()).status is WorkflowExecutionStatus.CONTINUED_AS_NEW
+    assert result.ledger.obligations[0].overcharged == eur("19.50")
+    assert "32.50 EUR left" in (world.contexts("north")[2].last_error or "")
+
+
+def ticket(amount: str) -> JsonObject:
+    return {"seat": "12A", "price": {"amount": amount, "currency": "EUR"}}
+
+
+async def is_held(mission: Mission, leg_id: str) -> bool | None:
+    """Whether a leg was told that nothing may be spent now."""
+    history = await mission.leg_handle(leg_id).fetch_history()
+    signals = [e.workflow_execution_signaled_event_attributes.signal_name for e in history.events]
+    return names.HOLD_SIGNAL in signals or None
+
+
+async def is_running(mission: Mission, leg_id: str) -> bool | None:
+    """Whether a leg waits for no person."""
+    return (await mission.leg(leg_id)).status is LegStatus.RUNNING or None
+
+
+async def at_step(mission: Mission, leg_id: str, step: int) -> bool | None:
+    """Whether a leg has made this many steps but one."""
+    return len((await mission.leg(leg_id)).steps) == step - 1 or None
+
+
+# -- workers that die ------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def forgetful_worker(stage: Stage, world: FakeWorld) -> AsyncIterator[Stage]:
+    """A stage whose worker replays the whole history for every task and every query."""
+    made = type(stage)(stage.env, world, "forgetful")
+    async with Worker(
+        made.env.client,
+        task_queue=made.task_queue,
+        workflows=ALL_WORKFLOWS,
+        activities=world.activities(),
+        max_cached_workflows=0,
+        workflow_runner=TaskOrderedRunner(),
+    ):
+        yield made
+
+
+async def replays_at_every_task(mission: Mission, *leg_ids: str) -> None:
+    """Replay mission and legs as each worker that could have taken over got them."""
+    handles = (mission.handle, *map(mission.leg_handle, leg_ids))
+
+    async def up_to_each_task() -> AsyncIterator[WorkflowHistory]:
+        for handle in handles:
+            history = await handle.fetch_history()
+            for index, event in enumerate(history.events):
+                if event.HasField("workflow_task_completed_event_attributes"):
+                    yield WorkflowHistory(history.workflow_id, history.events[: index + 1])
+
+    replayer = Replayer(workflows=ALL_WORKFLOWS, data_converter=pydantic_data_converter)
+    await replayer.replay_workflows(up_to_each_task())
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "undone"])
+async def test_workers_that_remember_nothing_come_to_the_same(
+    stage: Stage, world: FakeWorld, kept: bool
+) -> None:
+    """Whichever dies between charge and comparison, or while others are held: history tells."""
+    async with forgetful_worker(stage, world) as forgetful:
+        world.plan(fake_leg("north"), fake_leg("south"))
+        world.decide("north", buy("60.00"))
+        world.decide("south", CallTool(tool="buy_ticket", arguments=ticket("20.00")))
+        world.answer("buy_pass", charged("90.00"))
+        mission = await forgetful.start(budget=eur("120"))
+        await mission.approve(await mission.card("north"))
+        card = await overcharge_card(mission)
+        await mission.eventually(lambda: is_held(mission, "south"))
+        await mission.approve(await mission.card("south"))
+        await (mission.approve(card) if kept else mission.reject(card, "too dear"))
+        result = await mission.end()
+
+        assert result.status is MissionStatus.SUCCEEDED
+        assert len(world.sent("buy_pass")) == len(world.sent("buy_ticket")) == 1
+        await replays_at_every_task(mission, "north", "south")

@@ -1,0 +1,219 @@
+"""Calls that cost nobody knows what, in missions with a budget; and approvals of one price."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.policy import ConfirmationPolicy, StandingApproval
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.messages import names
+from orchestrator.messages.leg import LegStatus
+from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission_policy import MissionPolicy
+from orchestrator.messages.spending_policy import SpendingPolicy, UnknownPrice
+from orchestrator.planning.models import CallTool
+from orchestrator.saga.outcome import ToolOutcome
+from orchestrator.testing import FakeWorld, fake_leg, fake_tool
+from tests.workflow.conftest import OPERATORS, TOOLS
+
+if TYPE_CHECKING:
+    from temporalio.testing import WorkflowEnvironment
+
+    from tests.workflow.conftest import Stage
+
+EIGHTY = Money(amount=Decimal(80), currency="EUR")
+STANDING = ConfirmationPolicy(standing=(StandingApproval(name="any", tools=("*",)),))
+
+
+def unpriced(tool: str = "buy_pass") -> CallTool:
+    return CallTool(tool=tool, arguments={"offer_id": "of-1"})
+
+
+def rule(unknown_price: UnknownPrice) -> MissionPolicy:
+    return MissionPolicy(spending=SpendingPolicy(unknown_price=unknown_price))
+
+
+def free_of_cards() -> Tool:
+    """A tool that asks nobody and whose answer states a price."""
+    answer: JsonObject = {
+        "type": "object",
+        "properties": {"ride_id": {"type": "string"}, "fare": {"type": "object"}},
+    }
+    tool = fake_tool("take_ride", cancel_tool="end_ride")
+    return tool.model_copy(update={"output_schema": answer})
+
+
+@pytest.fixture
+def world(workflow_env: WorkflowEnvironment) -> FakeWorld:
+    """The usual tools, and one that spends without asking anybody."""
+    return FakeWorld(workflow_env.client, (*TOOLS, free_of_cards()), policy=OPERATORS)
+
+
+async def test_a_card_says_what_an_unknown_price_may_exceed(stage: Stage, world: FakeWorld) -> None:
+    """What is left with all legs counted: 50 of the 80 EUR are another leg's."""
+    world.plan(fake_leg("north"), fake_leg("south", after=("north",)))
+    thirty: JsonObject = {"price": {"amount": "30.00", "currency": "EUR"}}
+    world.decide("north", CallTool(tool="buy_pass", arguments=thirty))
+    world.decide("south", unpriced())
+    mission = await stage.start(budget=EIGHTY)
+    await mission.approve(await mission.card("north"))
+    card = await mission.card("south")
+
+    assert card.price is None
+    assert "price unknown: it may exceed what is left of the budget, 50.00 EUR" in card.warnings
+    await mission.approve(card)
+    assert (await mission.end()).status is MissionStatus.SUCCEEDED
+
+
+async def test_without_a_budget_nothing_is_said(stage: Stage, world: FakeWorld) -> None:
+    """There is nothing that it could exceed."""
+    world.plan(fake_leg("north"))
+    world.decide("north", unpriced())
+    mission = await stage.start()
+    card = await mission.card("north")
+
+    assert not any("price unknown" in warning for warning in card.warnings)
+    await mission.approve(card)
+    await mission.end()
+
+
+async def test_a_standing_approval_does_not_cover_an_unknown_price(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """One without an amount covers it where there is no budget; with one a person decides."""
+    policy = MissionPolicy(confirmation=STANDING)
+    world.plan(fake_leg("north"))
+    world.decide("north", unpriced())
+
+    free = await (await stage.start(policy=policy)).end()
+    bound = await stage.start(policy=policy, budget=EIGHTY)
+    await bound.approve(await bound.card("north"))
+
+    assert free.ledger.obligations[0].confirmed_by == "policy:any"
+    assert (await bound.end()).ledger.obligations[0].confirmed_by == "ada@example.com"
+
+
+async def test_a_tool_that_asks_nobody_asks_when_its_price_is_unknown(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Its contract lets it be called without a card, and a budget does not."""
+    world.plan(fake_leg("north"))
+    world.decide("north", unpriced("take_ride"))
+    mission = await stage.start(budget=EIGHTY)
+    card = await mission.card("north")
+    assert any("price unknown" in warning for warning in card.warnings)
+    assert world.sent("take_ride") == []
+
+    await mission.approve(card)
+    await mission.end()
+    (sent,) = world.sent("take_ride")
+
+    assert sent.grant is not None
+    assert sent.grant.digest == card.digest
+
+
+async def test_what_asks_nobody_spends_of_the_budget_too(stage: Stage, world: FakeWorld) -> None:
+    """Its stated price is reserved, counted, and compared with what it charged."""
+    world.plan(fake_leg("north"))
+    ride: JsonObject = {"fare": {"amount": "30.00", "currency": "EUR"}}
+    world.decide("north", *[CallTool(tool="take_ride", arguments=ride)] * 3)
+    mission = await stage.start(budget=EIGHTY)
+    result = await mission.end()
+
+    assert len(world.sent("take_ride")) == 2
+    assert result.spend.by_currency == {"EUR": Decimal("60.00")}
+    assert "20.00 EUR left" in (world.contexts("north")[3].last_error or "")
+
+
+@pytest.mark.parametrize("tool", ["buy_pass", "take_ride"])
+async def test_a_policy_may_refuse_it(stage: Stage, world: FakeWorld, tool: str) -> None:
+    """Nobody is asked, and the planner reads why."""
+    world.plan(fake_leg("north"))
+    world.decide("north", unpriced(tool))
+
+    await (await stage.start(budget=EIGHTY, policy=rule("refuse"))).end()
+
+    assert world.sent(tool) == []
+    seen = world.contexts("north")[1].last_error or ""
+    assert "price unknown: it may exceed what is left of the budget, 80.00 EUR" in seen
+    assert "spending.unknown_price" in seen
+
+
+async def test_a_policy_may_allow_it_where_the_workers_does(stage: Stage, world: FakeWorld) -> None:
+    """A card as always, without a warning; what asks nobody is sent."""
+    world.govern(OPERATORS.model_copy(update={"spending": rule("allow").spending}))
+    world.plan(fake_leg("north"))
+    world.decide("north", unpriced("take_ride"), unpriced())
+    mission = await stage.start(budget=EIGHTY, policy=rule("allow"))
+    card = await mission.card("north")
+
+    assert len(world.sent("take_ride")) == 1
+    assert not any("price unknown" in warning for warning in card.warnings)
+    await mission.approve(card)
+    await mission.end()
+
+
+async def test_a_mission_may_not_allow_what_its_worker_asks_about(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Refused before anything is planned, with the key."""
+    failed = await (await stage.start(budget=EIGHTY, policy=rule("allow"))).end()
+
+    assert "spending.unknown_price (allow) is wider" in (failed.error or "")
+
+
+async def test_the_workers_policy_refuses_where_a_mission_would_ask(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The stricter of the two holds."""
+    world.govern(OPERATORS.model_copy(update={"spending": rule("refuse").spending}))
+    world.plan(fake_leg("north"))
+    world.decide("north", unpriced())
+
+    await (await stage.start(budget=EIGHTY)).end()
+
+    assert "refuses such a call" in (world.contexts("north")[1].last_error or "")
+
+
+# -- the price is part of what is approved ---------------------------------------------------------
+
+
+async def test_an_approval_is_of_one_price(stage: Stage, world: FakeWorld) -> None:
+    """The same arguments at another price are another card, and the old digest approves nothing."""
+    world.plan(fake_leg("north"))
+    sixty: JsonObject = {"price": {"amount": "60.00", "currency": "EUR"}}
+    world.decide("north", CallTool(tool="buy_pass", arguments=sixty))
+    mission = await stage.start(budget=EIGHTY)
+    card = await mission.card("north")
+    dearer = await mission.amend(card, price={"amount": "70.00", "currency": "EUR"})
+    refusal = await mission.refusal(mission.approve(card))
+
+    assert (refusal.type, str(dearer.price)) == ("DigestMismatch", "70.00 EUR")
+    await mission.approve(dearer)
+    await mission.end()
+    (sent,) = world.sent("buy_pass")
+    assert sent.approval_terms["price"] == {"amount": "70.00", "currency": "EUR"}
+
+
+async def test_a_price_that_nobody_knew_is_spent_as_it_is_charged(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """The person who approved knew that it might be more than is left: it is no overcharge."""
+    world.plan(fake_leg("north"))
+    world.decide("north", unpriced())
+    price = Money(amount=Decimal(95), currency="EUR")
+    world.answer("buy_pass", ToolOutcome(kind="succeeded", body={}, price=price))
+    mission = await stage.start(budget=EIGHTY)
+    await mission.approve(await mission.card("north"))
+    result = await mission.end()
+    (obligation,) = result.ledger.obligations
+
+    assert (obligation.approved_price, obligation.overcharged) == (None, None)
+    assert result.legs[0].status is LegStatus.SUCCEEDED
+    assert result.spend.by_currency == {"EUR": Decimal(95)}
+    assert world.attempts(names.PREPARE_OVERCHARGE) == []
