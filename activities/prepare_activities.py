@@ -101,7 +101,7 @@ class PrepareActivities:
 
 
 def _quoted(
-    wanted: PrepareInput, answers: Sequence[Answer], asked: AskedCancel | None
+    wanted: PrepareInput, answers: Sequence[EarlierAnswer], asked: AskedCancel | None
 ) -> tuple[JsonObject, ...]:
     """What earlier answers, or a probe, say of what a call is about, the newest first."""
     if asked is not None:
@@ -115,7 +115,7 @@ def _prepared(
     tool: Tool,
     quoted: Sequence[JsonObject],
     *,
-    answers: tuple[Answer, ...],
+    answers: tuple[EarlierAnswer, ...],
     asked: AskedCancel | None,
     unpriced: UnpricedCall | None,
 ) -> PreparedCall:

@@ -12,6 +12,7 @@ from orchestrator.chaos.verdicts.evidence import (
 )
 from orchestrator.chaos.verdicts.invariants import InvariantBreach, judge
 from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
 
@@ -52,7 +53,7 @@ def found(
         status=status,
         ledger=Ledger(obligations=(obligation,)),
     )
-    received = {"book": "b1", "email": "kim@example.com", "copies": 1} | arrived
+    received: JsonObject = {"book": "b1", "email": "kim@example.com", "copies": 1} | arrived
     evidence = Evidence(
         effects=(MADE.model_copy(update={"amount": amount}),),
         requests=(HeldRequest(operation="order_book", request_id=CALL, arguments=received),),
