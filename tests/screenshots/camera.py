@@ -13,7 +13,8 @@ WIDTH: Final = 1400
 _HEIGHT: Final = 2400
 """In pixels: so high that no page scrolls in itself, and its end can be cut off."""
 _MARGIN: Final = 16
-_LONGEST: Final = 2350
+_LONGEST: Final = 2200
+_TIMELINE: Final = 1310
 _PAGE_S: Final = 30.0
 _ROUNDS: Final = 6
 
@@ -44,7 +45,7 @@ class Camera:
         await self._open(f"{self._root}/{quote(workflow_id, safe='')}")
         await self._page.get_by_test_id("timeline-tab").wait_for()
         await self._still()
-        await self._take(name, until="main svg text")
+        await self._take(name, until="", bottom=_TIMELINE)
 
     async def workflows(self, query: str, columns: Sequence[str], *, name: str) -> None:
         """The list of workflows that a filter finds, with these columns."""
@@ -69,13 +70,12 @@ class Camera:
                 return
             before = now
 
-    async def _take(self, name: str, *, until: str) -> None:
+    async def _take(self, name: str, *, until: str, bottom: float = _LONGEST) -> None:
         """A picture of the content, from its top to the end of what `until` selects."""
         content = await self._page.locator("#content").bounding_box()
-        ends = [await one.bounding_box() for one in await self._page.locator(until).all()]
-        bottom = max(
-            (end["y"] + end["height"] for end in ends if end is not None), default=_LONGEST
-        )
+        if until:
+            ends = [await one.bounding_box() for one in await self._page.locator(until).all()]
+            bottom = max(end["y"] + end["height"] for end in ends if end is not None)
         assert content is not None
         clip = FloatRect(
             x=content["x"],
