@@ -6,12 +6,13 @@ from typing import Any
 from orchestrator.chaos.verdicts.evidence import (
     Account,
     ApprovedCall,
-    Evidence,
     HeldEffect,
     HeldRequest,
+    RunEvidence,
 )
 from orchestrator.chaos.verdicts.invariants import InvariantBreach, judge
 from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
 
@@ -52,8 +53,8 @@ def found(
         status=status,
         ledger=Ledger(obligations=(obligation,)),
     )
-    received = {"book": "b1", "email": "kim@example.com", "copies": 1} | arrived
-    evidence = Evidence(
+    received: JsonObject = {"book": "b1", "email": "kim@example.com", "copies": 1, **arrived}
+    evidence = RunEvidence(
         effects=(MADE.model_copy(update={"amount": amount}),),
         requests=(HeldRequest(operation="order_book", request_id=CALL, arguments=received),),
         approved=(APPROVED,),
