@@ -21,9 +21,9 @@ from orchestrator.chaos.vault_changes import VaultChanges
 from orchestrator.chaos.verdicts.evidence import (
     Account,
     ApprovedCall,
-    Evidence,
     HeldEffect,
     HeldRequest,
+    RunEvidence,
 )
 from orchestrator.chaos.verdicts.invariants import judge
 from orchestrator.chaos.verdicts.report import ChaosReport, FaultCount, compile_report
@@ -180,9 +180,9 @@ class RunJudge:
 
     async def _evidence(
         self, sandbox: SandboxClient, seen: Seen, fired: Counter[ChaosFault]
-    ) -> Evidence:
+    ) -> RunEvidence:
         catalog = Catalog.load(*self._stack.specs, overlays=self._stack.overlays)
-        return Evidence(
+        return RunEvidence(
             effects=_EFFECTS.validate_python(await sandbox.ledger()),
             requests=_REQUESTS.validate_python(await sandbox.requests()),
             approved=seen.approved,

@@ -126,6 +126,11 @@ MUTANTS = {
     if outcome.kind != "rejected" or outcome.status in (None, 422):
 """,
     ),
+    "ignores-an-overcharge": _one(
+        "workflows.sending",
+        "written.answered(came, at=at).compared(allowed.limit)",
+        "written.answered(came, at=at)",
+    ),
     "paused": _one("activities.tool_activities", _LEAVES, _PAUSES + _LEAVES),
     "paused-past-its-deadline": _one(
         "activities.tool_activities", _LEAVES, f"{_PAUSES}            left = call.timeout_s\n"

@@ -91,6 +91,11 @@ def is_refused_after_a_lost_success(mission_id: str) -> MissionScript:
     return mission(mission_id, TWO_TRIES, refusal)
 
 
+def is_overcharged(mission_id: str) -> MissionScript:
+    """A mission whose car costs a quarter more than its card says."""
+    return mission(mission_id, ONE_TRY, FaultRule(operation_id=CAR, kind="overcharge"))
+
+
 def dies_while_it_books(mission_id: str) -> MissionScript:
     """A mission whose leg is terminated while the car's booking, its second request, is out."""
     moment = InterruptionMoment(request=2)
@@ -121,6 +126,7 @@ BROKEN: dict[str, tuple[Write, set[Invariant]]] = {
     "believes-a-breach": (is_answered_with_a_page, {"phantom", "unserved"}),
     "believes-any-404-of-a-probe": (asks_a_gateway_about_a_lost_booking, {"orphan"}),
     "believes-a-422-after-an-unclear-attempt": (is_refused_after_a_lost_success, {"orphan"}),
+    "ignores-an-overcharge": (is_overcharged, {"overcharge"}),
     "paused-past-its-deadline": (pauses_before_its_last_booking, {"orphan"}),
     "paused-with-a-used-grant": (pauses_before_its_first_booking, {"late"}),
 }

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from pydantic import JsonValue
 
-from orchestrator.chaos.verdicts.evidence import Account, ApprovedCall, Evidence, HeldEffect
+from orchestrator.chaos.verdicts.evidence import Account, ApprovedCall, HeldEffect, RunEvidence
 from orchestrator.core.pii import Handle, handle_of, replace_handles
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.ledger import Obligation, ObligationState
@@ -14,10 +14,10 @@ OVERCHARGE_CARD = "structured-overcharge"
 _CENT = Decimal("0.01")
 
 
-class Approvals:
+class ApprovedCalls:
     """The approver's yeses of a run, by the calls that they are about."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: RunEvidence) -> None:
         """Take what was approved, and what the vault held for its handles."""
         self._evidence = evidence
         self._calls = {a.call_id: a for a in evidence.approved if a.card_type != OVERCHARGE_CARD}

@@ -80,7 +80,7 @@ class Account(Record):
     )
 
 
-class Evidence(Record):
+class RunEvidence(Record):
     """All that is known of a run beside what the missions say."""
 
     effects: tuple[HeldEffect, ...] = ()

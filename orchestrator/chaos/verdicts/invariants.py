@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from orchestrator.chaos.verdicts.approvals import Approvals
-from orchestrator.chaos.verdicts.evidence import Account, Evidence, HeldEffect, HeldRequest
+from orchestrator.chaos.verdicts.approvals import ApprovedCalls
+from orchestrator.chaos.verdicts.evidence import Account, HeldEffect, HeldRequest, RunEvidence
 from orchestrator.chaos.verdicts.parking import why_not_parked
 from orchestrator.core.record import Record
 from orchestrator.messages.standing import LEAVES_STANDING
@@ -50,7 +50,7 @@ class InvariantBreach(Record):
     what: str
 
 
-def judge(accounts: Iterable[Account], evidence: Evidence) -> list[InvariantBreach]:
+def judge(accounts: Iterable[Account], evidence: RunEvidence) -> list[InvariantBreach]:
     """Every breach, in the order of the missions; those that no mission answers for come last."""
     every = sorted(accounts, key=lambda told: told.index)
     case = _Case(evidence)
@@ -80,7 +80,7 @@ def _stray(effect: HeldEffect) -> InvariantBreach:
 class _Case:
     """The evidence of a run, by mission."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: RunEvidence) -> None:
         self._evidence = evidence
         self._effects: dict[str, list[HeldEffect]] = {}
         for effect in evidence.effects:
@@ -94,7 +94,7 @@ class _Case:
         effects = self._effects.get(told.mission_id, [])
         requests = self._requests.get(told.mission_id, [])
         theirs = self._evidence.model_copy(update={"requests": tuple(requests)})
-        approvals = Approvals(theirs)
+        approvals = ApprovedCalls(theirs)
         yield from _duplicates(effects)
         yield from _keyless(effects, self._evidence.keyed)
         yield from _foreign(effects)

@@ -6,9 +6,9 @@ from typing import Any
 from orchestrator.chaos.verdicts.evidence import (
     Account,
     ApprovedCall,
-    Evidence,
     HeldEffect,
     HeldRequest,
+    RunEvidence,
 )
 from orchestrator.chaos.verdicts.invariants import InvariantBreach, judge
 from orchestrator.core.budget import Money
@@ -53,8 +53,8 @@ def found(
         status=status,
         ledger=Ledger(obligations=(obligation,)),
     )
-    received: JsonObject = {"book": "b1", "email": "kim@example.com", "copies": 1} | arrived
-    evidence = Evidence(
+    received: JsonObject = {"book": "b1", "email": "kim@example.com", "copies": 1, **arrived}
+    evidence = RunEvidence(
         effects=(MADE.model_copy(update={"amount": amount}),),
         requests=(HeldRequest(operation="order_book", request_id=CALL, arguments=received),),
         approved=(APPROVED,),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.chaos.verdicts.evidence import Account, Evidence, HeldEffect, HeldRequest
+from orchestrator.chaos.verdicts.evidence import Account, HeldEffect, HeldRequest, RunEvidence
 from orchestrator.chaos.verdicts.invariants import judge
 from orchestrator.chaos.verdicts.report import FaultCount, Percentiles, compile_report
 from orchestrator.saga.ledger import Ledger, ObligationState
@@ -57,7 +57,7 @@ REFUSED = HeldRequest(
 
 def broken(account: Account, *effects: HeldEffect) -> list[str]:
     """The invariants that broke, where the provider refuses to take anything back."""
-    evidence = Evidence(
+    evidence = RunEvidence(
         effects=effects, requests=(REFUSED,), keyed=frozenset({"order_book", "cancel_order"})
     )
     return [breach.invariant for breach in judge([account], evidence)]
@@ -123,7 +123,7 @@ def test_operations_that_take_no_key_need_none() -> None:
     """The documents say which ones do."""
     account = told("succeeded", ObligationState.COMMITTED)
 
-    assert judge([account], Evidence(effects=(made(key=None),))) == []
+    assert judge([account], RunEvidence(effects=(made(key=None),))) == []
 
 
 def test_prompts_in_rollback_and_missions_without_end_are_breaches() -> None:
@@ -135,7 +135,7 @@ def test_prompts_in_rollback_and_missions_without_end_are_breaches() -> None:
 def test_an_effect_of_no_mission_is_a_stray() -> None:
     """A mission whose id begins alike is another one; one that ran beside is known."""
     stray = made("m1.1-shop.2")
-    beside = Evidence(effects=(stray,), others=frozenset({"m1"}))
+    beside = RunEvidence(effects=(stray,), others=frozenset({"m1"}))
 
     assert broken(told("failed"), stray) == ["stray"]
     assert judge([told("failed")], beside) == []
@@ -179,7 +179,7 @@ def test_the_report_counts_and_names_the_first_broken_mission() -> None:
         told("failed", rollback_s=1.0).model_copy(update={"mission_id": "n"}),
     ]
     effects = [made(), made("n.1-shop.1")]
-    breaches = judge(accounts, Evidence(effects=tuple(effects), requests=(REFUSED,)))
+    breaches = judge(accounts, RunEvidence(effects=tuple(effects), requests=(REFUSED,)))
     report = compile_report(
         accounts,
         effects,
@@ -214,7 +214,7 @@ def test_a_call_that_is_sent_after_its_cancel_is_late() -> None:
     account = told("rolled_back", ObligationState.CANCELLED)
 
     def found(*requests: HeldRequest) -> list[str]:
-        return [breach.invariant for breach in judge([account], Evidence(requests=requests))]
+        return [breach.invariant for breach in judge([account], RunEvidence(requests=requests))]
 
     assert found(ours, ours, done, again) == []
     assert found(ours, done, ours) == ["late"]
