@@ -61,6 +61,7 @@ class Recorder:
         await self.approved_by_two()
         await self.cancelled_of_another()
         await self.incomplete()
+        await self.sent_back()
 
     async def succeeded(self) -> None:
         """Legs side by side, a budget that they share, confirmations, facts handed on."""
@@ -108,6 +109,19 @@ class Recorder:
 
         result = await self._decided_on("message_send", reject)
         await self._write("leg-rejected", _leg(result, -1))
+
+    async def sent_back(self) -> None:
+        """A card that a person sends back, the one that follows, and a leg that is left out."""
+        mission = await self._start("Book a flight from Berlin to Lisbon on 2026-12-03")
+        (first,) = await eventually(mission.confirmations)
+        await mission.respond(first, text="a later flight", approver="recorder")
+
+        async def skip(mission: MissionHandle, card: ConfirmationCard) -> None:
+            await mission.reject(card, reason="by train", approver="recorder", then="skip")
+
+        result = await run_to_end(mission, skip)
+        await self._write("mission-incomplete-by-choice", mission.mission_id)
+        await self._write("leg-sent-back-and-skipped", _leg(result, 0))
 
     async def asked(self) -> None:
         """A leg that asks for what its goal does not say."""
