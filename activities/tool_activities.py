@@ -20,6 +20,7 @@ from activities.wall_guard import WallGuard
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.models import call_digest
 from orchestrator.core.errors import (
@@ -124,31 +125,35 @@ class ToolActivities:
             left = _time_left(call)
             if approved_as(tool, call) is not None:
                 await self._use_grant(call)
-        until = time.monotonic() + left
         async with heartbeats():
-            try:
-                check_pinned(catalog, tool, call.arguments)
-                outcome = await self._tools.call(
-                    catalog,
-                    tool,
-                    call.arguments,
-                    call_id=call.call_id,
-                    idempotency_key=call.call_id if tool.idempotency_header else None,
-                    timeout_s=left,
-                    mission_id=call.mission_id,
-                )
-            except NOTHING_SENT as error:
-                return _not_sent(error, earlier_attempts=_an_earlier_may_have_arrived())
-            except TransportFailed as error:
-                if not error.may_have_arrived and _is_the_only_attempt():
-                    return ToolOutcome(kind="rejected", reason=str(error))
-                _note_arrival(may_have_arrived=error.may_have_arrived)
-                raise ApplicationError(str(error), type=type(error).__name__) from error
-            outcome = with_cancel_arguments(tool, call, outcome)
-            if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
-                return _kept(
-                    await cleared_up(self._tools, catalog, tool, call, outcome, until=until)
-                )
+            return await self._sent(catalog, tool, call, left)
+
+    async def _sent(
+        self, catalog: Catalog, tool: Tool, call: ToolCall, within_s: float
+    ) -> ToolOutcome:
+        """What one request came to, cleared up as far as it can be now."""
+        until = time.monotonic() + within_s
+        try:
+            check_pinned(catalog, tool, call.arguments)
+            outcome = await self._tools.call(
+                catalog,
+                tool,
+                call.arguments,
+                call_id=call.call_id,
+                idempotency_key=call.call_id if tool.idempotency_header else None,
+                timeout_s=within_s,
+                mission_id=call.mission_id,
+            )
+        except NOTHING_SENT as error:
+            return _not_sent(error, earlier_attempts=_an_earlier_may_have_arrived())
+        except TransportFailed as error:
+            if not error.may_have_arrived and _is_the_only_attempt():
+                return ToolOutcome(kind="rejected", reason=str(error))
+            _note_arrival(may_have_arrived=error.may_have_arrived)
+            raise ApplicationError(str(error), type=type(error).__name__) from error
+        outcome = with_cancel_arguments(tool, call, outcome)
+        if outcome.is_unproved and (outcome.accepted or _is_last_for_a_breach()):
+            return _kept(await cleared_up(self._tools, catalog, tool, call, outcome, until=until))
         if tool.is_side_effect and _an_earlier_may_have_arrived():
             outcome = _of_this_attempt(outcome)
         return _settled(outcome)

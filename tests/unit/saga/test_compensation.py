@@ -10,7 +10,7 @@ from orchestrator.catalog.tool import Compensation, InputBinding, Tool, ToolCall
 from orchestrator.core.errors import TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.saga.compensation import CompensationCall, cancel_key, compensation
-from orchestrator.saga.ledger import Obligation, ObligationState
+from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
 from orchestrator.testing import fake_obligation, fake_tool
 
@@ -327,3 +327,32 @@ def test_no_answer_counts_when_the_request_may_have_arrived(arrived: bool) -> No
 
     assert (cancels.counts, cancels.arrived) == (arrived, arrived)
     assert (looks.counts, looks.arrived) == (arrived, False)
+
+
+def test_a_gateways_gone_does_not_end_what_a_leg_cancelled_unclearly() -> None:
+    """Its own cancel, repeated, must find nothing in the form that is declared."""
+    sent = CancelCall(
+        call_id="m.1-leg.2",
+        tool="cancel",
+        arguments={"id": "b1"},
+        names={"id": "b1"},
+        written_at=COMMITTED.written_at,
+    )
+    unsure = COMMITTED.model_copy(update={"cancel_call": sent})
+    gone = ToolOutcome(kind="rejected", status=410, declared=True)
+    gateway = gone.model_copy(update={"declared": False})
+
+    assert played(catalog(), unsure, [gone])[0].state == "cancelled"
+    assert isinstance(attempted(catalog(), unsure, [gateway, gateway])[0], CompensationFailure)
+
+
+def test_an_id_of_a_broken_answer_that_is_not_found_proves_nothing() -> None:
+    """Though the call's own reference was sent beside it."""
+    cancel: JsonObject = {"id": "$response.body#/id", **BY_REFERENCE}
+    known = catalog(
+        with_reference(Compensation(cancel=ToolCallTemplate(tool="cancel", arguments=cancel)))
+    )
+    broken = unclear(undo_arguments={"id": "b1", "client_reference": REFERENCE})
+
+    assert played(known, unclear(), [MISSING])[0].state == "void"
+    assert played(known, broken, [MISSING])[0].state == "parked"
