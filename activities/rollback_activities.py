@@ -1,5 +1,8 @@
 """Rollback: read what every leg left, and carry out the compensation of one obligation."""
 
+from datetime import timedelta
+from typing import Final
+
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
@@ -32,6 +35,9 @@ from orchestrator.messages.rollback import (
 from orchestrator.saga.compensation import CompensationCall, Settled, compensation
 from orchestrator.saga.ledger import Ledger, Obligation
 from orchestrator.saga.outcome import CompensationFailure, CompensationOutcome, ToolOutcome
+
+_ANSWER: Final = timedelta(seconds=5)
+"""How long a rollback may take to say where it stands."""
 
 
 class RollbackActivities:
@@ -79,7 +85,8 @@ class RollbackActivities:
             if run is None:
                 return ReadRollbackOutput()
             handle = self._client.get_workflow_handle(run.id, run_id=run.run_id)
-            report = await query_or_none(handle, names.REPORT_QUERY, RollbackReport)
+            # It may be about to end: a question that is lost over that is asked again.
+            report = await query_or_none(handle, names.REPORT_QUERY, RollbackReport, _ANSWER)
             settled = report is not None and report.settled
             return ReadRollbackOutput(settled=report if settled else None)
 

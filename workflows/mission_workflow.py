@@ -5,6 +5,8 @@ was rolled back, or is held open by its rollback for an operator.
 """
 
 import asyncio
+import contextlib
+from datetime import timedelta
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
@@ -237,12 +239,17 @@ class MissionWorkflow:
             await workflow.wait_condition(lambda: self._rollback is not None)
             assert self._rollback is not None
             return self._rollback
+        await workflow.wait_condition(lambda: self._rollback_news > 0)
+        pause = timedelta(seconds=1)
         while True:
-            await workflow.wait_condition(lambda: self._rollback_news > 0)
             self._rollback_news = 0
             report = await calls.settled_rollback(self._mission_id)
             if report is not None:
                 return report
+            # Heard too early, or seen too late: more news, or a longer and longer pause, and again.
+            with contextlib.suppress(TimeoutError):
+                await workflow.wait_condition(lambda: self._rollback_news > 0, timeout=pause)
+            pause = min(2 * pause, timedelta(minutes=5))
 
     async def _start_rollback(self, *, take_over: str | None) -> None:
         """Start it, or a new run that goes on where one from before us stopped."""

@@ -4,7 +4,7 @@ A rollback that was broken off is started again under the same workflow id, and 
 take over from. One that completed is never repeated.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Literal, TypeVar
 
 from temporalio.api.enums.v1 import EventType
@@ -152,11 +152,17 @@ async def described(handle: "WorkflowHandle[Any, Any]") -> WorkflowExecutionDesc
         raise
 
 
-async def query_or_none(handle: "WorkflowHandle[Any, Any]", query: str, kind: type[T]) -> T | None:
-    """A workflow's answer; None when it was stopped before it did anything at all."""
+async def query_or_none(
+    handle: "WorkflowHandle[Any, Any]", query: str, kind: type[T], within: timedelta | None = None
+) -> T | None:
+    """A workflow's answer; None when it was stopped before it did anything at all.
+
+    Raises:
+        RPCError: it did not answer, or not within the time given.
+    """
     if not await _did_anything(handle):
         return None
-    answer: T = await handle.query(query, result_type=kind)
+    answer: T = await handle.query(query, result_type=kind, rpc_timeout=within)
     return answer
 
 
