@@ -124,7 +124,8 @@ class Crew:
             with suppress(ServiceUnavailable):
                 return await self._start(name)
             # One that is only slow is not left to run beside the next.
-            await self._stack.kill(name)
+            with suppress(ProcessLookupError):
+                await self._stack.kill(name)
             await asyncio.sleep(_DOWN_S)
         await self._start(name)
 
@@ -144,7 +145,8 @@ async def start_again(stack: Stack) -> None:
     for _ in range(_STARTS):
         with suppress(ServiceUnavailable):
             return await stack.start_server()
-        await stack.kill("temporal")
+        with suppress(ProcessLookupError):
+            await stack.kill("temporal")
     await stack.start_server()
 
 

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 
-USUAL_SEED = "110"
+USUAL_SEED = "74"
 SEED = os.environ.get("CHAOS_SEED", USUAL_SEED)
 
 
