@@ -122,9 +122,9 @@ class ToolActivities:
             except GrantMissing as doubt:
                 # Another leg may have cancelled it first: nothing left, and the planner is told.
                 return _not_sent(doubt, earlier_attempts=_an_earlier_may_have_arrived())
-            left = _time_left(call)
             if approved_as(tool, call) is not None:
                 await self._use_grant(call)
+            left = _time_left(call)  # the last look: a process may be paused anywhere above
         async with heartbeats():
             return await self._sent(catalog, tool, call, left)
 

@@ -44,7 +44,11 @@ def _one(module: str, right: str, wrong: str) -> Mutant:
 
 
 _LEAVES = """\
-            left = _time_left(call)
+            left = _time_left(call)  # the last look: a process may be paused anywhere above
+"""
+_CLAIMS = """\
+            if approved_as(tool, call) is not None:
+                await self._use_grant(call)
 """
 _PAUSES = """\
             paused_at = {"late": "calendar_create_event", "twice": "car_book_offer"}
@@ -101,14 +105,14 @@ MUTANTS = {
     "sends-other-arguments": _one(
         "activities.tool_activities",
         """\
-                    tool,
-                    call.arguments,
-                    call_id=call.call_id,
+                tool,
+                call.arguments,
+                call_id=call.call_id,
 """,
         """\
-                    tool,
-                    call.arguments | ({"place": "nowhere"} if "place" in call.arguments else {}),
-                    call_id=call.call_id,
+                tool,
+                call.arguments | ({"place": "nowhere"} if "place" in call.arguments else {}),
+                call_id=call.call_id,
 """,
     ),
     "believes-a-breach": _one(
@@ -138,7 +142,7 @@ MUTANTS = {
     "paused-with-a-used-grant": Mutant(
         "activities.tool_activities",
         (
-            (_LEAVES, _PAUSES + _LEAVES),
+            (_CLAIMS, _PAUSES + _CLAIMS),
             (
                 "if before is not None and (before != user or info.attempt == 1):",
                 "if before is not None and before != user:",

@@ -14,6 +14,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.prepare_activities import PrepareActivities
 from activities.tool_activities import ToolActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.grant_book import GrantBook
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
 from orchestrator.core.errors import MissionSilent, PiiMissing, TransportFailed
@@ -78,6 +79,7 @@ async def invoke(
     retry_policy: RetryPolicy | None = None,
     noted: tuple[int, ...] = (),
     beats: list[Any] | None = None,
+    grants: GrantBook | None = None,
 ) -> ToolOutcome:
     """Send a call, after what the attempt before `noted`; `beats` gets what this one notes."""
     environment = ActivityEnvironment()
@@ -88,7 +90,7 @@ async def invoke(
     activities = ToolActivities(
         store,
         client.as_client,
-        MemoryGrants(),
+        grants or MemoryGrants(),
         cast(Client, None),
         origins=origins or TrustedOrigins(),
     )
@@ -208,6 +210,28 @@ async def test_nothing_is_sent_after_the_deadline(
 
     with pytest.raises(ApplicationError) as raised:
         await invoke(store, client, call)
+
+    assert raised.value.type == "DeadlinePassed"
+    assert client.calls == []
+
+
+async def test_nothing_is_sent_when_the_deadline_passes_on_the_way(
+    store: CatalogStore, shop: Shop, scripted: Any
+) -> None:
+    """A process may be paused while it claims the grant: it looks at the clock after that."""
+
+    class Slow(MemoryGrants):
+        def claim(self, digest: str, user: str) -> str | None:
+            while datetime.now(UTC) <= soon:
+                pass
+            return super().claim(digest, user)
+
+    client = scripted({"order_book": [ORDERED]})
+    prepared = await approved(store, client, shop())
+    soon = datetime.now(UTC) + timedelta(milliseconds=50)
+
+    with pytest.raises(ApplicationError) as raised:
+        await invoke(store, client, prepared.model_copy(update={"deadline": soon}), grants=Slow())
 
     assert raised.value.type == "DeadlinePassed"
     assert client.calls == []
