@@ -5,11 +5,9 @@ was rolled back, or is held open by its rollback for an operator.
 """
 
 import asyncio
-import contextlib
-from datetime import timedelta
 
 from temporalio import workflow
-from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
+from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal.search_attributes import search_attributes
@@ -36,7 +34,7 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.news import LegNews
-    from orchestrator.messages.rollback import RollbackInput, RollbackReport, RollbackStatus
+    from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.unserved import unserved_of
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
@@ -46,6 +44,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.lineage import check_mission
     from workflows.mission_page import MissionPage
     from workflows.mission_view import MissionView, unserved_reason
+    from workflows.own_rollback import OwnRollback
     from workflows.reservations import BudgetReservations
     from workflows.spending_holds import SpendingHolds
     from workflows.waiting import finish_despite_cancel, until
@@ -74,8 +73,7 @@ class MissionWorkflow:
         self._reservations = BudgetReservations(mission.request.budget)
         self._news = NewsOfLegs(self._mission_id)
         self._holds = SpendingHolds(self._mission_id, self._under_way)
-        self._rollback: RollbackReport | None = None
-        self._rollback_news = 0
+        self._rollback = OwnRollback(self._mission_id, mission.request.requester)
         self._finished = False
 
     @workflow.run
@@ -226,52 +224,8 @@ class MissionWorkflow:
         self._ledger = Ledger.merged(leg.ledger for leg in collected.legs)
         if not self._ledger.live():
             return
-        await self._start_rollback(take_over=collected.last_rollback)
-        self._rollback = await self._settled_rollback()
-        self._ledger = self._rollback.ledger
-
-    async def _settled_rollback(self) -> RollbackReport:
-        """What the rollback came to, as it says itself.
-
-        A signal only says that there is something to read: anybody can send one.
-        """
-        if not workflow.patched("read-the-rollback"):
-            await workflow.wait_condition(lambda: self._rollback is not None)
-            assert self._rollback is not None
-            return self._rollback
-        await workflow.wait_condition(lambda: self._rollback_news > 0)
-        pause = timedelta(seconds=1)
-        while True:
-            self._rollback_news = 0
-            report = await calls.settled_rollback(self._mission_id)
-            if report is not None:
-                return report
-            # Heard too early, or seen too late: more news, or a longer and longer pause, and again.
-            with contextlib.suppress(TimeoutError):
-                await workflow.wait_condition(lambda: self._rollback_news > 0, timeout=pause)
-            pause = min(2 * pause, timedelta(minutes=5))
-
-    async def _start_rollback(self, *, take_over: str | None) -> None:
-        """Start it, or a new run that goes on where one from before us stopped."""
-        rollback = RollbackInput(
-            mission_id=self._mission_id, reason=self._error or "", take_over=take_over
-        )
-        try:
-            await workflow.start_child_workflow(
-                names.ROLLBACK_WORKFLOW,
-                rollback,
-                id=names.rollback_workflow_id(self._mission_id),
-                parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-                cancellation_type=workflow.ChildWorkflowCancellationType.ABANDON,
-                search_attributes=search_attributes(
-                    self._mission_id,
-                    RollbackStatus.COLLECTING,
-                    requester=self._request.requester,
-                ),
-                static_summary=rollback.summary,
-            )
-        except WorkflowAlreadyStartedError:
-            workflow.logger.info("somebody started the rollback before us; its report will come")
+        report = await self._rollback.run(self._error or "", take_over=collected.last_rollback)
+        self._ledger = report.ledger
 
     def _conclude(self) -> MissionResult:
         if self._ledger is None:
@@ -342,8 +296,7 @@ class MissionWorkflow:
     @workflow.signal(name=names.ROLLBACK_SETTLED_SIGNAL)
     def rollback_settled(self, report: RollbackReport) -> None:
         """The rollback has tried everything; what it could not take back is parked with it."""
-        self._rollback = report  # believed only where a history of an older release says so
-        self._rollback_news += 1
+        self._rollback.hear(report)
 
     @workflow.signal(name=names.RESERVE_SIGNAL)
     async def reserve_budget(self, wanted: ReserveInput) -> None:
