@@ -159,7 +159,9 @@ async def test_a_resolve_ends_what_was_parked(client: MissionClient, sandbox: Wi
 
 async def test_an_empty_answer_is_an_answer(client: MissionClient) -> None:
     """What was looked for and not found is told, and nothing has failed."""
-    mission = await client.start(MissionRequest(goal="List my weather alert subscriptions"))
+    mission = await client.start(
+        MissionRequest(goal="Show my calendar events from 2031-02-03 to 2031-02-04")
+    )
     result = await run_to_end(mission)
 
     assert result.status is MissionStatus.SUCCEEDED

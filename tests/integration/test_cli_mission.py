@@ -21,11 +21,12 @@ async def open_card(mission: MissionHandle, tool: str = "") -> ConfirmationCard:
     """The first card that waits, of one tool when it is named; other cards are approved."""
 
     async def wanted() -> ConfirmationCard | None:
-        for card in await mission.confirmations():
-            if tool in ("", card.tool):
-                return card
-            await approve(mission, card)
-        return None
+        cards = await mission.confirmations()
+        of_tool = [card for card in cards if tool in ("", card.tool)]
+        for card in cards:
+            if tool not in ("", card.tool):
+                await approve(mission, card)
+        return of_tool[0] if of_tool else None
 
     card = await eventually(wanted)
     assert card is not None
@@ -148,6 +149,7 @@ async def test_a_rejection_ends_the_mission_with_its_reason(
 
     await eventually(flight_is_booked)
     no = ("confirm", "reject", hotel.confirmation_id, "--reason", "too far from the office")
+    no = (*no, "--then", "undo")
     rejected = await cli(*no, "--approver", "ann", "--json")
     watched = await cli("mission", "watch", mission.mission_id, "--json")
 
