@@ -6,9 +6,12 @@ from temporalio.client import Client
 from activities.authority import Authority
 from activities.boundary import translated_errors
 from activities.call_origins import CallOrigins, MissionOrigins
+from activities.prepare_activities import answers_of
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.card_types import OVERCHARGE
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.build import CardContext
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.confirmation.overcharge import overcharge_card
 from orchestrator.core.spending_limit import Overcharge
@@ -42,12 +45,13 @@ class OverchargeActivities:
                 started.
         """
         with translated_errors():
-            tool = self._catalogs.get(wanted.catalog_digest).tool(wanted.tool)
+            catalog = self._catalogs.get(wanted.catalog_digest)
+            tool = catalog.tool(wanted.tool)
             await self._origins.check(wanted, tool)
-            return await self._authority.over(_asking(wanted, tool), wanted)
+            return await self._authority.over(_asking(wanted, tool, catalog), wanted)
 
 
-def _asking(wanted: OverchargeInput, tool: Tool) -> PreparedCall:
+def _asking(wanted: OverchargeInput, tool: Tool, catalog: Catalog) -> PreparedCall:
     overcharge = wanted.obligation.overcharge
     if overcharge is None:
         return PreparedCall(problems=(f"{wanted.call_id} cost no more than was approved",))
@@ -62,11 +66,13 @@ def _asking(wanted: OverchargeInput, tool: Tool) -> PreparedCall:
         ),
         title=tool.title,
         price=charged,
-        card=_card(wanted, tool, overcharge),
+        card=_card(wanted, tool, overcharge, catalog),
     )
 
 
-def _card(wanted: OverchargeInput, tool: Tool, overcharge: Overcharge) -> ConfirmationCard:
+def _card(
+    wanted: OverchargeInput, tool: Tool, overcharge: Overcharge, catalog: Catalog
+) -> ConfirmationCard:
     policy = wanted.policy
     card = overcharge_card(
         wanted,
@@ -76,6 +82,12 @@ def _card(wanted: OverchargeInput, tool: Tool, overcharge: Overcharge) -> Confir
         answer=wanted.obligation.response,
         confirmation_id=names.overcharge_id(wanted.call_id, wanted.round),
         asked=wanted.round,
+        context=CardContext(
+            goal=wanted.goal,
+            clause=wanted.clause,
+            agent=wanted.agent.agent if wanted.agent is not None else "",
+            answers=answers_of(wanted, catalog),
+        ),
     )
     approvers = policy.confirmation.approvers_of(card_type=OVERCHARGE, tool=tool.name)
     return card.model_copy(

@@ -203,6 +203,10 @@ async def prepare_overcharge(
         requester=leg.requester,
         now=workflow.now(),
         round=asked,
+        observations=leg.state.observations[:-1],
+        facts=facts_naming(obligation.arguments, leg.facts),
+        goal=leg.mission_goal,
+        clause=leg.leg.goal,
         obligation=obligation,
     )
     summary = ui.summary(ui.PREPARE_OVERCHARGE, tool=obligation.tool)
