@@ -125,11 +125,10 @@ def _prepared(
     obliges = effect in (Effect.OBLIGATION, Effect.WRITE)
     if asked is not None:
         obliges = asked.leaves_a_consequence
-    card = _card(wanted, tool, quoted, answers) if tool.needs_confirmation else None
+    doubt = unpriced.doubt if unpriced is not None else ""
+    card = _card(wanted, tool, quoted, answers, doubt) if tool.needs_confirmation else None
     if asked is not None and card is not None:
         card = asked.on(card)
-    if unpriced is not None and card is not None:
-        card = card.model_copy(update={"warnings": (*card.warnings, unpriced.doubt)})
     spends = takes_money(tool)
     return PreparedCall(
         call=ToolCall(
@@ -195,6 +194,7 @@ def _card(
     tool: Tool,
     quoted: Sequence[JsonObject],
     answers: tuple[EarlierAnswer, ...],
+    doubt: str,
 ) -> ConfirmationCard:
     policy = wanted.policy
     return build_card(
@@ -214,6 +214,7 @@ def _card(
             answers=answers,
             given=tuple(str(value) for value in wanted.given.values()),
             left=wanted.budget_left if tool.spends else None,
+            doubt=doubt,
             asked=wanted.asked,
             proposals=wanted.proposals,
             changed_by_people=wanted.changed_by_people,

@@ -42,6 +42,17 @@ def over_what_is_left(price: Money | None, left: Money | None) -> Iterator[str]:
         yield f"it costs {price}, and {left} is left of the budget"
 
 
+def unknown_price(doubt: str, amounts: Iterable[Money]) -> str:
+    """That nobody knows what a call costs, whatever amounts stand on its card.
+
+    `doubt` is what else a person must know of that; '' for nothing.
+    """
+    seen = ", ".join(dict.fromkeys(map(str, amounts)))
+    alone = f"{seen} may be a part of it, or the price of one piece" if seen else ""
+    known = "nothing says plainly what all of it costs"
+    return "; ".join(part for part in (doubt or f"price unknown: {known}", alone) if part)
+
+
 def not_explained(
     ids: Iterable[NamedId], answers: Sequence[EarlierAnswer], given: Iterable[str]
 ) -> Iterator[str]:
