@@ -87,6 +87,11 @@ class PrepareActivities:
         answers = answers_of(wanted, catalog)
         quoted = _quoted(wanted, answers, asked)
         price = expected_price(tool, arguments, quoted[0] if quoted else None)
+        if wanted.budget is not None and wanted.changed_by_people:
+            # What a planner wants has its reservation before a person reads the card: only what
+            # people change can exceed what other legs have left of the budget.
+            left = await self._prices.left(wanted) or wanted.budget_left
+            wanted = wanted.model_copy(update={"budget_left": left})
         rules = self._authority.spending(wanted.policy)
         unpriced = await self._prices.found(wanted, tool, price, rules)
         if unpriced is not None:

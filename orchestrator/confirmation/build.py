@@ -154,9 +154,10 @@ def _in_context(
     ids = tuple(one for one in ids if one.argument not in tool.reference_inputs)
     costs = tool.spends and (amounts or states_price(tool))
     is_unknown = card.price is None and (context.doubt or costs)
+    too_dear = tuple(over_what_is_left(card.price, context.left))
     warnings = (
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
-        *over_what_is_left(card.price, context.left),
+        *too_dear,
         *unlike_found(plain, things, changed_by_people=context.changed_by_people),
         *not_explained(ids, context.answers, (context.goal, *context.given)),
         *totals.warnings,
@@ -168,6 +169,7 @@ def _in_context(
             "agent": context.agent,
             "reason": context.reason,
             "warnings": warnings if context.answers or context.goal else (),
+            "exceeds_budget": bool(too_dear),
             "named": tuple(
                 named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
             ),

@@ -26,16 +26,24 @@ class Choice(NamedTuple):
 
 
 def choices_on(
-    confirmation_id: str, digest: str, *, changeable: tuple[str, ...] | None
+    confirmation_id: str, digest: str, *, changeable: tuple[str, ...] | None, is_sent: bool = True
 ) -> tuple[Choice, ...]:
-    """The choices on a card, approval first; `changeable` are the inputs, None for any."""
+    """The choices on a card, approval first.
+
+    Args:
+        confirmation_id: of the card.
+        digest: the card's.
+        changeable: the inputs that can be changed, None for any.
+        is_sent: whether an approval sends the call; else it costs more than the budget allows.
+    """
+    approved = "exactly this is sent" if is_sent else "it is not sent: the budget does not allow it"
     change = Choice(
         "Change",
         f"{_CONFIRM} amend {confirmation_id} NAME=VALUE",
         (f"{_names(changeable)}; another card is shown, to be approved",),
     )
     return (
-        _approve(confirmation_id, digest, "exactly this is sent"),
+        _approve(confirmation_id, digest, approved),
         *((change,) if changeable != () else ()),
         _send_back(confirmation_id, LOOKS_AGAIN),
         _reject(confirmation_id, THEN),
