@@ -16,11 +16,13 @@ from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE, PricePlace
 from orchestrator.catalog.price_places import Place, place_of
 from orchestrator.catalog.stated_prices import (
     currency_of,
+    declares_price,
     has_unclear_price,
     money_in,
     quantity_in,
     stated_price,
 )
+from orchestrator.catalog.taken_prices import charged_in
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -73,12 +75,16 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
 
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
-    """What the answer to a call says that it cost; None when it does not say so plainly."""
+    """What the answer to a call says that it cost; None when it does not say so plainly.
+
+    Where it says as well that more was taken, that counts, unless its document declares the price.
+    """
     if tool.price is not None and tool.price.is_free:
         return None
     if tool.price is not None and tool.price.charged is not None:
         return _at(tool.price.charged, tool, arguments, body)
-    return stated_price(plain_answer(tool, body))
+    plain = plain_answer(tool, body)
+    return stated_price(plain) if declares_price(plain) else charged_in(plain)
 
 
 def _quoted_price(tool: Tool, arguments: JsonObject, quoted: JsonObject) -> Money | None:

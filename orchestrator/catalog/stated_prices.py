@@ -94,16 +94,22 @@ def stated_price(body: JsonValue) -> Money | None:
     A price beside a number of pieces may be that of each, and one beside a sale price may be what
     is crossed out: neither is plain. What is unclear is not made up for by anything else.
     """
-    return _only(_prices(body))
+    return _only(every_price(body))
 
 
 def has_unclear_price(body: JsonValue) -> bool:
     """Whether a plain body states a price of which it cannot be told how much it is."""
-    found = _prices(body)
+    found = every_price(body)
     return bool(found) and _only(found) is None
 
 
-def _prices(body: JsonValue) -> Prices:
+def declares_price(body: JsonValue) -> bool:
+    """Whether a plain body holds what its document declares to be the price."""
+    return isinstance(body, dict) and any(True for _ in _declared(body, _MOST_LEVELS))
+
+
+def every_price(body: JsonValue) -> Prices:
+    """All that a plain body states that something costs, where two differ both of them."""
     if not isinstance(body, dict):
         return _NO_PRICES
     if declared := frozenset(_declared(body, _MOST_LEVELS)):

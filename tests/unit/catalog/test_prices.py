@@ -346,3 +346,50 @@ def test_money_is_shown_with_the_decimals_of_its_currency() -> None:
         "0.125 EUR",
         "1,000.00 EUR",
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"total": 100.5, "amount_charged": 130.5, "currency": "EUR"}, "130.50 EUR"),
+        ({"total": 100.5, "amount_charged": 30.5, "currency": "EUR"}, "100.50 EUR"),
+        ({"total": 100.5, "amount_paid": 0.0, "currency": "EUR"}, "100.50 EUR"),
+        ({"total": 100.5, "paid": True, "currency": "EUR"}, "100.50 EUR"),
+        ({"total": 100.5, "payment_fee": 130.5, "currency": "EUR"}, "100.50 EUR"),
+        (
+            {"price": 9.5, "currency": "EUR", "payment": {"amount": 13.5, "currency": "EUR"}},
+            "13.50 EUR",
+        ),
+        (
+            {"price": 9.5, "currency": "EUR", "charged": {"amount": 9.5, "currency": "USD"}},
+            "9.50 USD",
+        ),
+        (
+            {"order": {"total": 9.5, "currency": "EUR", "charged_amount": 11.5}},
+            "11.50 EUR",
+        ),
+        ({"total": 9.5, "currency": "EUR", "deposit_charged": 11.5}, "9.50 EUR"),
+        ({"price": 9.5, "currency": "EUR", "charged": 13.5}, "13.50 EUR"),
+        ({"price": 9.5, "currency": "EUR", "charged": 3.5}, "9.50 EUR"),
+    ],
+)
+def test_more_that_was_taken_than_a_thing_costs_is_what_was_charged(
+    body: JsonValue, expected: str
+) -> None:
+    """A part may be taken now and the rest later; an overcharge is not hidden by the price."""
+    assert charged(None, body) == expected
+
+
+def test_what_is_declared_is_held_against_nothing() -> None:
+    """Whatever else the answer says."""
+    price = {"type": "number", "x-orchet-price": True}
+    schema = {"type": "object", "properties": {"price": price}}
+    body: JsonValue = {"price": 9.5, "currency": "EUR", "amount_charged": 11.5}
+
+    assert charged(schema, body) == "9.50 EUR"
+
+
+@pytest.mark.parametrize("amount", [950, 9.5])
+def test_a_code_in_both_cases_is_no_currency(amount: float) -> None:
+    """`GBp` are pence, as exchanges write them; nobody here has said so."""
+    assert charged(None, {"total": amount, "currency": "GBp"}) is None
