@@ -12,6 +12,7 @@ from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.confirmation.named_things import find_things, main_first, named_thing
+from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
 from orchestrator.core.spending_limit import Overcharge
@@ -48,7 +49,10 @@ def overcharge_card(
     terms = _terms(tool)
     context = context or CardContext()
     things = main_first(find_things(arguments, context.answers, tool.input_schema))
-    ours = {"warnings": tuple(_warnings(terms)), "charges": tuple(_charges(overcharge))}
+    ours = {
+        "warnings": tuple(_warnings(terms)),
+        "charges": tuple(_charges(overcharge, context.left)),
+    }
     return ConfirmationCard(
         confirmation_id=confirmation_id,
         mission_id=call.mission_id,
@@ -85,12 +89,20 @@ def _shown(arguments: JsonObject, body: JsonObject) -> Iterator[CardFact]:
             yield fact
 
 
-def _charges(overcharge: Overcharge) -> Iterator[CardLine]:
+def _charges(overcharge: Overcharge, left: Money | None) -> Iterator[CardLine]:
+    """The amounts; `left` is what the budget has without this call, None: there is no budget."""
     yield CardLine(label="Approved", value=str(overcharge.approved))
     yield CardLine(label="Charged", value=str(overcharge.charged))
     is_other = overcharge.more.currency != overcharge.approved.currency
     unknown = f"nobody knows by how much: no rate of {overcharge.more.currency} is held"
     yield CardLine(label="More than approved", value=unknown if is_other else str(overcharge.more))
+    if left is not None:
+        told = ""
+        if is_other:
+            told = ": whether that is enough nobody knows"
+        elif overcharge.charged.amount > left.amount:
+            told = ": kept, it exceeds the budget"
+        yield CardLine(label="The budget has for it", value=f"{left}{told}")
 
 
 def _warnings(terms: CancelTerms) -> Iterator[CardLine]:

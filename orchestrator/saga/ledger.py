@@ -404,6 +404,11 @@ class Ledger(Record):
         """What they take of a budget beside what was spent."""
         return reduce(Spend.plus, (o.set_aside for o in self.obligations), Spend())
 
+    def without(self, obligation_id: str) -> "Ledger":
+        """What it would be if one call had never been made."""
+        kept = tuple(o for o in self.obligations if o.obligation_id != obligation_id)
+        return self.model_copy(update={"obligations": kept})
+
     def live(self) -> tuple[Obligation, ...]:
         """Those the providers may still hold, in the order written."""
         return tuple(o for o in self.obligations if o.is_live)

@@ -34,7 +34,9 @@ TOOL = Tool(
 UNDO = Compensation(cancel=ToolCallTemplate(tool="room_cancel", arguments={}))
 
 
-def card(charged: str = "97.50 EUR", *, undo: Compensation | None = UNDO) -> ConfirmationCard:
+def card(
+    charged: str = "97.50 EUR", *, undo: Compensation | None = UNDO, left: Money | None = None
+) -> ConfirmationCard:
     """A room that was approved at 78 EUR, and charged otherwise."""
     amount, currency = charged.split()
     limit = SpendingLimit(approved=euros("78"), at_most=euros("78"))
@@ -50,7 +52,7 @@ def card(charged: str = "97.50 EUR", *, undo: Compensation | None = UNDO) -> Con
         answer={"booking_id": "b1"},
         confirmation_id="m.1-trip.2-overcharge",
         context=CardContext(
-            goal="A trip to Porto", clause="a room", agent="travel", answers=(found,)
+            goal="A trip to Porto", clause="a room", agent="travel", answers=(found,), left=left
         ),
     )
 
@@ -105,3 +107,19 @@ def test_a_charge_in_another_currency_is_more_by_nobody_knows_how_much(
     lines = {line.label: line.value for part in card(charged).sections() for line in part.lines}
 
     assert lines["More than approved"].startswith(more)
+
+
+@pytest.mark.parametrize(
+    ("charged", "left", "told"),
+    [
+        ("97.50 EUR", "100", "100.00 EUR"),
+        ("97.50 EUR", "80", "80.00 EUR: kept, it exceeds the budget"),
+        ("9 USD", "80", "80.00 EUR: whether that is enough nobody knows"),
+    ],
+)
+def test_it_says_whether_the_budget_has_as_much(charged: str, left: str, told: str) -> None:
+    """Keeping it is a decision about the budget, too."""
+    shown = card(charged, left=euros(left))
+    lines = {line.label: line.value for part in shown.sections() for line in part.lines}
+
+    assert lines["The budget has for it"] == told
