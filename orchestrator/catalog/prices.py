@@ -22,7 +22,7 @@ from orchestrator.catalog.stated_prices import (
     quantity_in,
     stated_price,
 )
-from orchestrator.catalog.taken_prices import charged_in
+from orchestrator.catalog.taken_prices import charged_in, holder_of_rate
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -78,13 +78,30 @@ def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money |
     """What the answer to a call says that it cost; None when it does not say so plainly.
 
     Where it says as well that more was taken, that counts, unless its document declares the price.
+    A price per piece is one for as many as the answer says, or as the call asked for.
     """
     if tool.price is not None and tool.price.is_free:
         return None
     if tool.price is not None and tool.price.charged is not None:
         return _at(tool.price.charged, tool, arguments, body)
     plain = plain_answer(tool, body)
+    if (holder := holder_of_rate(plain)) is not None:
+        return _charged_by_piece(tool, arguments, holder)
     return stated_price(plain) if declares_price(plain) else charged_in(plain)
+
+
+def _charged_by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
+    """What an answer with the price of one piece says of all: by a total, else by their number."""
+    one = stated_price(holder)
+    rest: JsonObject = {name: value for name, value in holder.items() if name != PRICE}
+    total, declared = charged_in(rest), holder[PRICE]
+    if total is not None and total != one:
+        return total
+    per = declared.get("per") if isinstance(declared, dict) else None
+    if one is None or not isinstance(per, str):
+        return None
+    asked = arguments.get(per, tool.properties.get(per, {}).get("default"))
+    return _times(one, holder.get(per, asked))
 
 
 def _quoted_price(tool: Tool, arguments: JsonObject, quoted: JsonObject) -> Money | None:

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from orchestrator.catalog.price_contract import PRICE
 from orchestrator.catalog.stated_prices import currency_of, every_price, money_in, stated_price
 from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
 from orchestrator.language.words import name_words
 
 _TAKEN: Final = frozenset({"charge", "charged", "paid", "payment", "transaction"})
@@ -32,6 +33,17 @@ def charged_in(body: JsonValue) -> Money | None:
     (currency,) = {money.currency for money in taken}
     beside = frozenset(money for money in known if money.currency == currency)
     return max(taken | beside, key=lambda money: money.amount)
+
+
+def holder_of_rate(body: JsonValue, levels: int = _MOST_LEVELS) -> JsonObject | None:
+    """The object in a plain body whose declared price is that of one piece; lists left out."""
+    if not isinstance(body, dict):
+        return None
+    if PRICE in body:
+        declared = body[PRICE]
+        return body if isinstance(declared, dict) and "per" in declared else None
+    inner = (holder_of_rate(value, levels - 1) for value in body.values() if levels)
+    return next((found for found in inner if found is not None), None)
 
 
 def _taken(body: JsonValue, above: str, levels: int) -> Iterator[Money]:

@@ -393,3 +393,28 @@ def test_what_is_declared_is_held_against_nothing() -> None:
 def test_a_code_in_both_cases_is_no_currency(amount: float) -> None:
     """`GBp` are pence, as exchanges write them; nobody here has said so."""
     assert charged(None, {"total": amount, "currency": "GBp"}) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"portion": 5.5, "quantity": 3}, "16.50 EUR"),
+        ({"portion": 5.5}, "11.00 EUR"),
+        ({"order": {"portion": 5.5, "quantity": 3}}, "16.50 EUR"),
+        ({"portion": 5.5, "quantity": 2, "total": 30.5, "currency": "EUR"}, "30.50 EUR"),
+        ({"portion": 5.5, "quantity": 2, "total": 10.5, "currency": "EUR"}, "10.50 EUR"),
+        ({"portion": 5.5, "quantity": 1, "total": 5.5, "currency": "EUR"}, "5.50 EUR"),
+        ({"portion": 5.5, "quantity": "some"}, None),
+    ],
+)
+def test_the_price_of_one_piece_in_an_answer_is_not_what_was_charged(
+    body: JsonValue, expected: str | None
+) -> None:
+    """One schema serves search and order: of two portions, not the price of one was charged."""
+    declared = {"per": "quantity", "currency": "EUR"}
+    portion = {"type": "number", "x-orchet-price": declared}
+    meal = _object({"portion": portion, "quantity": INTEGER})
+    schema = _object({**meal["properties"], "order": meal})
+    found = charged_price(shop(answer=schema), {"quantity": 2}, body)
+
+    assert (str(found) if found is not None else None) == expected
