@@ -69,6 +69,8 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
     if tool.price is not None and tool.price.expected is not None:
         return _at(tool.price.expected, tool, arguments, None)
     plain = plain_arguments(tool, arguments)
+    if (holder := holder_of_rate(plain)) is not None:
+        return _by_piece(tool, arguments, holder)
     if quoted is None or has_unclear_price(plain):
         return stated_price(plain)
     return stated_price(plain) or _quoted_price(tool, arguments, quoted)
@@ -86,12 +88,12 @@ def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money |
         return _at(tool.price.charged, tool, arguments, body)
     plain = plain_answer(tool, body)
     if (holder := holder_of_rate(plain)) is not None:
-        return _charged_by_piece(tool, arguments, holder)
+        return _by_piece(tool, arguments, holder)
     return stated_price(plain) if declares_price(plain) else charged_in(plain)
 
 
-def _charged_by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
-    """What an answer with the price of one piece says of all: by a total, else by their number."""
+def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
+    """What the price of one piece says of all: by a total beside it, else by their number."""
     one = stated_price(holder)
     rest: JsonObject = {name: value for name, value in holder.items() if name != PRICE}
     total, declared = charged_in(rest), holder[PRICE]

@@ -19,6 +19,7 @@ from orchestrator.catalog.prices import (
 from orchestrator.catalog.tool import Tool
 from orchestrator.core import currencies
 from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
 
 SMALLEST = "Amount intended to be collected. A positive integer in the [smallest currency unit](x)"
 CODE = {"type": "string"}
@@ -418,3 +419,35 @@ def test_the_price_of_one_piece_in_an_answer_is_not_what_was_charged(
     found = charged_price(shop(answer=schema), {"quantity": 2}, body)
 
     assert (str(found) if found is not None else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("described", "body", "quoted", "answered"),
+    [
+        ("Price per hour.", {"price": 2.5}, None, None),
+        ("Price per hour.", {"price": 2.5, "total": 7.5}, "7.50 EUR", "7.50 EUR"),
+        ("Price per booking.", {"price": 2.5}, "2.50 EUR", "2.50 EUR"),
+        ("What it costs.", {"price": 2.5}, "2.50 EUR", "2.50 EUR"),
+    ],
+)
+def test_a_price_that_is_described_as_one_per_hour_is_not_that_of_all(
+    described: str, body: JsonObject, quoted: str | None, answered: str | None
+) -> None:
+    """Three hours cost more than one; a total beside it says how much."""
+    price = {**NUMBER, "description": described}
+    tool = shop(
+        body={"zone_id": CODE, "hours": INTEGER},
+        answer=_object({"price": price, "total": NUMBER, "currency": CODE}),
+    )
+    answer: Any = {**body, "currency": "EUR"}
+    found = expected_price(tool, {"zone_id": "z1", "hours": 3}, _plain(tool, answer))
+    charge = charged_price(tool, {"zone_id": "z1", "hours": 3}, answer)
+
+    assert (found and str(found)) == quoted
+    assert (charge and str(charge)) == answered
+
+
+def _plain(tool: Tool, answer: JsonValue) -> JsonObject:
+    plain = plain_answer(tool, answer)
+    assert isinstance(plain, dict)
+    return plain
