@@ -87,6 +87,11 @@ class PrepareActivities:
         answers = answers_of(wanted, catalog)
         quoted = _quoted(wanted, answers, asked)
         price = expected_price(tool, arguments, quoted[0] if quoted else None)
+        if wanted.budget is not None and wanted.changed_by_people:
+            # What a planner wants has its reservation before a person reads the card: only what
+            # people change can exceed what other legs have left of the budget.
+            left = await self._prices.left(wanted) or wanted.budget_left
+            wanted = wanted.model_copy(update={"budget_left": left})
         rules = self._authority.spending(wanted.policy)
         unpriced = await self._prices.found(wanted, tool, price, rules)
         if unpriced is not None:
@@ -125,11 +130,10 @@ def _prepared(
     obliges = effect in (Effect.OBLIGATION, Effect.WRITE)
     if asked is not None:
         obliges = asked.leaves_a_consequence
-    card = _card(wanted, tool, quoted, answers) if tool.needs_confirmation else None
+    doubt = unpriced.doubt if unpriced is not None else ""
+    card = _card(wanted, tool, quoted, answers, doubt) if tool.needs_confirmation else None
     if asked is not None and card is not None:
         card = asked.on(card)
-    if unpriced is not None and card is not None:
-        card = card.model_copy(update={"warnings": (*card.warnings, unpriced.doubt)})
     spends = takes_money(tool)
     return PreparedCall(
         call=ToolCall(
@@ -195,6 +199,7 @@ def _card(
     tool: Tool,
     quoted: Sequence[JsonObject],
     answers: tuple[EarlierAnswer, ...],
+    doubt: str,
 ) -> ConfirmationCard:
     policy = wanted.policy
     return build_card(
@@ -214,6 +219,7 @@ def _card(
             answers=answers,
             given=tuple(str(value) for value in wanted.given.values()),
             left=wanted.budget_left if tool.spends else None,
+            doubt=doubt,
             asked=wanted.asked,
             proposals=wanted.proposals,
             changed_by_people=wanted.changed_by_people,

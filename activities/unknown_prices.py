@@ -59,10 +59,10 @@ class UnknownPrices:
             return None
         if not may_be_overcharged(tool):
             return None
-        doubt = unknown_price(wanted.budget, await self._left(wanted))
+        doubt = unknown_price(wanted.budget, await self.left(wanted))
         return UnpricedCall(doubt, is_refused=rules.unknown_price == "refuse")
 
-    async def _left(self, wanted: PrepareInput) -> Money | None:
+    async def left(self, wanted: PrepareInput) -> Money | None:
         """What the mission says is left, all of its legs counted; None: it does not answer now."""
         mission = self._client.get_workflow_handle(wanted.mission_id)
         asked = ReserveInput(leg_id=wanted.leg_id, call_id=wanted.call_id, spent=wanted.spent)

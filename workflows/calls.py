@@ -9,7 +9,7 @@ from temporalio.exceptions import ActivityError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.asked_before import AskedCall, in_vain, last_asked
-    from orchestrator.core.budget import left_of
+    from orchestrator.core.budget import Spend, left_of
     from orchestrator.core.compensation_limits import CALLS_PER_ATTEMPT
     from orchestrator.core.record import JsonObject, Record
     from orchestrator.messages import call_limits, names
@@ -195,6 +195,7 @@ async def prepare_overcharge(
         obligation: what the call left.
         asked: how often people are asked about it, this time included.
     """
+    others = leg.state.ledger.without(obligation.obligation_id)
     wanted = OverchargeInput(
         **leg.call_of(obligation.tool).ref,
         arguments=obligation.arguments,
@@ -203,6 +204,12 @@ async def prepare_overcharge(
         requester=leg.requester,
         now=workflow.now(),
         round=asked,
+        observations=leg.state.observations[:-1],
+        facts=facts_naming(obligation.arguments, leg.facts),
+        goal=leg.mission_goal,
+        clause=leg.leg.goal,
+        budget=leg.budget,
+        spent=Spend.total([others.spent, others.set_aside]),
         obligation=obligation,
     )
     summary = ui.summary(ui.PREPARE_OVERCHARGE, tool=obligation.tool)

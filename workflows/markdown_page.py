@@ -71,10 +71,7 @@ def moment(at: datetime) -> str:
 
 def spent(spend: Spend, budget: Money | None) -> str:
     """What was spent, against the budget where there is one."""
-    amounts = " + ".join(str(one) for one in spend.amounts())
-    if budget is None:
-        return f"spent {amounts or 'nothing'}, no budget"
-    return f"spent {amounts or 'nothing'} of {budget}"
+    return f"spent {spend}, no budget" if budget is None else f"spent {spend} of {budget}"
 
 
 def obligation_line(obligation: Obligation) -> str:

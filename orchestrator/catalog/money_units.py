@@ -104,7 +104,8 @@ def decimals_of(
     """How many decimals an amount has no point for: 0 for euros, 2 for cents; None when unclear.
 
     A whole number that may be either is unclear, and so is one beside a currency in lower case,
-    as those write it who count cents. A fraction tells euros; so does a schema that allows one.
+    as those write it who count cents. A fraction tells euros; so does a schema that allows one. A
+    code in both cases is none of ISO 4217: so they write `GBp` who count pence.
     """
     exponent = currencies.EXPONENTS.get(currency.upper())
     if exponent is None:
@@ -115,6 +116,8 @@ def decimals_of(
         # What is written with a point counts no cents, whatever is said of it.
         has_point = isinstance(amount, str) and "." in amount
         return None if decimals and (has_point or not _is_whole(amount)) else decimals
+    if currency not in (currency.upper(), currency.lower()):
+        return None
     if exponent == 0 or has_fraction:
         return 0
     if currency != currency.upper():

@@ -5,6 +5,7 @@ document declares to be the price of an object stands under one name in it. Whoe
 compares money reads the copy; what is sent is never taken from it.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -21,10 +22,13 @@ from orchestrator.catalog.money_units import (
 from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE
 from orchestrator.catalog.stated_prices import (
     UNCLEAR,
+    WHOLE,
     currency_of,
     money_in,
     names_amount,
     names_currency,
+    names_price,
+    stated_price,
 )
 from orchestrator.core import currencies
 from orchestrator.core.record import JsonObject
@@ -32,6 +36,7 @@ from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 
 _MOST_LEVELS: Final = 40
+_PER: Final = re.compile(r"\bper\s+([a-z]+)", re.IGNORECASE)
 Views = Sequence[JsonObject]
 
 
@@ -65,6 +70,8 @@ class _Property:
     """Whether a number in it is money."""
     price: JsonValue
     """x-orchet-price, as far as it declares one: true or an object; None when it does not."""
+    rate: str = ""
+    """What it is the price of one of, as its description says: `hour`; '' when it is of all."""
 
 
 class _Copy:
@@ -102,7 +109,19 @@ class _Copy:
         found = [_price(copy[n], said, holder, currency) for n, said in told if said is not None]
         if found:
             copy[PRICE] = found[0] if all(one == found[0] for one in found) else None
+        elif rate := self._rate(copy, held_by, currency):
+            copy[PRICE] = rate
         return copy
+
+    def _rate(self, copy: JsonObject, held_by: Views, currency: str) -> JsonValue:
+        """The price of one hour, night or piece, where the object states no other price."""
+        rates = {name: self._property(name, held_by).rate for name in copy}
+        rest: JsonObject = {name: value for name, value in copy.items() if not rates[name]}
+        if len(rest) == len(copy) or stated_price(rest) is not None:
+            return None
+        told = ((name, rate) for name, rate in rates.items() if rate)
+        priced = (_price(copy[name], {"per": rate}, copy, currency) for name, rate in told)
+        return next((one for one in priced if one is not None), None)
 
     def _value(
         self, name: str, holder: JsonObject, held_by: Views, currency: str, level: int
@@ -126,7 +145,9 @@ class _Copy:
             said = (schema.get(PRICE) for schema in own)
             price = next((s for s in said if s is True or isinstance(s, dict)), None)
             is_declared = price is not None or any(MINOR_UNITS in schema for schema in own)
-            self._properties[key] = _Property(own, is_declared or names_amount(name), price)
+            is_amount = is_declared or names_amount(name)
+            rate = _rate_told(own) if price is None and names_price(name) else ""
+            self._properties[key] = _Property(own, is_amount, price, rate)
         return self._properties[key]
 
     def _only_currency(self, held_by: Views) -> str:
@@ -140,6 +161,16 @@ class _Copy:
                     if isinstance(only := whole.get("const", one), str):
                         return only
         return ""
+
+
+def _rate_told(own: Views) -> str:
+    """What a description says that a price is for one of, where that is not all that is bought."""
+    for schema in own:
+        text = schema.get("description")
+        found = _PER.search(text) if isinstance(text, str) else None
+        if found is not None and found[1].lower() not in WHOLE:
+            return found[1].lower()
+    return ""
 
 
 def _price(value: JsonValue, said: JsonValue, holder: JsonObject, currency: str) -> JsonValue:

@@ -16,11 +16,13 @@ from orchestrator.catalog.price_contract import MINOR_UNITS, PRICE, PricePlace
 from orchestrator.catalog.price_places import Place, place_of
 from orchestrator.catalog.stated_prices import (
     currency_of,
+    declares_price,
     has_unclear_price,
     money_in,
     quantity_in,
     stated_price,
 )
+from orchestrator.catalog.taken_prices import charged_in, holder_of_rate
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
@@ -67,18 +69,41 @@ def expected_price(tool: Tool, arguments: JsonObject, quoted: JsonObject | None)
     if tool.price is not None and tool.price.expected is not None:
         return _at(tool.price.expected, tool, arguments, None)
     plain = plain_arguments(tool, arguments)
+    if (holder := holder_of_rate(plain)) is not None:
+        return _by_piece(tool, arguments, holder)
     if quoted is None or has_unclear_price(plain):
         return stated_price(plain)
     return stated_price(plain) or _quoted_price(tool, arguments, quoted)
 
 
 def charged_price(tool: Tool, arguments: JsonObject, body: JsonValue) -> Money | None:
-    """What the answer to a call says that it cost; None when it does not say so plainly."""
+    """What the answer to a call says that it cost; None when it does not say so plainly.
+
+    Where it says as well that more was taken, that counts, unless its document declares the price.
+    A price per piece is one for as many as the answer says, or as the call asked for.
+    """
     if tool.price is not None and tool.price.is_free:
         return None
     if tool.price is not None and tool.price.charged is not None:
         return _at(tool.price.charged, tool, arguments, body)
-    return stated_price(plain_answer(tool, body))
+    plain = plain_answer(tool, body)
+    if (holder := holder_of_rate(plain)) is not None:
+        return _by_piece(tool, arguments, holder)
+    return stated_price(plain) if declares_price(plain) else charged_in(plain)
+
+
+def _by_piece(tool: Tool, arguments: JsonObject, holder: JsonObject) -> Money | None:
+    """What the price of one piece says of all: by a total beside it, else by their number."""
+    one = stated_price(holder)
+    rest: JsonObject = {name: value for name, value in holder.items() if name != PRICE}
+    total, declared = charged_in(rest), holder[PRICE]
+    if total is not None and total != one:
+        return total
+    per = declared.get("per") if isinstance(declared, dict) else None
+    if one is None or not isinstance(per, str):
+        return None
+    asked = arguments.get(per, tool.properties.get(per, {}).get("default"))
+    return _times(one, holder.get(per, asked))
 
 
 def _quoted_price(tool: Tool, arguments: JsonObject, quoted: JsonObject) -> Money | None:

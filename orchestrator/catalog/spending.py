@@ -29,6 +29,11 @@ def may_be_overcharged(tool: Tool) -> bool:
     return takes_money(tool) and tool.effect in _LEAVES_SOMETHING
 
 
+def states_price(tool: Tool) -> bool:
+    """Whether its document has a price for it: declared, or by a name in its answer."""
+    return tool.price is not None or _answers_price(tool)
+
+
 def _answers_price(tool: Tool) -> bool:
     schema = tool.output_schema
     return schema is not None and _names_price(schema, schema, levels=2)

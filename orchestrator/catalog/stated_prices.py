@@ -25,7 +25,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 _PRICE: Final = _words("amount charge charged cost fare price total")
-_WHOLE: Final = _words(
+WHOLE: Final = _words(
     "booking cart checkout invoice offer order payment purchase quote rental reservation stay "
     "transaction trip"
 )
@@ -94,16 +94,22 @@ def stated_price(body: JsonValue) -> Money | None:
     A price beside a number of pieces may be that of each, and one beside a sale price may be what
     is crossed out: neither is plain. What is unclear is not made up for by anything else.
     """
-    return _only(_prices(body))
+    return _only(every_price(body))
 
 
 def has_unclear_price(body: JsonValue) -> bool:
     """Whether a plain body states a price of which it cannot be told how much it is."""
-    found = _prices(body)
+    found = every_price(body)
     return bool(found) and _only(found) is None
 
 
-def _prices(body: JsonValue) -> Prices:
+def declares_price(body: JsonValue) -> bool:
+    """Whether a plain body holds what its document declares to be the price."""
+    return isinstance(body, dict) and any(True for _ in _declared(body, _MOST_LEVELS))
+
+
+def every_price(body: JsonValue) -> Prices:
+    """All that a plain body states that something costs, where two differ both of them."""
     if not isinstance(body, dict):
         return _NO_PRICES
     if declared := frozenset(_declared(body, _MOST_LEVELS)):
@@ -195,7 +201,7 @@ def _rank(name: str) -> int | None:
     words = frozenset(in_order)
     if not words & _PRICE:
         return None
-    if not words <= _PRICE | _WHOLE | _NEUTRAL:
+    if not words <= _PRICE | WHOLE | _NEUTRAL:
         # The price of a room is one; an amount, a total or a charge of anything else may be not,
         # and what a price has, such as an id, a level or a class, is told by the last word.
         is_price = words & {"cost", "fare", "price"} and in_order[-1] in _PRICE | _LAST
@@ -226,7 +232,7 @@ def _stated_within(name: str, value: JsonValue, currency: str) -> Prices:
     if not isinstance(value, dict) or names_price(name) or _has(words, _OTHER):
         return _NO_PRICES
     ranks = _ranked(value)
-    if not words & _WHOLE:
+    if not words & WHOLE:
         ranks = {n: rank for n, rank in ranks.items() if _CERTAIN & set(name_words(n))}
     return _stated(value, ranks, currency)
 
@@ -252,7 +258,7 @@ def _stated(
 def _is_doubtful(holder: JsonObject, ranks: dict[str, int], found: Prices, currency: str) -> bool:
     """Whether what was found may be the price of one piece of several, or not what is asked."""
     told = {word for name in ranks for word in name_words(name)}
-    if not told & {"total", "amount", "charge", "charged", *_WHOLE} and quantity_in(holder) != 1:
+    if not told & {"total", "amount", "charge", "charged", *WHOLE} and quantity_in(holder) != 1:
         return True
     rivals = (v for name, v in holder.items() if {*name_words(name)} & _RIVALS)
     asked = {money for value in rivals for money in _read(value, currency, _MOST_LEVELS)}

@@ -125,14 +125,15 @@ def mission(console: Console, result: MissionResult) -> None:
         at = f"{gone.at:%Y-%m-%d %H:%M:%S}" if gone.at else None
         parts = ["cancelled:", gone.title, gone.reference, f"with {gone.tool}", by, decided, at]
         console.print(_told(parts))
-    spend = ", ".join(str(money) for money in result.spend.amounts())
     console.print()
-    console.print(f"spend: {spend or 'nothing'}")
+    console.print(f"spend: {result.spend}")
 
 
 def _price(of: Receipt | Obligation) -> str:
     """What something cost, and what was approved where that is not the same."""
-    if of.overcharged is not None:
+    if of.price is not None and of.approved_price is not None and of.overcharged is not None:
+        if of.price.currency != of.approved_price.currency:
+            return f"{of.price} (in another currency than the {of.approved_price} approved)"
         return f"{of.price} ({of.overcharged} more than the {of.approved_price} approved)"
     if of.price is None and of.approved_price is not None:
         return f"{of.approved_price} approved (charged price not stated)"

@@ -8,12 +8,18 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import DEFAULT_CARD
 from orchestrator.catalog.prices import expected_price, plain_arguments
+from orchestrator.catalog.spending import states_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.confirmation.asked_before import AskedCall, changes_between, why_asked
 from orchestrator.confirmation.card_content import Amount, CancelTerms, CardLine, Moment
 from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
-from orchestrator.confirmation.card_warnings import not_explained, over_what_is_left, unlike_found
+from orchestrator.confirmation.card_warnings import (
+    not_explained,
+    over_what_is_left,
+    unknown_price,
+    unlike_found,
+)
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
 from orchestrator.confirmation.named_things import (
     EarlierAnswer,
@@ -47,6 +53,8 @@ class CardContext:
     """What people gave with the goal and as answers."""
     left: Money | None = None
     """Of the budget."""
+    doubt: str = ""
+    """What a person must know of a call whose price nobody knows."""
     asked: tuple[AskedCall, ...] = ()
     """What people were asked before, the newest last."""
     proposals: int = 1
@@ -126,7 +134,8 @@ def build_card(
         approvers=approvers,
         round=asked,
     )
-    return _in_context(card, tool, context, things, others)
+    amounts = tuple(fact.money for fact in (*told, *others) if fact.money is not None)
+    return _in_context(card, tool, context, things, others, amounts)
 
 
 def _in_context(
@@ -135,6 +144,7 @@ def _in_context(
     context: CardContext,
     things: Sequence[FoundThing],
     others: Sequence[CardFact],
+    amounts: Sequence[Money],
 ) -> ConfirmationCard:
     """The card with what it is for, what its ids stand for, and what was asked before."""
     labels = _labels(tool)
@@ -142,8 +152,12 @@ def _in_context(
     totals = totals_of(plain, card.price)
     ids = unexplained(card.arguments, things, tool.input_schema)
     ids = tuple(one for one in ids if one.argument not in tool.reference_inputs)
+    costs = tool.spends and (amounts or states_price(tool))
+    is_unknown = card.price is None and (context.doubt or costs)
+    too_dear = tuple(over_what_is_left(card.price, context.left))
     warnings = (
-        *over_what_is_left(card.price, context.left),
+        *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
+        *too_dear,
         *unlike_found(plain, things, changed_by_people=context.changed_by_people),
         *not_explained(ids, context.answers, (context.goal, *context.given)),
         *totals.warnings,
@@ -155,6 +169,7 @@ def _in_context(
             "agent": context.agent,
             "reason": context.reason,
             "warnings": warnings if context.answers or context.goal else (),
+            "exceeds_budget": bool(too_dear),
             "named": tuple(
                 named_thing(thing, is_shown=n == 0, labels=labels) for n, thing in enumerate(things)
             ),

@@ -35,11 +35,24 @@ def unlike_found(
 
 
 def over_what_is_left(price: Money | None, left: Money | None) -> Iterator[str]:
-    """That a call costs more than its mission may still spend."""
-    if price is None or left is None or price.currency != left.currency:
+    """That a call costs more than its mission may still spend, so that no approval sends it."""
+    if price is None or left is None:
         return
-    if price.amount > left.amount:
-        yield f"it costs {price}, and {left} is left of the budget"
+    if price.currency != left.currency:
+        yield f"it costs {price}, and the budget is in {left.currency}: approved, it is not sent"
+    elif price.amount > left.amount:
+        yield f"it costs {price}, and {left} is left of the budget: approved, it is not sent"
+
+
+def unknown_price(doubt: str, amounts: Iterable[Money]) -> str:
+    """That nobody knows what a call costs, whatever amounts stand on its card.
+
+    `doubt` is what else a person must know of that; '' for nothing.
+    """
+    seen = ", ".join(dict.fromkeys(map(str, amounts)))
+    alone = f"{seen} may be a part of it, or the price of one piece" if seen else ""
+    known = "nothing says plainly what all of it costs"
+    return "; ".join(part for part in (doubt or f"price unknown: {known}", alone) if part)
 
 
 def not_explained(

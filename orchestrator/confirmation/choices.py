@@ -1,8 +1,12 @@
 """What a person can decide on a card: the commands, and what follows from each."""
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 _MOST_NAMES: Final = 12
+_CONFIRM: Final = "orchestrator confirm"
+LOOKS_AGAIN: Final = "the planner looks again with your words, and asks again"
+"""What follows a card that was sent back."""
 
 THEN: Final = {
     "replan": "the planner looks for another way; if it finds none, this part fails and all that "
@@ -22,32 +26,62 @@ class Choice(NamedTuple):
 
 
 def choices_on(
-    confirmation_id: str, digest: str, *, changeable: tuple[str, ...] | None
+    confirmation_id: str, digest: str, *, changeable: tuple[str, ...] | None, is_sent: bool = True
 ) -> tuple[Choice, ...]:
-    """The choices on a card, approval first; `changeable` are the inputs, None for any."""
-    confirm = "orchestrator confirm"
-    return (
-        Choice(
-            "Approve",
-            f"{confirm} approve {confirmation_id} --digest {digest}",
-            ("exactly this is sent",),
-        ),
-        Choice(
-            "Change",
-            f"{confirm} amend {confirmation_id} NAME=VALUE",
-            (f"{_names(changeable)}; another card is shown, to be approved",),
-        ),
-        Choice(
-            "Send back",
-            f'{confirm} respond {confirmation_id} --text "what you want instead"',
-            ("the planner looks again with your words, and asks again",),
-        ),
-        Choice(
-            "Reject",
-            f'{confirm} reject {confirmation_id} --reason "why" --then {"|".join(THEN)}',
-            tuple(f"{name}: {follows}" for name, follows in THEN.items()),
-        ),
+    """The choices on a card, approval first.
+
+    Args:
+        confirmation_id: of the card.
+        digest: the card's.
+        changeable: the inputs that can be changed, None for any.
+        is_sent: whether an approval sends the call; else it costs more than the budget allows.
+    """
+    approved = "exactly this is sent" if is_sent else "it is not sent: the budget does not allow it"
+    change = Choice(
+        "Change",
+        f"{_CONFIRM} amend {confirmation_id} NAME=VALUE",
+        (f"{_names(changeable)}; another card is shown, to be approved",),
     )
+    return (
+        _approve(confirmation_id, digest, approved),
+        *((change,) if changeable != () else ()),
+        _send_back(confirmation_id, LOOKS_AGAIN),
+        _reject(confirmation_id, THEN),
+    )
+
+
+def choices_on_done(
+    confirmation_id: str, digest: str, *, can_be_undone: bool
+) -> tuple[Choice, ...]:
+    """The choices on the card of what was sent and charged for already: to keep it, or not."""
+    lost = (
+        "nothing undoes it: the mission ends, what else it did is undone, and this is left to an "
+        "operator"
+    )
+    back = f"it is undone; then {LOOKS_AGAIN}" if can_be_undone else lost
+    then = {name: f"it is undone; then {follows}" for name, follows in THEN.items()}
+    if not can_be_undone:
+        then = {"/".join(THEN): lost}
+    return (
+        _approve(confirmation_id, digest, "it is kept, at what was charged; nothing more is sent"),
+        _send_back(confirmation_id, back),
+        _reject(confirmation_id, {**then, "undo": THEN["undo"]} if can_be_undone else then),
+    )
+
+
+def _approve(confirmation_id: str, digest: str, follows: str) -> Choice:
+    return Choice("Approve", f"{_CONFIRM} approve {confirmation_id} --digest {digest}", (follows,))
+
+
+def _send_back(confirmation_id: str, follows: str) -> Choice:
+    command = f'{_CONFIRM} respond {confirmation_id} --text "what you want instead"'
+    return Choice("Send back", command, (follows,))
+
+
+def _reject(confirmation_id: str, then: Mapping[str, str]) -> Choice:
+    """What follows a no, by its `then`."""
+    command = f'{_CONFIRM} reject {confirmation_id} --reason "why" --then {"|".join(THEN)}'
+    return Choice("Reject", command, tuple(f"{name}: {follows}" for name, follows in then.items()))
 
 
 def _names(changeable: tuple[str, ...] | None) -> str:
@@ -56,4 +90,4 @@ def _names(changeable: tuple[str, ...] | None) -> str:
         return "any input can be changed"
     more = len(changeable) - _MOST_NAMES
     rest = f" and {more} more" if more > 0 else ""
-    return f"of {', '.join(changeable[:_MOST_NAMES]) or 'nothing'}{rest}"
+    return f"of {', '.join(changeable[:_MOST_NAMES])}{rest}"

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
+from orchestrator.catalog.card_types import OVERCHARGE
 from orchestrator.confirmation.asked_before import AskedCall, Fate
 from orchestrator.confirmation.card_content import (
     Amount,
@@ -18,7 +19,7 @@ from orchestrator.confirmation.card_content import (
     Content,
     NamedThing,
 )
-from orchestrator.confirmation.choices import Choice, choices_on
+from orchestrator.confirmation.choices import Choice, choices_on, choices_on_done
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
@@ -86,6 +87,9 @@ class ConfirmationCard(Record):
     agent: str = Field(default="", description="who wants to make the call")
     reason: str = Field(default="", description="why, as the planner says: nothing proves it")
     warnings: tuple[str, ...] = Field(default=(), description="what to mind before deciding")
+    exceeds_budget: bool = Field(
+        default=False, description="whether it costs more than is left, so that nothing sends it"
+    )
     asked_because: str = Field(default="", description="why people are asked again, in sentences")
     changes: tuple[Change, ...] = Field(
         default=(), description="what is otherwise than when people were asked before"
@@ -165,7 +169,15 @@ class ConfirmationCard(Record):
 
     def choices(self) -> tuple[Choice, ...]:
         """What a person can decide, with the command for it and what follows."""
-        return choices_on(self.confirmation_id, self.digest, changeable=self._changeable())
+        if self.card_type == OVERCHARGE:
+            can_be_undone = not self.cannot_be_undone
+            return choices_on_done(self.confirmation_id, self.digest, can_be_undone=can_be_undone)
+        return choices_on(
+            self.confirmation_id,
+            self.digest,
+            changeable=self._changeable(),
+            is_sent=not self.exceeds_budget,
+        )
 
     def _changeable(self) -> tuple[str, ...] | None:
         """The inputs that a person may want to change: not those that hold our own references."""

@@ -6,10 +6,13 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.card_types import OVERCHARGE
 from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.build import CardContext
 from orchestrator.confirmation.card_content import CancelTerms, CardLine
 from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.confirmation.named_things import find_things, main_first, named_thing
+from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
 from orchestrator.core.spending_limit import Overcharge
@@ -26,6 +29,7 @@ def overcharge_card(
     answer: JsonValue,
     confirmation_id: str,
     asked: int = 1,
+    context: CardContext | None = None,
 ) -> ConfirmationCard:
     """The card that asks whether to keep it; who decides, until when and its digest are not set.
 
@@ -37,12 +41,18 @@ def overcharge_card(
         answer: what the provider said.
         confirmation_id: of this card.
         asked: how often it is asked about, this time included.
+        context: what the call was for, and what was found before it.
     """
     body = answer if isinstance(answer, dict) else {}
     content, rest = content_of(OVERCHARGE, list(_shown(arguments, body)))
     assert content is not None
     terms = _terms(tool)
-    ours = {"warnings": tuple(_warnings(terms)), "charges": tuple(_charges(overcharge))}
+    context = context or CardContext()
+    things = main_first(find_things(arguments, context.answers, tool.input_schema))
+    ours = {
+        "warnings": tuple(_warnings(terms)),
+        "charges": tuple(_charges(overcharge, context.left)),
+    }
     return ConfirmationCard(
         confirmation_id=confirmation_id,
         mission_id=call.mission_id,
@@ -53,6 +63,10 @@ def overcharge_card(
         tool=tool.name,
         content=content.model_copy(update=ours),
         lines=tuple(fact.line() for fact in rest),
+        goal=context.goal,
+        clause=context.clause,
+        agent=context.agent,
+        named=tuple(named_thing(thing, is_shown=False, labels={}) for thing in things),
         arguments=arguments,
         personal=tool.pii_fields,
         inputs=(),
@@ -75,10 +89,20 @@ def _shown(arguments: JsonObject, body: JsonObject) -> Iterator[CardFact]:
             yield fact
 
 
-def _charges(overcharge: Overcharge) -> Iterator[CardLine]:
+def _charges(overcharge: Overcharge, left: Money | None) -> Iterator[CardLine]:
+    """The amounts; `left` is what the budget has without this call, None: there is no budget."""
     yield CardLine(label="Approved", value=str(overcharge.approved))
     yield CardLine(label="Charged", value=str(overcharge.charged))
-    yield CardLine(label="More than approved", value=str(overcharge.more))
+    is_other = overcharge.more.currency != overcharge.approved.currency
+    unknown = f"nobody knows by how much: no rate of {overcharge.more.currency} is held"
+    yield CardLine(label="More than approved", value=unknown if is_other else str(overcharge.more))
+    if left is not None:
+        told = ""
+        if is_other:
+            told = ": whether that is enough nobody knows"
+        elif overcharge.charged.amount > left.amount:
+            told = ": kept, it exceeds the budget"
+        yield CardLine(label="The budget has for it", value=f"{left}{told}")
 
 
 def _warnings(terms: CancelTerms) -> Iterator[CardLine]:

@@ -50,13 +50,23 @@ class Spend(Record):
     """What was spent, by currency; amounts in different currencies are never added."""
 
     by_currency: dict[Currency, Decimal] = Field(default_factory=dict)
+    unpriced: int = Field(
+        default=0, ge=0, description="calls beside that cost something, and nobody knows how much"
+    )
+
+    def __str__(self) -> str:
+        """As a person reads it: `12.00 EUR and 1 call of unknown price`, `nothing`."""
+        parts = [*map(str, self.amounts())]
+        if self.unpriced:
+            parts.append(f"{self.unpriced} call{'s' if self.unpriced > 1 else ''} of unknown price")
+        return " and ".join(parts) or "nothing"
 
     def plus(self, money: Money | None) -> "Spend":
         """This and one more amount; None adds nothing."""
         if money is None:
             return self
         total = self.by_currency.get(money.currency, Decimal(0)) + money.amount
-        return Spend(by_currency={**self.by_currency, money.currency: total})
+        return self.model_copy(update={"by_currency": {**self.by_currency, money.currency: total}})
 
     def amounts(self) -> list[Money]:
         """One amount per currency, by currency code."""
@@ -65,7 +75,9 @@ class Spend(Record):
     @staticmethod
     def total(spends: "Iterable[Spend]") -> "Spend":
         """The sum of several."""
-        return reduce(Spend.plus, (money for s in spends for money in s.amounts()), Spend())
+        every = tuple(spends)
+        unpriced = Spend(unpriced=sum(s.unpriced for s in every))
+        return reduce(Spend.plus, (money for s in every for money in s.amounts()), unpriced)
 
 
 class Usage(Record):

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.spending import takes_money
+from orchestrator.catalog.spending import states_price, takes_money
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
@@ -42,6 +42,7 @@ def draft_obligation(
         idempotency_key=key,
         title=tool.title,
         spends=takes_money(tool),
+        has_price=states_price(tool),
         undo_arguments=cancel_arguments(tool, arguments, idempotency_key=key),
         verify_cancel=verify_cancel,
         written_at=now,

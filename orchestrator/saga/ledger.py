@@ -184,6 +184,9 @@ class Obligation(Record):
         description="by how much more was charged; in another currency than approved: all of it",
     )
     spends: bool = Field(default=True, description="whether the price is money that leaves")
+    has_price: bool = Field(
+        default=False, description="whether its document has a price for it, so that it costs some"
+    )
     confirmed_by: str | None = None
     rollback: RollbackOrder | None = Field(
         default=None, description="why it is or was to be taken back; None: it was not"
@@ -230,12 +233,28 @@ class Obligation(Record):
 
     def compared(self, limit: SpendingLimit | None) -> "Obligation":
         """This obligation, as answered, with what was charged compared with what was approved."""
-        if limit is None or self.state is not ObligationState.COMMITTED:
+        if self.state is not ObligationState.COMMITTED:
             return self
+        if limit is None:
+            return self.model_copy(update={"note": self.note or self._unapproved()})
         note = self.note
         if self.price is None:
             note = f"charged price not stated; counted as approved, {limit.approved}"
         return self.model_copy(update={"overcharged": limit.exceeded_by(self.price), "note": note})
+
+    def _unapproved(self) -> str:
+        """What is to be noted of a price that was not known when the call was approved."""
+        if not self.spends or not self.has_price:
+            return ""
+        if self.price is None:
+            return "what it cost is unknown: no price was approved, and none was stated"
+        return f"its price was not known when it was approved; {self.price} was charged"
+
+    @property
+    def is_unpriced(self) -> bool:
+        """Whether it stands for money of which nobody knows how much it is."""
+        stands = self.state in (_S.COMMITTED, _S.PARKED, _S.ACCEPTED)
+        return stands and self.spends and self.has_price and self.cost is None
 
     @property
     def overcharge(self) -> Overcharge | None:
@@ -377,12 +396,18 @@ class Ledger(Record):
     def spent(self) -> Spend:
         """What the obligations that still stand cost."""
         costs = (o.cost for o in self.obligations)
-        return reduce(Spend.plus, costs, Spend())
+        unpriced = sum(o.is_unpriced for o in self.obligations)
+        return reduce(Spend.plus, costs, Spend(unpriced=unpriced))
 
     @property
     def set_aside(self) -> Spend:
         """What they take of a budget beside what was spent."""
         return reduce(Spend.plus, (o.set_aside for o in self.obligations), Spend())
+
+    def without(self, obligation_id: str) -> "Ledger":
+        """What it would be if one call had never been made."""
+        kept = tuple(o for o in self.obligations if o.obligation_id != obligation_id)
+        return self.model_copy(update={"obligations": kept})
 
     def live(self) -> tuple[Obligation, ...]:
         """Those the providers may still hold, in the order written."""

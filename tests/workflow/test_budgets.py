@@ -141,8 +141,34 @@ async def test_an_amended_price_must_fit_too(stage: Stage, world: FakeWorld) -> 
     await mission.end()
 
     assert str(dearer.price) == "160.00 EUR"
+    assert dearer.warnings[0] == (
+        "it costs 160.00 EUR, and 100.00 EUR is left of the budget: approved, it is not sent"
+    )
+    assert "it is not sent" in dearer.choices()[0].follows[0]
     assert world.sent("buy_pass") == []
     assert "160.00 EUR is more than" in (world.contexts("north")[1].last_error or "")
+
+
+async def test_an_amended_card_counts_what_other_legs_have_spent(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """40 EUR are left for this leg, whatever it has spent itself."""
+    world.plan(fake_leg("north"), fake_leg("south", after=("north",)))
+    world.decide("north", buy("60.00"))
+    world.decide("south", buy("10.00"))
+    mission = await stage.start(budget=HUNDRED)
+    await mission.approve(await mission.card("north"))
+    card = await mission.card("south")
+
+    fits = await mission.amend(card, price={"amount": "40.00", "currency": "EUR"})
+    dearer = await mission.amend(fits, price={"amount": "41.00", "currency": "EUR"})
+    foreign = await mission.amend(dearer, price={"amount": "1.00", "currency": "USD"})
+
+    assert not fits.exceeds_budget
+    assert "40.00 EUR is left of the budget" in dearer.warnings[0]
+    assert "the budget is in EUR" in foreign.warnings[0]
+    await mission.reject(foreign, "no")
+    await mission.end()
 
 
 async def test_a_reservation_whose_leg_is_gone_harms_nothing(

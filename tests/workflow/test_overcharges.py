@@ -96,6 +96,7 @@ async def test_a_person_is_asked_about_a_charge_above_the_approval(
 
     assert leg.status is LegStatus.AWAITING_CONFIRMATION
     assert card.price == eur("97.50")
+    assert "The budget has for it: 80.00 EUR: kept, it exceeds the budget" in all_text(card)
     for words in ("78.00 EUR", "97.50 EUR", "19.50 EUR", "refund_pass"):
         assert words in all_text(card)
     assert card.confirmation_id != leg.ledger.obligations[0].obligation_id

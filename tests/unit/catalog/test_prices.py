@@ -19,6 +19,7 @@ from orchestrator.catalog.prices import (
 from orchestrator.catalog.tool import Tool
 from orchestrator.core import currencies
 from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
 
 SMALLEST = "Amount intended to be collected. A positive integer in the [smallest currency unit](x)"
 CODE = {"type": "string"}
@@ -346,3 +347,107 @@ def test_money_is_shown_with_the_decimals_of_its_currency() -> None:
         "0.125 EUR",
         "1,000.00 EUR",
     ]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"total": 100.5, "amount_charged": 130.5, "currency": "EUR"}, "130.50 EUR"),
+        ({"total": 100.5, "amount_charged": 30.5, "currency": "EUR"}, "100.50 EUR"),
+        ({"total": 100.5, "amount_paid": 0.0, "currency": "EUR"}, "100.50 EUR"),
+        ({"total": 100.5, "paid": True, "currency": "EUR"}, "100.50 EUR"),
+        ({"total": 100.5, "payment_fee": 130.5, "currency": "EUR"}, "100.50 EUR"),
+        (
+            {"price": 9.5, "currency": "EUR", "payment": {"amount": 13.5, "currency": "EUR"}},
+            "13.50 EUR",
+        ),
+        (
+            {"price": 9.5, "currency": "EUR", "charged": {"amount": 9.5, "currency": "USD"}},
+            "9.50 USD",
+        ),
+        (
+            {"order": {"total": 9.5, "currency": "EUR", "charged_amount": 11.5}},
+            "11.50 EUR",
+        ),
+        ({"total": 9.5, "currency": "EUR", "deposit_charged": 11.5}, "9.50 EUR"),
+        ({"price": 9.5, "currency": "EUR", "charged": 13.5}, "13.50 EUR"),
+        ({"price": 9.5, "currency": "EUR", "charged": 3.5}, "9.50 EUR"),
+    ],
+)
+def test_more_that_was_taken_than_a_thing_costs_is_what_was_charged(
+    body: JsonValue, expected: str
+) -> None:
+    """A part may be taken now and the rest later; an overcharge is not hidden by the price."""
+    assert charged(None, body) == expected
+
+
+def test_what_is_declared_is_held_against_nothing() -> None:
+    """Whatever else the answer says."""
+    price = {"type": "number", "x-orchet-price": True}
+    schema = {"type": "object", "properties": {"price": price}}
+    body: JsonValue = {"price": 9.5, "currency": "EUR", "amount_charged": 11.5}
+
+    assert charged(schema, body) == "9.50 EUR"
+
+
+@pytest.mark.parametrize("amount", [950, 9.5])
+def test_a_code_in_both_cases_is_no_currency(amount: float) -> None:
+    """`GBp` are pence, as exchanges write them; nobody here has said so."""
+    assert charged(None, {"total": amount, "currency": "GBp"}) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"portion": 5.5, "quantity": 3}, "16.50 EUR"),
+        ({"portion": 5.5}, "11.00 EUR"),
+        ({"order": {"portion": 5.5, "quantity": 3}}, "16.50 EUR"),
+        ({"portion": 5.5, "quantity": 2, "total": 30.5, "currency": "EUR"}, "30.50 EUR"),
+        ({"portion": 5.5, "quantity": 2, "total": 10.5, "currency": "EUR"}, "10.50 EUR"),
+        ({"portion": 5.5, "quantity": 1, "total": 5.5, "currency": "EUR"}, "5.50 EUR"),
+        ({"portion": 5.5, "quantity": "some"}, None),
+    ],
+)
+def test_the_price_of_one_piece_in_an_answer_is_not_what_was_charged(
+    body: JsonValue, expected: str | None
+) -> None:
+    """One schema serves search and order: of two portions, not the price of one was charged."""
+    declared = {"per": "quantity", "currency": "EUR"}
+    portion = {"type": "number", "x-orchet-price": declared}
+    meal = _object({"portion": portion, "quantity": INTEGER})
+    schema = _object({**meal["properties"], "order": meal})
+    found = charged_price(shop(answer=schema), {"quantity": 2}, body)
+
+    assert (str(found) if found is not None else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("described", "body", "quoted", "answered"),
+    [
+        ("Price per hour.", {"price": 2.5}, None, None),
+        ("Price per hour.", {"price": 2.5, "total": 7.5}, "7.50 EUR", "7.50 EUR"),
+        ("Price per booking.", {"price": 2.5}, "2.50 EUR", "2.50 EUR"),
+        ("What it costs.", {"price": 2.5}, "2.50 EUR", "2.50 EUR"),
+    ],
+)
+def test_a_price_that_is_described_as_one_per_hour_is_not_that_of_all(
+    described: str, body: JsonObject, quoted: str | None, answered: str | None
+) -> None:
+    """Three hours cost more than one; a total beside it says how much."""
+    price = {**NUMBER, "description": described}
+    tool = shop(
+        body={"zone_id": CODE, "hours": INTEGER},
+        answer=_object({"price": price, "total": NUMBER, "currency": CODE}),
+    )
+    answer: Any = {**body, "currency": "EUR"}
+    found = expected_price(tool, {"zone_id": "z1", "hours": 3}, _plain(tool, answer))
+    charge = charged_price(tool, {"zone_id": "z1", "hours": 3}, answer)
+
+    assert (found and str(found)) == quoted
+    assert (charge and str(charge)) == answered
+
+
+def _plain(tool: Tool, answer: JsonValue) -> JsonObject:
+    plain = plain_answer(tool, answer)
+    assert isinstance(plain, dict)
+    return plain

@@ -46,3 +46,11 @@ def test_receipt_and_ledger_say_what_was_charged(charged: str | None, told: str)
 
     assert text.count(told) >= 2
     assert ("more than" in text) is (charged == "97.50")
+
+
+def test_a_charge_in_another_currency_is_no_difference_of_the_two() -> None:
+    """All of it counts as more, and nobody knows by how much it is."""
+    text = shown(Money(amount=Decimal("78"), currency="USD"))
+
+    assert "78.00 USD (in another currency than the 78.00 EUR approved)" in text
+    assert "more than the" not in text

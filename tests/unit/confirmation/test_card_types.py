@@ -300,7 +300,7 @@ def test_markdown_shows_what_a_provider_says_as_text() -> None:
 
     assert "![x]" not in shown
     assert "!\\[x\\](http\\://evil\\.example) \\*\\*free\\*\\* \\# Approve" in shown
-    assert f"--digest {made.digest}`" in shown.splitlines()[-4]
+    assert f"--digest {made.digest}`" in shown.splitlines()[-3]
 
 
 def test_a_document_declares_types_and_layouts() -> None:

@@ -7,8 +7,9 @@ import pytest
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Compensation, Effect, Tool, ToolCallTemplate
-from orchestrator.confirmation.build import build_card, quoted_items
+from orchestrator.confirmation.build import CardContext, build_card, quoted_items
 from orchestrator.confirmation.models import ConfirmationCard, call_digest
+from orchestrator.confirmation.named_things import EarlierAnswer
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject
 
@@ -195,3 +196,65 @@ def test_only_what_costs_money_spends() -> None:
         "structured-message": False,
         "gift-wrap": True,
     }
+
+
+QUOTED: JsonObject = {"room_id": "r1", "price": 12.5, "currency": "EUR"}
+
+
+def test_a_price_that_may_be_that_of_one_piece_is_said_to_be_unknown() -> None:
+    """With or without a budget: an amount on a card is read as the price."""
+    known = build_card(CALL, tool(), {"room_id": "r1"}, quoted=[QUOTED], expires_at=NOW)
+    several = build_card(
+        CALL,
+        tool(),
+        {"room_id": "r1", "quantity": 3},
+        quoted=[QUOTED],
+        expires_at=NOW,
+        context=CardContext(answers=(EarlierAnswer(body=QUOTED),)),
+    )
+
+    assert known.warnings == ()
+    assert several.price is None
+    assert several.warnings == (
+        "price unknown: nothing says plainly what all of it costs; 12.50 EUR may be a part of it, "
+        "or the price of one piece",
+    )
+
+
+def test_what_is_to_be_known_of_an_unknown_price_is_said_once() -> None:
+    """What a budget adds stands in the place of the general words."""
+    shown = build_card(
+        CALL,
+        tool(),
+        {"room_id": "r1", "quantity": 3},
+        quoted=[QUOTED],
+        expires_at=NOW,
+        context=CardContext(
+            answers=(EarlierAnswer(body=QUOTED),), doubt="price unknown: it may exceed 20.00 EUR"
+        ),
+    )
+
+    assert shown.warnings == (
+        "price unknown: it may exceed 20.00 EUR; 12.50 EUR may be a part of it, "
+        "or the price of one piece",
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_warned"), [({"total_price": {}}, True), ({"starts_at": {}}, False)]
+)
+def test_what_has_a_price_only_in_its_answer_says_that_it_is_unknown(
+    answer: JsonObject, is_warned: bool
+) -> None:
+    """What has none at all costs nothing, as far as anybody can tell."""
+    schema: JsonObject = {"type": "object", "properties": answer}
+    shown = build_card(
+        CALL,
+        tool(output_schema=schema),
+        {"city": "Porto"},
+        quoted=[],
+        expires_at=NOW,
+        context=CardContext(goal="a room"),
+    )
+
+    assert any("price unknown" in one for one in shown.warnings) is is_warned
