@@ -241,12 +241,13 @@ class _Attempt:
     ) -> Generator[CompensationCall, ToolOutcome, bool]:
         """Whether "not found" means that a cancel before it, which was not answered, did its work.
 
-        A gateway in trouble says 404 too. HTTP makes sure of it for 410 and for a repeated DELETE
-        (RFC 9110, sections 15.5.11 and 9.3.5); for anything else the probe is asked.
+        A gateway in trouble says 404 too. HTTP makes sure of it for 410, and for a repeated DELETE
+        (RFC 9110, sections 15.5.11 and 9.3.5) where no probe can tell; else the probe is asked.
         """
         if outcome.status not in GONE:
             return False
-        if outcome.declared and (outcome.status == 410 or cancel.method == "DELETE"):
+        deleted = cancel.method == "DELETE" and not self._can_tell_gone
+        if outcome.declared and (outcome.status == 410 or deleted):
             return True
         said = yield from self._ask()
         return said is not None and said.says == "gone"
