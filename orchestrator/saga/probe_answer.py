@@ -12,14 +12,11 @@ from orchestrator.catalog.conditions import Condition, all_hold, parse_condition
 from orchestrator.catalog.declared_statuses import GONE, declares_gone
 from orchestrator.catalog.expressions import Expression, input_read, parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
-from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.pointer import follow
 from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, required_of, subschemas
+from orchestrator.saga.answer_names import DEEPEST, Shown, can_be_compared, named_in
 from orchestrator.saga.outcome import ToolOutcome
-
-_DEEPEST = 6
-"""Levels of an answer in which the thing that is asked about is looked for."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +46,6 @@ class OwnNames:
     """Whether the probe's document promises one of them in what it shows."""
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """An object of an answer that is about the obligation, and the steps that lead to it."""
-
-    path: tuple[str, ...]
-    value: JsonValue
-
-
 def tells_gone(catalog: Catalog, contract: Compensation) -> bool:
     """Whether the document says how an answer of the probe shows that nothing is there."""
     if contract.probe is None:
@@ -79,11 +68,11 @@ def read_probe(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -> P
 
 def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -> ProbeAnswer:
     body, conditions = outcome.body, parse_conditions(contract.gone_when)
-    ours, differs = _named_in(body, own.named)
+    ours, differs = named_in(body, own.named)
     if differs is not None:
         return ProbeAnswer("nothing", f"it answers about another {differs} than was asked for")
-    standing: _Shown | None = None
-    for shown in ours or [_Shown((), body)]:
+    standing: Shown | None = None
+    for shown in ours or [Shown((), body)]:
         here = [_of_ours(one, shown.path, body) for one in conditions]
         gone, at_fault = all_hold(here, status=outcome.status, headers={}, body=body)
         if conditions and gone is None:
@@ -150,7 +139,7 @@ def own_names(catalog: Catalog, tool: Tool, *, asked: JsonObject, known: JsonObj
     return OwnNames(named, bool(by_asking), is_told=not promised.isdisjoint(named))
 
 
-def _promised(schema: JsonValue, *, levels: int = _DEEPEST, listed: bool = False) -> Iterator[str]:
+def _promised(schema: JsonValue, *, levels: int = DEEPEST, listed: bool = False) -> Iterator[str]:
     """The properties that what an answer shows is promised to have.
 
     In a list all that its elements may have: an answer that shows one shows an element.
@@ -163,8 +152,8 @@ def _promised(schema: JsonValue, *, levels: int = _DEEPEST, listed: bool = False
             yield name
         yield from _promised(inner, levels=levels - 1, listed=listed)
     yield from _promised(schema.get("items"), levels=levels - 1, listed=True)
-    for inner in subschemas(schema, COMPOSITIONS):
-        yield from _promised(inner, levels=levels - 1, listed=listed)
+    for part in subschemas(schema, COMPOSITIONS):
+        yield from _promised(part, levels=levels - 1, listed=listed)
 
 
 def _own_of(
@@ -175,18 +164,12 @@ def _own_of(
     called = catalog.tools.get(template.tool)
     for name, written in template.arguments.items():
         read, value = parse_filling(written).expressions, filled.get(name)
-        if len(read) != 1 or not _can_be_compared(value) or not _is_own(read[0], tool):
+        if len(read) != 1 or not can_be_compared(value) or not _is_own(read[0], tool):
             continue
         fields = [b.field for b in called.bindings if b.name == name] if called else []
         last = read[0].path[-1:] if read[0].source != "header" else ()
         named |= dict.fromkeys([name, *filter(None, fields), *last], value)
     return named
-
-
-def _can_be_compared(value: JsonValue) -> bool:
-    """Whether it is one id or reference; what stands for a personal value is not."""
-    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return is_plain and value != "" and not is_handle(value)
 
 
 def _is_own(read: Expression, tool: Tool) -> bool:
@@ -198,37 +181,3 @@ def _is_own(read: Expression, tool: Tool) -> bool:
         return True
     name = input_read(read, tool)
     return name is not None and (name in tool.reference_inputs or is_own_reference(read.path[-1]))
-
-
-def _named_in(body: JsonValue, own: Mapping[str, JsonValue]) -> tuple[list[_Shown], str | None]:
-    """What of an answer goes by what is ours; else the name by which it is another's."""
-    other: str | None = None
-    level = [_Shown((), body)]
-    for _ in range(_DEEPEST):
-        inner: list[_Shown] = []
-        ours: list[_Shown] = []
-        for shown in level:
-            held = shown.value if isinstance(shown.value, dict) else {}
-            named = [n for n in own if held.get(n) is not None]
-            if any(_is_same(held[n], own[n]) for n in named):
-                ours.append(shown)
-            # What is inside of another's thing is another's.
-            other = other or next(iter(named), None)
-            inner += [] if named else _held(shown)
-        if ours:
-            return ours, None
-        level = inner
-    return [], other
-
-
-def _held(shown: _Shown) -> list[_Shown]:
-    value = shown.value
-    steps = value.items() if isinstance(value, dict) else ()
-    if isinstance(value, list):
-        steps = ((str(index), element) for index, element in enumerate(value))
-    return [_Shown((*shown.path, step), inner) for step, inner in steps]
-
-
-def _is_same(answered: JsonValue, known: JsonValue) -> bool:
-    """Whether two ids are one: numbers are often written as text."""
-    return str(answered) == str(known)
