@@ -198,7 +198,9 @@ def test_a_policy_believes_a_cancel_that_honours_its_contract() -> None:
     """Without asking the probe; one that does not honour it is never believed."""
     trusting = COMMITTED.model_copy(update={"verify_cancel": False})
 
-    assert played(probed(), trusting, [DONE])[0].state == "cancelled"
+    believed, _ = played(probed(), trusting, [DONE])
+
+    assert (believed.state, believed.note) == ("cancelled", "find was not asked, by policy")
     assert isinstance(attempted(probed(), trusting, [BROKEN, STANDS])[0], CompensationFailure)
 
 
