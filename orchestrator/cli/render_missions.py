@@ -104,6 +104,8 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(line((result.error, "red")))
     if result.summary:
         console.print()
+        if result.summary_is_past:
+            console.print("before its rollback it said:")
         console.print(indented(block(result.summary)))
     for missing in result.unserved:
         console.print(line((f"unserved: {missing}", "red")))

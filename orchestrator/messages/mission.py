@@ -94,6 +94,17 @@ class MissionStatus(StrEnum):
     """It was stopped from outside and could not conclude; the sweep has it rolled back."""
 
 
+_AFTER_ROLLBACK = frozenset(
+    {
+        MissionStatus.ROLLING_BACK,
+        MissionStatus.PARKED,
+        MissionStatus.ROLLED_BACK,
+        MissionStatus.ROLLED_BACK_AFTER_SUCCESS,
+        MissionStatus.CANCELLED,
+    }
+)
+
+
 class MissionResult(Record):
     """The result document: the same whether the mission succeeded, failed or was cancelled."""
 
@@ -119,6 +130,11 @@ class MissionResult(Record):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     stopped: bool = Field(default=False, description="a person cancelled it")
+
+    @property
+    def summary_is_past(self) -> bool:
+        """Whether what it says of itself was said before it was, or began to be, rolled back."""
+        return self.status in _AFTER_ROLLBACK
 
     def on(self, ledger: Ledger, status: MissionStatus) -> "MissionResult":
         """This result with a newer ledger, and the status that follows from that."""

@@ -222,15 +222,17 @@ class _Attempt:
         """
         honoured = outcome.kind == "succeeded"
         can_tell = self._can_tell_gone
-        if honoured and not (self.obligation.verify_cancel and can_tell):
+        if honoured and can_tell and not self.obligation.verify_cancel:
+            return _cancelled(
+                _joined(note, f"{self._probe_name} was not asked, by policy"), outcome
+            )
+        if honoured and not can_tell:
             return _cancelled(note, outcome)
         said = (yield from self._ask()) if can_tell else None
         if said is not None and said.says == "gone":
             return _cancelled(note, outcome if honoured else None)
         if honoured and (said is None or said.says == "another"):
-            return _cancelled(
-                "; ".join(filter(None, [note, "its probe could not be asked"])), outcome
-            )
+            return _cancelled(_joined(note, "its probe could not be asked"), outcome)
         if not honoured or said is None:
             return self._unclear(outcome.reason or f"HTTP {outcome.status}", outcome)
         finds = "it still stands" if said.says == "held" else said.why
@@ -241,12 +243,13 @@ class _Attempt:
     ) -> Generator[CompensationCall, ToolOutcome, bool]:
         """Whether "not found" means that a cancel before it, which was not answered, did its work.
 
-        A gateway in trouble says 404 too. HTTP makes sure of it for 410 and for a repeated DELETE
-        (RFC 9110, sections 15.5.11 and 9.3.5); for anything else the probe is asked.
+        A gateway in trouble says 404 too. HTTP makes sure of it for 410, and for a repeated DELETE
+        (RFC 9110, sections 15.5.11 and 9.3.5) where no probe can tell; else the probe is asked.
         """
         if outcome.status not in GONE:
             return False
-        if outcome.declared and (outcome.status == 410 or cancel.method == "DELETE"):
+        deleted = cancel.method == "DELETE" and not self._can_tell_gone
+        if outcome.declared and (outcome.status == 410 or deleted):
             return True
         said = yield from self._ask()
         return said is not None and said.says == "gone"
@@ -351,6 +354,10 @@ class _Attempt:
 def _cancelled(note: str, outcome: ToolOutcome | None = None) -> CompensationOutcome:
     refund = outcome.price if outcome is not None else None
     return CompensationOutcome(state="cancelled", note=note, refund=refund)
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
 
 
 def _parked(note: str) -> CompensationOutcome:

@@ -1,23 +1,22 @@
 """What a probe says of one obligation: that it stands, that it is gone, or nothing."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.compensation_contract import is_own_reference
-from orchestrator.catalog.conditions import all_hold, parse_conditions
+from orchestrator.catalog.conditions import Condition, all_hold, parse_conditions
 from orchestrator.catalog.declared_statuses import GONE, declares_gone
 from orchestrator.catalog.expressions import Expression, input_read, parse_filling
 from orchestrator.catalog.tool import Compensation, Tool, ToolCallTemplate
-from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.pointer import follow
+from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, required_of, subschemas
+from orchestrator.saga.answer_names import DEEPEST, Shown, can_be_compared, named_in
 from orchestrator.saga.outcome import ToolOutcome
-
-_DEEPEST = 6
-"""Levels of an answer in which the thing that is asked about is looked for."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,8 @@ class OwnNames:
     key, and the ids that its provider gave it."""
     is_asked_by: bool
     """Whether the probe is asked for one of them."""
+    is_told: bool = False
+    """Whether the probe's document promises one of them in what it shows."""
 
 
 def tells_gone(catalog: Catalog, contract: Compensation) -> bool:
@@ -67,17 +68,56 @@ def read_probe(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -> P
 
 def _read_success(outcome: ToolOutcome, own: OwnNames, contract: Compensation) -> ProbeAnswer:
     body, conditions = outcome.body, parse_conditions(contract.gone_when)
-    found, differs = _named_in(body, own.named)
+    ours, differs = named_in(body, own.named)
     if differs is not None:
         return ProbeAnswer("nothing", f"it answers about another {differs} than was asked for")
-    gone, at_fault = all_hold(conditions, status=outcome.status, headers={}, body=body)
-    if conditions and gone is None:
-        return ProbeAnswer("nothing", f"whether {at_fault} cannot be told from its answer")
-    if conditions and gone:
+    standing: Shown | None = None
+    for shown in ours or [Shown((), body)]:
+        here = [_of_ours(one, shown.path, body) for one in conditions]
+        gone, at_fault = all_hold(here, status=outcome.status, headers={}, body=body)
+        if conditions and gone is None:
+            return ProbeAnswer("nothing", f"whether {at_fault} cannot be told from its answer")
+        standing = standing or (None if conditions and gone else shown)
+    if standing is None:
         return ProbeAnswer("gone", f"it answers that {' and '.join(contract.gone_when)}")
-    if found is None and not own.is_asked_by:
+    if not ours and not own.is_asked_by:
         return ProbeAnswer("another", "nothing in it says that it is about this call")
-    return ProbeAnswer("held", body=body, found=body if found is None else found)
+    if not ours and not conditions and (own.is_told or not _shows_what_is_read(body, contract)):
+        return ProbeAnswer("nothing", "it shows nothing that is about this call")
+    return ProbeAnswer("held", body=body, found=standing.value)
+
+
+def _of_ours(condition: Condition, path: Sequence[str], body: JsonValue) -> Condition:
+    """The condition, read of what is ours where it names an element of the list that holds it."""
+    if condition.reading is None:
+        return condition
+    read: list[str] = []
+    for step, ours in zip(condition.reading.path, path, strict=False):
+        in_list = step != ours and isinstance(_at(body, read), list)
+        if step != ours and not in_list:
+            break
+        read.append(ours)
+    rest = condition.reading.path[len(read) :]
+    return replace(condition, reading=replace(condition.reading, path=(*read, *rest)))
+
+
+def _shows_what_is_read(body: JsonValue, contract: Compensation) -> bool:
+    """Whether an answer holds what the cancel reads of one, where it reads anything."""
+    read = [
+        expression
+        for value in contract.cancel.arguments.values()
+        for expression in parse_filling(value).expressions
+        if expression.message == "response" and expression.source == "body"
+    ]
+    empty: tuple[JsonValue, ...] = (None, "", [], {})
+    return not read or any(_at(body, one.path) not in empty for one in read)
+
+
+def _at(body: JsonValue, path: Sequence[str]) -> JsonValue:
+    try:
+        return follow(body, path)
+    except LookupError:
+        return None
 
 
 def own_names(catalog: Catalog, tool: Tool, *, asked: JsonObject, known: JsonObject) -> OwnNames:
@@ -93,9 +133,27 @@ def own_names(catalog: Catalog, tool: Tool, *, asked: JsonObject, known: JsonObj
     if contract is None or contract.probe is None:
         return OwnNames({}, is_asked_by=False)
     by_asking = _own_of(catalog, tool, contract.probe, asked)
-    return OwnNames(
-        {**_own_of(catalog, tool, contract.cancel, known), **by_asking}, bool(by_asking)
-    )
+    named = {**_own_of(catalog, tool, contract.cancel, known), **by_asking}
+    probe = catalog.tools.get(contract.probe.tool)
+    promised = set(_promised(probe.output_schema if probe is not None else None))
+    return OwnNames(named, bool(by_asking), is_told=not promised.isdisjoint(named))
+
+
+def _promised(schema: JsonValue, *, levels: int = DEEPEST, listed: bool = False) -> Iterator[str]:
+    """The properties that what an answer shows is promised to have.
+
+    In a list all that its elements may have: an answer that shows one shows an element.
+    """
+    if not isinstance(schema, dict) or levels < 0:
+        return
+    required = required_of(schema)
+    for name, inner in properties_of(schema).items():
+        if listed or name in required:
+            yield name
+        yield from _promised(inner, levels=levels - 1, listed=listed)
+    yield from _promised(schema.get("items"), levels=levels - 1, listed=True)
+    for part in subschemas(schema, COMPOSITIONS):
+        yield from _promised(part, levels=levels - 1, listed=listed)
 
 
 def _own_of(
@@ -106,18 +164,12 @@ def _own_of(
     called = catalog.tools.get(template.tool)
     for name, written in template.arguments.items():
         read, value = parse_filling(written).expressions, filled.get(name)
-        if len(read) != 1 or not _can_be_compared(value) or not _is_own(read[0], tool):
+        if len(read) != 1 or not can_be_compared(value) or not _is_own(read[0], tool):
             continue
         fields = [b.field for b in called.bindings if b.name == name] if called else []
         last = read[0].path[-1:] if read[0].source != "header" else ()
         named |= dict.fromkeys([name, *filter(None, fields), *last], value)
     return named
-
-
-def _can_be_compared(value: JsonValue) -> bool:
-    """Whether it is one id or reference; what stands for a personal value is not."""
-    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return is_plain and value != "" and not is_handle(value)
 
 
 def _is_own(read: Expression, tool: Tool) -> bool:
@@ -129,31 +181,3 @@ def _is_own(read: Expression, tool: Tool) -> bool:
         return True
     name = input_read(read, tool)
     return name is not None and (name in tool.reference_inputs or is_own_reference(read.path[-1]))
-
-
-def _named_in(body: JsonValue, own: Mapping[str, JsonValue]) -> tuple[JsonValue, str | None]:
-    """The object of an answer that goes by what is ours; else the name by which it is another's."""
-    other: str | None = None
-    level: list[JsonValue] = [body]
-    for _ in range(_DEEPEST):
-        inner: list[JsonValue] = []
-        for held in level:
-            named = [n for n in own if isinstance(held, dict) and held.get(n) is not None]
-            if isinstance(held, dict) and any(_is_same(held[n], own[n]) for n in named):
-                return held, None
-            # What is inside of another's thing is another's.
-            other = other or next(iter(named), None)
-            inner += [] if named else _held(held)
-        level = inner
-    return None, other
-
-
-def _held(value: JsonValue) -> list[JsonValue]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
-
-
-def _is_same(answered: JsonValue, known: JsonValue) -> bool:
-    """Whether two ids are one: numbers are often written as text."""
-    return str(answered) == str(known)

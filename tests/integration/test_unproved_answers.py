@@ -245,6 +245,24 @@ async def test_a_cancel_that_did_nothing_is_parked(
     assert obligation.note
 
 
+ANOTHERS = {"booking": "b9", "client_reference": "theirs", "state": "open"}
+
+
+@pytest.mark.parametrize("is_booked", [True, False])
+async def test_an_answer_about_anothers_booking_is_none(
+    hotel: tuple[Installation, Rooms], is_booked: bool
+) -> None:
+    """The provider mixes up two answers: what is ours is taken back, and theirs is left alone."""
+    wrong = JSONResponse(ANOTHERS, 201)
+    result, obligation, held = await ran(
+        hotel, book=[does(book, wrong) if is_booked else says(wrong)]
+    )
+
+    assert obligation.state is (S.CANCELLED if is_booked else S.VOID)
+    assert (held or {}).get("state") == ("ended" if is_booked else None)
+    assert "b9" not in result.model_dump_json()
+
+
 @pytest.mark.parametrize("answer", [PAGE, JSONResponse({"state": "ended"}, 202)])
 async def test_a_cancel_that_did_its_work_is_found_out_by_the_probe(
     hotel: tuple[Installation, Rooms], answer: Response

@@ -9,6 +9,7 @@ from orchestrator.adapters.http.refusal import is_in_progress, phrase_of, reason
 from orchestrator.catalog.conditions import all_hold, parse_conditions
 from orchestrator.catalog.prices import charged_price
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.saga.answer_names import names_another
 from orchestrator.saga.outcome import OutcomeKind, ToolOutcome, classify
 
 _ACCEPTED = 202
@@ -21,6 +22,11 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
     kind = classify(answer.status, in_progress=in_progress, changes=tool.is_side_effect)
     # Nobody declares what a gateway in front of the provider says when it is in trouble.
     breach = answer.fault or (None if kind == "unknown" else contract.response_breach(answer))
+    another = None
+    if kind == "succeeded":
+        another = names_another(call.endpoint.given_back, call.arguments, answer.body)
+        if another is not None:
+            breach = f"it is about another {another} than was sent"
     reason = None if kind == "succeeded" else reason_of(answer)
     if kind == "succeeded":
         kind, reason = _of_success_status(tool, answer, breach)
@@ -28,7 +34,8 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
     return ToolOutcome(
         kind=kind,
         status=answer.status,
-        body=mask.json(answer.body),
+        # What belongs to another is not kept: nothing may be cancelled by it.
+        body=mask.json(answer.body) if another is None else None,
         reason=mask.text(reason) if reason else None,
         contract_breach=mask.text(breach) if breach else None,
         accepted=kind == "unknown" and answer.status == _ACCEPTED,
@@ -37,7 +44,7 @@ def outcome_of(call: Attempt, answer: Answer, mask: Mask) -> ToolOutcome:
         headers={
             name: mask.text(answer.header(name))
             for name in sorted(call.endpoint.kept_headers)
-            if name in answer.headers
+            if another is None and name in answer.headers
         },
         retry_after_s=retry_after_s(answer, now=datetime.now(UTC)),
     )

@@ -1,7 +1,7 @@
 """All of an operation that its requests need and that is the same for every call."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pydantic import JsonValue
@@ -16,6 +16,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import DocumentInvalid
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.document import DocumentNode
+from orchestrator.saga.answer_names import given_back
 
 _MAX_ENDPOINTS = 1024
 _MAX_DOCUMENTS = 256
@@ -36,6 +37,8 @@ class Endpoint:
     """OpenAPI's encoding object of each field of a form, where the document gives one."""
     kept_headers: frozenset[str]
     """Names, in lower case, of the answer's headers that an outcome keeps."""
+    given_back: Mapping[str, str] = field(default_factory=dict)
+    """Properties by which an answer names what it is about, to the inputs that they give back."""
 
 
 class Endpoints:
@@ -58,7 +61,7 @@ class Endpoints:
         key = (catalog.digest, tool.name)
         if key not in self._endpoints:
             operation = self._operation(catalog, tool)
-            compiled = _compile(operation, tool, self._server_variables)
+            compiled = _compile(catalog, operation, tool, self._server_variables)
             _keep(self._endpoints, key, compiled, limit=_MAX_ENDPOINTS)
         return self._endpoints[key]
 
@@ -79,7 +82,9 @@ def _keep(cache: dict[tuple[str, str], _T], key: tuple[str, str], value: _T, *, 
     cache[key] = value
 
 
-def _compile(operation: Operation, tool: Tool, server_variables: Mapping[str, str]) -> Endpoint:
+def _compile(
+    catalog: Catalog, operation: Operation, tool: Tool, server_variables: Mapping[str, str]
+) -> Endpoint:
     body = operation.node.at("requestBody")
     base = base_url(tool, server_variables)
     return Endpoint(
@@ -91,6 +96,7 @@ def _compile(operation: Operation, tool: Tool, server_variables: Mapping[str, st
         body_required=body is not None and body.is_true("required"),
         encoding=_encoding(body, tool.body_content_type),
         kept_headers=frozenset(name.lower() for name in response_headers_read(tool)),
+        given_back=given_back(catalog, tool),
     )
 
 

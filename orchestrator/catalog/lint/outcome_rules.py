@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.compensation_contract import GONE_WHEN
+from orchestrator.catalog.compensation_contract import GONE_WHEN, is_own_reference
 from orchestrator.catalog.conditions import Condition, parse_conditions
 from orchestrator.catalog.contract import SUCCESS_WHEN
-from orchestrator.catalog.expressions import parse_filling
+from orchestrator.catalog.expressions import Expression, input_read, parse_filling
 from orchestrator.catalog.lint.finding import Problem, rule
 from orchestrator.catalog.lint.subject import Subject
 from orchestrator.catalog.tool import Tool
@@ -16,7 +16,7 @@ from orchestrator.json_schema.pointer import format_pointer
 from orchestrator.json_schema.references import with_definitions
 from orchestrator.json_schema.validator import SchemaValidator
 from orchestrator.json_schema.violations import SCHEMA_FAULTS
-from orchestrator.json_schema.walker import properties_of
+from orchestrator.json_schema.walker import COMPOSITIONS, properties_of, subschemas
 
 _ARGS = "x-orchet-compensation-args"
 _PROBE = "x-orchet-compensation-probe"
@@ -56,6 +56,71 @@ def probe_tells_what_is_gone(subject: Subject) -> Iterator[Problem]:
             "there: it proves no cancel, and nothing void",
             f"declare its 404 with content type and body, or add {GONE_WHEN} to the probe",
         )
+    elif (where := _told_of(subject, probe.tool)) and all(where):
+        yield Problem(
+            subject.pointer_to(_PROBE),
+            f"{probe.name} answers with a list, and nothing says that an empty one means that "
+            "nothing is there: it proves no cancel, and nothing void",
+            f"add to the probe, for example, {GONE_WHEN}: '!$response.body#/items/0'",
+        )
+
+
+@rule("ORC064", "warning", "A probe says whose its answer is")
+def probe_names_what_it_finds(subject: Subject) -> Iterator[Problem]:
+    """What a probe answers has the reference or the key that was sent: no id is known by then."""
+    probe = _probe_of(subject)
+    if probe is None or probe.tool is None or probe.tool.is_side_effect:
+        return
+    if not _told_of(subject, probe.tool, answered=False):
+        yield Problem(
+            subject.pointer_to(_PROBE),
+            f"nothing in what {probe.name} answers says which call it is about: an answer about "
+            "another would be taken for ours, and cancelled",
+            "declare in its answer the reference that it is asked by",
+        )
+
+
+def _told_of(subject: Subject, probe: Tool, *, answered: bool = True) -> list[bool]:
+    """Where a probe's answer is to name the obligation: for each place whether it is in a list.
+
+    By what was sent, and with `answered` by the ids that the answer gave.
+    """
+    if subject.compensation is None or subject.tool is None:
+        return []
+    names: set[str] = set()
+    for template in subject.compensation.templates:
+        called = _tool(subject.peers, template.tool)
+        for name, value in template.arguments.items():
+            read = parse_filling(value).expressions
+            if len(read) != 1 or not _is_own(read[0], subject.tool):
+                continue
+            if read[0].message == "response" and not answered:
+                continue
+            fields = [b.field for b in called.bindings if b.name == name] if called else []
+            last = read[0].path[-1:] if read[0].source != "header" else ()
+            names |= {name, *fields, *last}
+    return [listed for name, listed in _properties(probe.output_schema) if name in names]
+
+
+def _is_own(read: Expression, tool: Tool) -> bool:
+    """Whether nothing else goes by what an expression reads."""
+    if read.message == "response" or read.source == "header":
+        return True
+    return is_own_reference(read.path[-1]) or input_read(read, tool) in tool.reference_inputs
+
+
+def _properties(
+    schema: JsonValue, *, levels: int = 6, listed: bool = False
+) -> Iterator[tuple[str, bool]]:
+    """The properties of an answer and of what is in it, and whether each is inside a list."""
+    if not isinstance(schema, dict) or levels < 0:
+        return
+    for name, inner in properties_of(schema).items():
+        yield name, listed
+        yield from _properties(inner, levels=levels - 1, listed=listed)
+    yield from _properties(schema.get("items"), levels=levels - 1, listed=True)
+    for part in subschemas(schema, COMPOSITIONS):
+        yield from _properties(part, levels=levels - 1, listed=listed)
 
 
 @rule("ORC057", "warning", "A probe tells a cancelled one from one that stands")

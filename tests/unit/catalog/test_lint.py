@@ -124,7 +124,15 @@ def shows_states(shop: dict[str, Any]) -> None:
     """A cancel leaves one state, which a found order may have among others."""
     states = {"type": "string", "enum": ["open", "ended"]}
     in_answer(CANCEL, {"type": "object", "properties": {"state": {"enum": ["ended"]}}})(shop)
-    in_answer(GET, {"type": "object", "properties": {"state": states}})(shop)
+    found = {"state": states, "client_reference": {"type": "string"}}
+    in_answer(GET, {"type": "object", "properties": found})(shop)
+
+
+def lists_orders(shop: dict[str, Any]) -> None:
+    """The probe answers with a list, which may be empty."""
+    order = {"type": "object", "properties": {"client_reference": {"type": "string"}}}
+    listed = {"orders": {"type": "array", "items": order}}
+    in_answer(GET, {"type": "object", "properties": listed})(shop)
 
 
 def gone_when(condition: str) -> Change:
@@ -330,7 +338,13 @@ FAULTS: list[tuple[str, Change, str]] = [
     ("ORC055", cancels_without_names, f"{AT_POST}/x-orchet-cancels"),
     ("ORC055", by_constants, f"{AT_POST}/{PREFIX}args"),
     ("ORC056", lambda s: operation(s, GET)["responses"].pop("404"), f"{AT_POST}/{PREFIX}probe"),
+    ("ORC056", lists_orders, f"{AT_POST}/{PREFIX}probe"),
     ("ORC057", shows_states, f"{AT_POST}/{PREFIX}probe"),
+    (
+        "ORC064",
+        in_answer(GET, {"type": "object", "properties": {"order_id": {"type": "string"}}}),
+        f"{AT_POST}/{PREFIX}probe",
+    ),
     ("ORC058", accepted_only, f"{AT_POST}/responses/202"),
     (
         "ORC059",
@@ -421,6 +435,14 @@ def test_a_probe_that_shows_what_is_gone_needs_no_404(shop: dict[str, Any]) -> N
     """It never has to say that there is nothing."""
     gone_when('$response.body#/state == "ended"')(shop)
     operation(shop, GET)["responses"].pop("404")
+
+    assert lint({"shop": shop}) == []
+
+
+def test_a_list_may_say_by_a_condition_that_it_is_empty(shop: dict[str, Any]) -> None:
+    """Then an empty one settles that nothing is there."""
+    lists_orders(shop)
+    operation(shop, POST)[PREFIX + "probe"]["gone-when"] = "!$response.body#/orders/0"
 
     assert lint({"shop": shop}) == []
 

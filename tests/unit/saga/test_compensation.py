@@ -198,7 +198,9 @@ def test_a_policy_believes_a_cancel_that_honours_its_contract() -> None:
     """Without asking the probe; one that does not honour it is never believed."""
     trusting = COMMITTED.model_copy(update={"verify_cancel": False})
 
-    assert played(probed(), trusting, [DONE])[0].state == "cancelled"
+    believed, _ = played(probed(), trusting, [DONE])
+
+    assert (believed.state, believed.note) == ("cancelled", "find was not asked, by policy")
     assert isinstance(attempted(probed(), trusting, [BROKEN, STANDS])[0], CompensationFailure)
 
 
@@ -221,6 +223,33 @@ def test_gone_counts_as_cancelled_only_after_a_cancel_that_was_sent() -> None:
     assert played(probed(), repeated, [GONE])[0].state == "cancelled"
     assert played(probed(), repeated, [STANDS, MISSING, STANDS])[0].state == "parked"
     assert isinstance(attempted(probed(), repeated, [GATEWAY, GATEWAY])[0], CompensationFailure)
+
+
+DELETE = CANCEL.model_copy(update={"method": "DELETE"})
+
+
+@pytest.mark.parametrize(("found", "state"), [(STANDS, "parked"), (GONE, "cancelled")])
+def test_what_the_probe_finds_comes_before_a_delete_that_finds_nothing(
+    found: ToolOutcome, state: str
+) -> None:
+    """Also after one that was not answered: it may not have deleted anything."""
+    known = Catalog({}, {**probed().tools, "cancel": DELETE})
+    repeated = COMMITTED.model_copy(update={"cancel_sent": True})
+
+    outcome, calls = played(known, repeated, [STANDS, MISSING, found])
+
+    assert outcome.state == state
+    assert [call.tool.name for call in calls] == ["find", "cancel", "find"]
+
+
+def test_a_probe_that_cannot_tell_is_not_held_against_a_deleted_thing() -> None:
+    """Nothing says how it shows what is gone: what it shows may be that."""
+    known = Catalog({}, {**probed(gone_when=None).tools, "cancel": DELETE})
+    repeated = COMMITTED.model_copy(update={"cancel_sent": True})
+
+    outcome, _ = played(known, repeated, [MISSING])
+
+    assert outcome.state == "cancelled"
 
 
 def test_an_undeclared_not_found_of_a_cancel_settles_nothing() -> None:

@@ -33,10 +33,17 @@ def book(
     return made.model_copy(update={**update, "reference_inputs": ("client_reference",)})
 
 
-def says(outcome: ToolOutcome, *, known: JsonObject | None = None, **stated: Any) -> str:
+def says(
+    outcome: ToolOutcome,
+    *,
+    known: JsonObject | None = None,
+    promised: JsonObject | None = None,
+    **stated: Any,
+) -> str:
     """What that answer says of a booking with the reference, and an id where one is known."""
     tool = book(**stated)
-    catalog = Catalog({}, {t.name: t for t in (tool, fake_tool("cancel"), fake_tool("find"))})
+    find = fake_tool("find").model_copy(update={"output_schema": promised})
+    catalog = Catalog({}, {t.name: t for t in (tool, fake_tool("cancel"), find)})
     asked: JsonObject = {"by": REFERENCE if "probe_by" not in stated else "2026-12-03"}
     own = own_names(catalog, tool, asked=asked, known=known or {})
     assert tool.compensation is not None
@@ -130,3 +137,58 @@ def test_an_empty_list_may_be_declared_to_be_gone() -> None:
 
     assert says(found({"bookings": []}), gone_when=empty) == "gone"
     assert says(found({"bookings": [{"id": "b1"}]}), gone_when=empty) == "held"
+
+
+THING: JsonObject = {
+    "type": "object",
+    "required": ["id", "client_reference"],
+    "properties": {"id": {"type": "string"}, "client_reference": {"type": "string"}},
+}
+LIST: JsonObject = {
+    "type": "object",
+    "properties": {"bookings": {"type": "array", "items": THING}, "total": {"type": "integer"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "promised", "expected"),
+    [
+        ({"bookings": [], "total": 0}, LIST, "nothing"),
+        ({"bookings": [], "total": 0}, None, "nothing"),
+        ({"id": ""}, None, "nothing"),
+        ({}, None, "nothing"),
+        ([], None, "nothing"),
+        ({"id": "b1"}, None, "held"),
+        ({"id": "b1"}, THING, "nothing"),
+        ({"id": "b1", "client_reference": REFERENCE}, THING, "held"),
+        ({"bookings": [{"id": "b1", "client_reference": REFERENCE}]}, LIST, "held"),
+    ],
+)
+def test_an_answer_that_shows_nothing_says_nothing(
+    body: JsonValue, promised: JsonObject | None, expected: str
+) -> None:
+    """An empty list is no booking; what the document promises to tell has to be told."""
+    assert says(found(body), promised=promised) == expected
+
+
+def _listed(*states: tuple[str, str]) -> JsonObject:
+    listed: list[JsonValue] = [{"client_reference": r, "status": s} for r, s in states]
+    return {"bookings": listed}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (_listed((REFERENCE, "cancelled")), "gone"),
+        (_listed(("another", "cancelled"), (REFERENCE, "confirmed")), "held"),
+        (_listed(("another", "confirmed"), (REFERENCE, "cancelled")), "gone"),
+        (_listed((REFERENCE, "cancelled"), (REFERENCE, "confirmed")), "held"),
+        (_listed((REFERENCE, "cancelled"), (REFERENCE, "cancelled")), "gone"),
+        (_listed(("another", "cancelled")), "nothing"),
+    ],
+)
+def test_of_a_list_it_goes_by_what_is_ours(body: JsonValue, expected: str) -> None:
+    """Wherever it stands there; and as long as one of several stands, it stands."""
+    first = '$response.body#/bookings/0/status == "cancelled"'
+
+    assert says(found(body), gone_when=first) == expected

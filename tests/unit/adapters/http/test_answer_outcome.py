@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.record import JsonObject
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import MemoryPii, MemorySecrets
 
@@ -160,3 +161,75 @@ async def test_a_refusal_is_declared_by_its_own_status_type_and_body(
     came = await outcome(answer)
 
     assert (came.kind, came.declared) == ("rejected", declared)
+
+
+OURS = {"id": "b1", "client_reference": "m.1-leg.1"}
+THEIRS = {"id": "b9", "client_reference": "theirs"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "body", "kind"),
+    [
+        ("book", OURS, "succeeded"),
+        ("book", THEIRS, "unknown"),
+        ("book", {"client_reference": "theirs"}, "unknown"),
+        ("drop", {"id": "b1"}, "succeeded"),
+        ("drop", {"id": "b9"}, "unknown"),
+    ],
+)
+async def test_an_answer_about_another_is_no_success(tool: str, body: Any, kind: str) -> None:
+    """Nothing of it is kept, so that nothing can be cancelled by it."""
+    text = {"type": "string", "maxLength": 200}
+    sent = {"book": "client_reference", "drop": "id"}
+    answered = {"200": {"description": "done", "content": {JSON: {"schema": SCHEMA}}}}
+    pair: dict[str, Any] = {
+        "book": {
+            "x-orchet-cancels": "drop",
+            "x-orchet-compensation-args": {"id": "$response.body#/id"},
+            "x-orchet-compensation-probe": {
+                "operationId": "find",
+                "args": {"client_reference": "$request.body#/client_reference"},
+            },
+        },
+        "drop": {"x-orchet-cancel-for": "book"},
+    }
+    find = {
+        "operationId": "find",
+        "x-orchet-tool": True,
+        "parameters": [{"name": "client_reference", "in": "query", "schema": text}],
+        "responses": answered,
+    }
+    paths: dict[str, Any] = {"/find": {"get": find}}
+    for name, more in pair.items():
+        schema = {"type": "object", "properties": {sent[name]: text}}
+        paths[f"/{name}"] = {
+            "post": {
+                "operationId": name,
+                "x-orchet-tool": True,
+                "requestBody": {"content": {JSON: {"schema": schema}}},
+                "responses": answered,
+                **more,
+            }
+        }
+    document: Any = {
+        "openapi": "3.1.0",
+        "info": {"title": "Things", "version": "1"},
+        "servers": [{"url": "https://things.example"}],
+        "paths": paths,
+    }
+    catalog = Catalog.from_documents({"things": document})
+    sent_with: JsonObject = {sent[tool]: {"book": "m.1-leg.1", "drop": "b1"}[tool]}
+    stream = httpx.ByteStream(said(body).content)
+    headers = {"content-type": JSON}
+    http = httpx.AsyncClient(
+        transport=httpx.MockTransport(lambda _: httpx.Response(200, headers=headers, stream=stream))
+    )
+    async with ToolClient(secrets=MemorySecrets({}), pii=MemoryPii({}), http=http) as tools:
+        came = await tools.call(
+            catalog, catalog.tool(tool), sent_with, call_id="c", idempotency_key=None, timeout_s=5
+        )
+
+    assert (came.kind, came.is_unproved) == (kind, kind == "unknown")
+    assert came.body == (body if kind == "succeeded" else None)
+    if kind == "unknown":
+        assert f"another {sent[tool]}" in (came.reason or "")

@@ -1,0 +1,144 @@
+"""Which thing an answer is about: by the reference, key or id that it gives back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.compensation_contract import is_own_reference
+from orchestrator.catalog.expressions import Expression, expressions_of, input_read, parse_filling
+from orchestrator.catalog.tool import Effect, InputBinding, Tool, ToolCallTemplate
+from orchestrator.core.pii import is_handle
+from orchestrator.core.record import JsonObject
+
+DEEPEST = 6
+"""Levels of an answer in which the thing that it is about is looked for."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An object of an answer that is about the obligation, and the steps that lead to it."""
+
+    path: tuple[str, ...]
+    value: JsonValue
+
+
+def given_back(catalog: Catalog, tool: Tool) -> dict[str, str]:
+    """What an answer of the tool gives back where it names what it is about.
+
+    Of a call, the caller's own reference; of a cancel, what says which obligation is meant. What
+    the contract reads of the answer under that name is the provider's own.
+
+    Returns:
+        The name of the property, which is that of the field in the request, to the input.
+    """
+    if tool.effect is Effect.CANCEL:
+        return _of_cancel(catalog, tool)
+    templates = tool.compensation.templates if tool.compensation is not None else ()
+    read = [expression for template in templates for expression in expressions_of(template)]
+    inputs = {one.path[-1]: input_read(one, tool) for one in read if one.message == "request"}
+    providers = {one.path[-1] for one in read if one.message == "response" and one.path}
+    return {
+        field: name
+        for field, name in inputs.items()
+        if name is not None and field not in providers and _is_own(name, tool)
+    }
+
+
+def _is_own(name: str, tool: Tool) -> bool:
+    return name in tool.reference_inputs or is_own_reference(name)
+
+
+def _of_cancel(catalog: Catalog, cancel: Tool) -> dict[str, str]:
+    forward = catalog.tools.get(cancel.cancel_for or "")
+    if forward is None or forward.compensation is None:
+        return {}
+    template = forward.compensation.cancel
+    return {
+        binding.field: binding.name
+        for binding in cancel.bindings
+        if _names_one(template, binding.name, forward) and _is_of_the_same(cancel, binding)
+    }
+
+
+def _names_one(template: ToolCallTemplate, name: str, forward: Tool) -> bool:
+    """Whether an input is filled by nothing but an id of the provider's or our own reference."""
+    read: tuple[Expression, ...] = parse_filling(template.arguments.get(name, "")).expressions
+    if len(read) != 1:
+        return False
+    own = input_read(read[0], forward)
+    return read[0].message == "response" or (own is not None and _is_own(own, forward))
+
+
+def _is_of_the_same(cancel: Tool, binding: InputBinding) -> bool:
+    """Whether what the answer calls so is what the request calls so.
+
+    `/charges/{id}/refund` answers with the `id` of a refund: a name of one word under a path that
+    goes on says nothing of what it is of.
+    """
+    if not binding.field or binding.location in ("header", "cookie"):
+        return False
+    goes_on = not cancel.path.rstrip("/").endswith(f"{{{binding.field}}}")
+    return binding.location != "path" or not goes_on or len(_words(binding.field)) > 1
+
+
+def _words(name: str) -> list[str]:
+    spaced = "".join(f" {c}" if c.isupper() else c for c in name)
+    return spaced.replace("_", " ").replace("-", " ").split()
+
+
+def names_another(given: Mapping[str, str], arguments: JsonObject, body: JsonValue) -> str | None:
+    """The name by which an answer is about something else than was sent; None: it is not.
+
+    Args:
+        given: as `given_back` has it.
+        arguments: what was sent, personal values as handles.
+        body: of the answer.
+    """
+    sent = {name: arguments.get(wanted) for name, wanted in given.items()}
+    comparable = {name: value for name, value in sent.items() if can_be_compared(value)}
+    return named_in(body, comparable, in_lists=isinstance(body, list))[1]
+
+
+def can_be_compared(value: JsonValue) -> bool:
+    """Whether it is one id or reference; what stands for a personal value is not."""
+    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return is_plain and value != "" and not is_handle(value)
+
+
+def named_in(
+    body: JsonValue, own: Mapping[str, JsonValue], *, in_lists: bool = True
+) -> tuple[list[Shown], str | None]:
+    """What of an answer goes by what is ours; else the name by which it is another's."""
+    other: str | None = None
+    level = [Shown((), body)]
+    for _ in range(DEEPEST):
+        inner: list[Shown] = []
+        ours: list[Shown] = []
+        for shown in level:
+            held = shown.value if isinstance(shown.value, dict) else {}
+            named = [n for n in own if can_be_compared(held.get(n))]
+            if any(_is_same(held[n], own[n]) for n in named):
+                ours.append(shown)
+            # What is inside of another's thing is another's.
+            other = other or next(iter(named), None)
+            if not named and (in_lists or isinstance(shown.value, dict)):
+                inner += _held(shown)
+        if ours:
+            return ours, None
+        level = inner
+    return [], other
+
+
+def _held(shown: Shown) -> list[Shown]:
+    value = shown.value
+    if isinstance(value, dict):
+        return [Shown((*shown.path, name), inner) for name, inner in value.items()]
+    held = value if isinstance(value, list) else []
+    return [Shown((*shown.path, str(index)), inner) for index, inner in enumerate(held)]
+
+
+def _is_same(answered: JsonValue, known: JsonValue) -> bool:
+    """Whether two ids are one: numbers are often written as text."""
+    return str(answered) == str(known)
