@@ -85,7 +85,8 @@ class _Call:
         context = self.situation.context
         found = (o for o in context.observations if o.outcome == "succeeded" and not o.side_effect)
         own = [seen for seen in found if seen.tool != self.tool.name]
-        answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(context.facts))
+        facts = [source.fact for source in self.situation.facts_for(self.tool)]
+        answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(facts))
         for answer in answers:
             finder = self.situation.catalog.tool(answer.tool)
             loose = {p.name for p in tool_parameters(finder) if p.kind in _LOOSE}

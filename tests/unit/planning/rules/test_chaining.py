@@ -461,3 +461,20 @@ def test_a_refused_ending_is_said_again() -> None:
 
     assert _stopped([claimed]) is None
     assert isinstance(_stopped([rejected]), GiveUp)
+
+
+@pytest.mark.parametrize(
+    ("other", "first"),
+    [
+        ("cancel my flight to Oslo", "flight_list_bookings"),
+        ("cancel the flight to Lisbon", "flight_cancel_booking"),
+        ("then cancel it", "flight_cancel_booking"),
+    ],
+)
+async def test_what_a_mission_made_is_cancelled_only_when_it_is_meant(
+    mission: Any, other: str, first: str
+) -> None:
+    """Who names another one means that, and it is looked up."""
+    run = await mission.run(f"Book a flight from Berlin to Lisbon on 2026-12-03 and {other}")
+
+    assert run.calls(run.plan.legs[1].leg_id)[0].tool == first
