@@ -40,7 +40,9 @@ def unserved_of(
         Unserved(clause=order.clause, reason=why_unserved(order, effects.values()))
         for order in unserved(plan.orders, effects)
     ]
-    found += [one for one in whole if not _is_told(one, found)]
+    # What one leg has left undone another one's effect is not taken from: each has its own.
+    done = _done_in_legs(plan, effects) if found else frozenset[str]()
+    found += [one for one in whole if one.clause not in done and not _is_told(one, found)]
     left_out = [Unserved(clause=c, reason="no leg of the plan takes it up") for c in plan.left_out]
     return (*found, *(one for one in left_out if not _is_told(one, found)))
 
@@ -62,6 +64,16 @@ def _of_leg(plan: LegPlan, result: LegResult | None, effects: Changes) -> Iterat
     for order in unserved(plan.orders, own):
         reason = why_unserved(order, own.values())
         yield Unserved(clause=order.clause, reason=reason, leg_id=plan.leg_id)
+
+
+def _done_in_legs(plan: MissionPlan, effects: Changes) -> frozenset[str]:
+    """The clauses that legs were ordered to do, and that their own effects serve."""
+    done: set[str] = set()
+    for leg in plan.legs:
+        own = {call: effect for call, effect in effects.items() if effect.leg_id == leg.leg_id}
+        undone = {order.clause for order in unserved(leg.orders, own)}
+        done |= {order.clause for order in leg.orders} - undone
+    return frozenset(done)
 
 
 def _is_told(one: Unserved, others: Iterable[Unserved]) -> bool:

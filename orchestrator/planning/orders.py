@@ -14,7 +14,8 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import MODALS, ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
-from orchestrator.language.intent import Action
+from orchestrator.language.intent import Action, Slot
+from orchestrator.language.slots import find_slots
 from orchestrator.language.words import (
     QUESTION_WORDS,
     action_of,
@@ -24,6 +25,7 @@ from orchestrator.language.words import (
     verb_named,
 )
 from orchestrator.planning.models import LegPlan, MissionPlan
+from orchestrator.planning.order_terms import count_of, is_of_another, names_in
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 from orchestrator.saga.served import Order
@@ -43,6 +45,11 @@ class _Asked:
     clause: ClauseReading
     tools: tuple[Tool, ...]
     scores: tuple[float, ...]
+
+    @property
+    def values(self) -> tuple[Slot, ...]:
+        """The values that it states."""
+        return find_slots(self.clause.text, now=None)
 
 
 def with_orders(
@@ -87,7 +94,15 @@ class OrderReader:
                 not earlier.points_back and verb != clause.verb and set(tools) & set(earlier.tools)
                 for earlier, verb in found
             )
-            found.append((Order(clause=clause.text, tools=tools, points_back=again), clause.verb))
+            order = Order(
+                clause=clause.text,
+                tools=tools,
+                points_back=again,
+                count=count_of(clause, asked.values, asked.tools, tools, self._catalog),
+                names=names_in(asked.values),
+                of_another=is_of_another(clause, asked.values, goal),
+            )
+            found.append((order, clause.verb))
         return tuple(order for order, _ in found)
 
     def left_out(self, goal: str, legs: Sequence[LegPlan]) -> tuple[str, ...]:
