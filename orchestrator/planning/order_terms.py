@@ -7,9 +7,11 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.anaphora import reference_in
-from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clauses import split_clauses
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot, tells_apart
+from orchestrator.language.slots import find_slots
 from orchestrator.language.words import STOP_WORDS, name_stems, name_words, stem, tokens
 
 _MAX_COUNT: Final = 50
@@ -62,6 +64,19 @@ def is_of_another(clause: ClauseReading, values: Iterable[Slot], goal: str) -> b
         return False
     rest = goal.replace(clause.text, " ").casefold()
     return any(slot.text.casefold() not in rest for slot in values if tells_apart(slot))
+
+
+def other_thing_ended(text: str, goal: str) -> str:
+    """The clause of a text that ends what the goal has not made; empty when one may end that.
+
+    Args:
+        text: of a leg's goal.
+        goal: the mission's.
+    """
+    readings = [read_clause(clause) for clause in split_clauses(text)]
+    ends = [reading for reading in readings if reading.action is Action.CANCEL]
+    others = [r for r in ends if is_of_another(r, find_slots(r.text, now=None), goal)]
+    return others[0].text if others and others == ends else ""
 
 
 def _is_object(slot: Slot, clause: ClauseReading) -> bool:
