@@ -37,6 +37,13 @@ class Order(Record):
     )
 
 
+class Condition(Record):
+    """What a goal makes an order depend on, and the tools that can tell whether it is so."""
+
+    clause: str = Field(description="in the words of the goal: 'unless it rains'")
+    tools: tuple[str, ...] = Field(default=(), description="empty: no tool of the catalog can")
+
+
 @dataclass(frozen=True)
 class Change:
     """What one call changed; `why_not` says why it does not stand, '' when it does.

@@ -161,3 +161,14 @@ def test_an_order_names_whom_it_is_for_and_what_it_ends(reader: OrderReader) -> 
 
     assert shared.names == ("ann@example.com", "bob@example.com")
     assert {goal: reader.orders(goal, goal)[1].of_another for goal in goals} == goals
+
+
+def test_what_an_order_depends_on_is_read_with_who_can_tell(reader: OrderReader) -> None:
+    """A forecast tells of rain; of what is ordered, whatever reads of it."""
+    (rain,) = reader.conditions("Reserve a table in Lisbon on 2026-12-04 unless it rains")
+    (free,) = reader.conditions("Book a table in Lisbon if it is still available")
+
+    assert "weather_get_forecast" in rain.tools
+    assert not any(name.startswith("dining_") for name in rain.tools)
+    assert "dining_search_tables" in free.tools
+    assert reader.conditions("Find a table unless it rains") == ()
