@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.language.intent import Action
 from orchestrator.language.provisos import conditions_in, what_of
+from orchestrator.language.slots import find_slots
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,14 @@ def test_what_somebody_is_asked_is_none() -> None:
     """Unless it is plainly one."""
     assert conditions_in("ask Bob if he is free", Action.SEND) == ()
     assert conditions_in("message my team only if it rains", Action.SEND) == ("only if it rains",)
+
+
+def test_a_number_before_a_condition_counts_what_it_counts_without_one() -> None:
+    """Four people, and no table for two."""
+    bare, bound = "a table at 20:00 for 4", "a table at 20:00 for 4 unless it rains"
+    numbers = [
+        [(s.text, s.value) for s in find_slots(text, now=None) if s.kind == "quantity"]
+        for text in (bare, bound)
+    ]
+
+    assert numbers == [[("4", 4)], [("4", 4)]]
