@@ -16,6 +16,7 @@ from orchestrator.confirmation.card_facts import CardFact, facts
 from orchestrator.confirmation.card_parts import content_of
 from orchestrator.confirmation.card_warnings import (
     not_explained,
+    on_conditions,
     over_what_is_left,
     unknown_price,
     unlike_found,
@@ -156,6 +157,7 @@ def _in_context(
     is_unknown = card.price is None and (context.doubt or costs)
     too_dear = tuple(over_what_is_left(card.price, context.left))
     warnings = (
+        *on_conditions(context.clause),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),
         *too_dear,
         *unlike_found(plain, things, changed_by_people=context.changed_by_people),

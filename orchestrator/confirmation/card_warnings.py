@@ -10,6 +10,7 @@ from orchestrator.confirmation.named_ids import NamedId, stands_in
 from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
+from orchestrator.language.provisos import conditions_in
 
 
 def unlike_found(
@@ -32,6 +33,12 @@ def unlike_found(
             if not _are_alike(own, fact, is_changed=fact.name.split(".")[0] in by_people):
                 told = fact.line().value
                 yield f"{own.label} is {own.line().value} here, and {told} in what {called} is"
+
+
+def on_conditions(clause: str) -> Iterator[str]:
+    """What the request depends on: whether it is so is for whoever decides to see."""
+    for condition in conditions_in(clause):
+        yield f"it is asked for only under a condition, which nothing here proves: {condition!r}"
 
 
 def over_what_is_left(price: Money | None, left: Money | None) -> Iterator[str]:

@@ -50,6 +50,8 @@ _MATTER: Final = re.compile(
     r"|\s+(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need))\b",
     re.IGNORECASE,
 )
+# "Remind me to pay the bill", "ask Bob to book a room": what somebody is told to do is said.
+_TO_DO: Final = re.compile(r"\sto\s+(?P<verb>[a-z]+)\b(?:\s+(?P<next>[a-z]+))?", re.IGNORECASE)
 # Signs that what somebody has already is meant, and not what there is.
 _OWN: Final = re.compile(
     r"\b(?:my|our|mine|ours|existing|upcoming|(?:have|had|did|do|am|are)\s+(?:i|we)"
@@ -148,13 +150,29 @@ def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tu
         return tuple(content_stems(clause))
     said = _SAYING.search(clause)
     start = said.end() if said else clause.lower().find(verb) + len(verb)
-    matter = _MATTER.search(clause, start, start + _NAMED_WITHIN)
-    end = matter.start() if matter else len(clause)
+    end = _matter_of(clause, start)
     if said is None:
         stems = content_stems(clause[:end])
         return (*stems, stem(verb)) if verb in STOP_WORDS else tuple(stems)
     rest = said["let"] or f"{said['to']} {clause[start:end]}"
     return (stem(verb), *content_stems(rest))
+
+
+def _matter_of(clause: str, start: int) -> int:
+    """Where what is said begins, when its verb ends at `start`; the clause's end if nowhere.
+
+    After "to", what may be a noun is a verb only before a determiner: not "to book club".
+    """
+    within = start + _NAMED_WITHIN
+    matter = _MATTER.search(clause, start, within)
+    ends = [matter.start()] if matter else []
+    for told in _TO_DO.finditer(clause, start):
+        verb, following = told["verb"].lower(), (told["next"] or "").lower()
+        sure = verb not in NOUN_LIKE_VERBS or following in _DETERMINERS
+        if told.start() < within and is_verb(verb) and sure:
+            ends.append(told.start())
+            break
+    return min(ends, default=len(clause))
 
 
 def _said_verb(bare: str) -> tuple[str, Action, str] | None:

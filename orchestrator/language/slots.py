@@ -27,7 +27,9 @@ _PEOPLE: Final = "|".join(_LISTS.words("people"))
 _PLACE_HINTS: Final = _LISTS.word_set("place_openers")
 _SENDING: Final = _LISTS.word_set("sending")
 _NO_PLACES: Final = _LISTS.word_set("no_places")
-_NO_UNIT: Final = STOP_WORDS | _LISTS.word_set("no_units")
+_PROVISOS: Final = WordLists("provisos")
+# "A table for 4 unless it rains" is for four, and not for four unlesses.
+_NO_UNIT: Final = STOP_WORDS | _LISTS.word_set("no_units") | _PROVISOS.word_set("strict")
 _NUM = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
 

@@ -56,3 +56,9 @@ class StepRecord(Record):
     outcome: str
     error: str | None = None
     at: datetime | None = None
+
+    @property
+    def called(self) -> str:
+        """The tool that it called; empty when it called none."""
+        verb, _, tool = self.did.partition(" ")
+        return tool if verb == "call" else ""

@@ -40,9 +40,24 @@ def unserved_of(
         Unserved(clause=order.clause, reason=why_unserved(order, effects.values()))
         for order in unserved(plan.orders, effects)
     ]
-    found += [one for one in whole if not _is_told(one, found)]
+    # What one leg has left undone another one's effect is not taken from: each has its own.
+    done = _done_in_legs(plan, effects) if found else frozenset[str]()
+    found += [one for one in whole if one.clause not in done and not _is_told(one, found)]
     left_out = [Unserved(clause=c, reason="no leg of the plan takes it up") for c in plan.left_out]
-    return (*found, *(one for one in left_out if not _is_told(one, found)))
+    unasked = _unjudged(plan, results.values(), effects)
+    return (*found, *(one for one in left_out if not _is_told(one, found)), *unasked)
+
+
+def _unjudged(plan: MissionPlan, legs: Iterable[LegResult], effects: Changes) -> Iterator[Unserved]:
+    """The conditions of what was done of which no leg has looked up whether they hold."""
+    ordered = {tool for order in plan.orders for tool in order.tools}
+    done = any(effect.tool in ordered and not effect.why_not for effect in effects.values())
+    seen = {s.called for leg in legs for s in leg.steps if s.outcome == "succeeded"}
+    for condition in plan.conditions if done else ():
+        if not seen & set(condition.tools):
+            able = f"by {' or '.join(condition.tools)}" if condition.tools else "no tool tells"
+            reason = f"it was done, and nobody looked up whether this is so ({able})"
+            yield Unserved(clause=condition.clause, reason=reason)
 
 
 def proved(legs: Iterable[LegResult], missing: Sequence[Unserved]) -> Iterator[LegResult]:
@@ -62,6 +77,16 @@ def _of_leg(plan: LegPlan, result: LegResult | None, effects: Changes) -> Iterat
     for order in unserved(plan.orders, own):
         reason = why_unserved(order, own.values())
         yield Unserved(clause=order.clause, reason=reason, leg_id=plan.leg_id)
+
+
+def _done_in_legs(plan: MissionPlan, effects: Changes) -> frozenset[str]:
+    """The clauses that legs were ordered to do, and that their own effects serve."""
+    done: set[str] = set()
+    for leg in plan.legs:
+        own = {call: effect for call, effect in effects.items() if effect.leg_id == leg.leg_id}
+        undone = {order.clause for order in unserved(leg.orders, own)}
+        done |= {order.clause for order in leg.orders} - undone
+    return frozenset(done)
 
 
 def _is_told(one: Unserved, others: Iterable[Unserved]) -> bool:

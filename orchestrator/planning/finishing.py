@@ -12,7 +12,9 @@ def doubt_about_finish(context: StepContext) -> str | None:
     if any(seen.tool == FINISH for seen in context.observations):
         return None
     done = [seen for seen in context.observations if seen.outcome == "succeeded"]
-    effects = {str(seen.step): Change(seen.tool, context.leg_id) for seen in done}
+    effects = {
+        str(seen.step): Change.of(seen.tool, context.leg_id, seen.arguments) for seen in done
+    }
     missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
     if not missing:
         return None

@@ -9,7 +9,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
 from orchestrator.saga.outcome import OutcomeKind
-from orchestrator.saga.served import Order
+from orchestrator.saga.served import Condition, Order
 
 
 class AgentProfile(Record):
@@ -78,6 +78,9 @@ class MissionPlan(Record):
     )
     left_out: tuple[str, ...] = Field(
         default=(), description="what the goal asks to be told, and no leg takes up"
+    )
+    conditions: tuple[Condition, ...] = Field(
+        default=(), description="what the goal makes its orders depend on"
     )
 
 

@@ -4,7 +4,7 @@ Read by the engine from the words of a goal and the catalog, whatever planner ma
 that no planner's own statement decides whether it did what it was told.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -14,7 +14,9 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import MODALS, ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
-from orchestrator.language.intent import Action
+from orchestrator.language.intent import Action, Slot
+from orchestrator.language.provisos import conditions_in, what_of
+from orchestrator.language.slots import find_slots
 from orchestrator.language.words import (
     QUESTION_WORDS,
     action_of,
@@ -24,9 +26,10 @@ from orchestrator.language.words import (
     verb_named,
 )
 from orchestrator.planning.models import LegPlan, MissionPlan
+from orchestrator.planning.order_terms import count_of, is_of_another, names_in
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
-from orchestrator.saga.served import Order
+from orchestrator.saga.served import Condition, Order
 
 _ALIKE: Final = 0.7
 """Of the best tool's score: what reaches it may serve an order as well."""
@@ -43,6 +46,11 @@ class _Asked:
     clause: ClauseReading
     tools: tuple[Tool, ...]
     scores: tuple[float, ...]
+
+    @property
+    def values(self) -> tuple[Slot, ...]:
+        """The values that it states."""
+        return find_slots(self.clause.text, now=None)
 
 
 def with_orders(
@@ -64,6 +72,7 @@ def with_orders(
             "legs": tuple(legs),
             "orders": reader.orders(goal, goal),
             "left_out": reader.left_out(goal, legs),
+            "conditions": reader.conditions(goal),
         }
     )
 
@@ -87,8 +96,39 @@ class OrderReader:
                 not earlier.points_back and verb != clause.verb and set(tools) & set(earlier.tools)
                 for earlier, verb in found
             )
-            found.append((Order(clause=clause.text, tools=tools, points_back=again), clause.verb))
+            order = Order(
+                clause=clause.text,
+                tools=tools,
+                points_back=again,
+                count=count_of(clause, asked.values, asked.tools, tools, self._catalog),
+                names=names_in(asked.values),
+                of_another=is_of_another(clause, asked.values, goal),
+            )
+            found.append((order, clause.verb))
         return tuple(order for order, _ in found)
+
+    def conditions(self, goal: str) -> tuple[Condition, ...]:
+        """What the goal makes its orders depend on, with the tools that read whether it is so."""
+        asked = list(filter(self._orders, self._asked(goal, goal)))
+        own = {domain for one in asked for domain in _domains(one)}
+        found = {c: None for a in asked for c in conditions_in(a.clause.text, a.clause.action)}
+        return tuple(Condition(clause=c, tools=self._telling(what_of(c), own)) for c in found)
+
+    def _telling(self, text: str, own: Collection[str]) -> tuple[str, ...]:
+        """The tools that tell something, and fit a text best.
+
+        What is said of "it" and fits none is of what is ordered: what reads of its domains tells.
+        """
+        if self._router is None or not self._router.fits(text):
+            reads = [t for t in self._catalog.tools.values() if not t.is_side_effect]
+            return tuple(t.name for t in reads if reference_in(text) and t.domain in own)
+        fitting = [
+            (tool, score)
+            for asked in self._asked(text, text)[:1]
+            for tool, score in zip(asked.tools, asked.scores, strict=True)
+            if not tool.is_side_effect
+        ]
+        return tuple(tool.name for tool, score in fitting if score >= _ALIKE * fitting[0][1])
 
     def left_out(self, goal: str, legs: Sequence[LegPlan]) -> tuple[str, ...]:
         """What the goal asks to be told, and no leg's goal takes up, by its words or its domain."""

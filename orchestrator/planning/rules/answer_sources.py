@@ -45,7 +45,7 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
     for items, finder, is_own in call.pools():
         left = [p for p in call.inputs if p.name not in values]
         wanted = [p for p in left if p.is_produced or (is_own and p.kind not in _NOT_FROM_ITEMS)]
-        offered = [item for item in items if _gives(item, wanted)]
+        offered = [i for i in items if (g := _gives(i, wanted)) and not call.is_not_meant(g)]
         if not offered:
             continue
         ranking = rank_items(_distinct(offered, wanted), call.wish(finder))
@@ -85,7 +85,8 @@ class _Call:
         context = self.situation.context
         found = (o for o in context.observations if o.outcome == "succeeded" and not o.side_effect)
         own = [seen for seen in found if seen.tool != self.tool.name]
-        answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(context.facts))
+        facts = [source.fact for source in self.situation.facts_for(self.tool)]
+        answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(facts))
         for answer in answers:
             finder = self.situation.catalog.tool(answer.tool)
             loose = {p.name for p in tool_parameters(finder) if p.kind in _LOOSE}
@@ -93,6 +94,12 @@ class _Call:
             if not self._is_outdated(answer, finder):
                 items = read_items(answer.body, tool=finder, asked=asked)
                 yield items, finder, isinstance(answer, Observation)
+
+    def is_not_meant(self, given: JsonObject) -> bool:
+        """Whether a thing is of this mission, and the clause means another one."""
+        meant = self.situation.facts_for(self.tool)
+        others = [source for source in self.situation.facts if source not in meant]
+        return any(v in source.fields.values() for source in others for v in given.values())
 
     def _is_outdated(self, answer: Observation | Fact, finder: Tool) -> bool:
         """Whether a person has asked since for something else than what was looked for."""

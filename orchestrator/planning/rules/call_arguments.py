@@ -115,7 +115,8 @@ class _Call:
         return None if value in (*self.draft.values.values(), *refused) else value
 
     def _from_facts(self, parameter: Parameter) -> JsonValue:
-        return value_from_facts(parameter, self.situation.facts, now=self.situation.context.now)
+        facts = self.situation.facts_for(self.tool)
+        return value_from_facts(parameter, facts, now=self.situation.context.now)
 
     def _from_goal(self, parameter: Parameter) -> JsonValue:
         """What the other clauses say; a stretch of time comes whole from one clause if it can."""

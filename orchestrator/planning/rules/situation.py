@@ -9,10 +9,11 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import charged_price
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.core.record import JsonObject
+from orchestrator.language.intent import tells_apart
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import Fact, Observation, StepContext
 from orchestrator.planning.rules.answers import flat_fields
@@ -86,6 +87,22 @@ class Situation:
     def own_references(self) -> frozenset[str]:
         """Names of inputs that take the caller's own reference: no provider can be asked for it."""
         return frozenset(n for t in self.catalog.tools.values() for n in t.reference_inputs)
+
+    def facts_for(self, tool: Tool) -> tuple[FactSource, ...]:
+        """What earlier legs did, of which a call of the tool may take a value.
+
+        Who says by a value which thing is to be ended means what holds that value; nothing of this
+        mission when no other clause names it: "book a flight to Rome and cancel my flight to Oslo".
+        """
+        if tool.effect is not Effect.CANCEL:
+            return self.facts
+        said = [slot.text.casefold() for slot in self.utterance.slots if tells_apart(slot)]
+        held = [(source, " ".join(map(str, source.fields.values()))) for source in self.facts]
+        fitting = [source for source, text in held if all(v in text.casefold() for v in said)]
+        others = " ".join(u.text for u in self.other_utterances).casefold()
+        if fitting or not all(value in others for value in said):
+            return tuple(fitting)
+        return self.facts
 
     def tried(self, tool: Tool) -> Iterator[Observation]:
         """What calls of a tool came to, newest first."""

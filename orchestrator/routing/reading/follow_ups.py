@@ -58,7 +58,9 @@ class FollowUps:
         """
         found: list[ClauseReading] = []
         for clause, values in zip(clauses, slots, strict=True):
-            if _is_bare(clause, values):
+            if _tells(clause, values):
+                clause = replace(clause, reference=reference_in(clause.text))
+            elif _is_bare(clause, values):
                 nearest = (
                     _from_clauses(reversed(found))
                     or self._from_tools(clause, context)
@@ -135,6 +137,12 @@ def _is_bare(clause: ClauseReading, values: Iterable[Slot]) -> bool:
     said = {word for slot in values for word in name_stems(slot.text)}
     own = {word for word in clause.stems if word not in POINTING_STEMS and word not in said}
     return not own - {stem(clause.verb)} if _commands(clause) else not own
+
+
+def _tells(clause: ClauseReading, values: Iterable[Slot]) -> bool:
+    """Whether somebody is to be told something: that says enough, whatever they are told."""
+    told = (slot for slot in values if slot.kind == "name" and slot.hint == clause.verb)
+    return clause.action is Action.SEND and any(told)
 
 
 def _commands(clause: ClauseReading) -> bool:

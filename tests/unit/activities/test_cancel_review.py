@@ -176,6 +176,27 @@ async def test_a_cancel_of_ones_own_asks_nobody(desk: Desk, holds: Callable[...,
 
 
 @pytest.mark.parametrize(
+    ("clause", "asks"),
+    [
+        ("cancel my order in Oslo", True),
+        ("cancel the order in Rome", False),
+        ("cancel it", False),
+    ],
+)
+async def test_who_names_another_thing_is_asked_before_this_one_goes(
+    desk: Desk, holds: Callable[..., None], clause: str, asks: bool
+) -> None:
+    """A planner that confuses the two does not undo what the mission has just made."""
+    holds(Ledger(obligations=(order(),)))
+    goal = f"Order a bed in Rome and {clause}"
+    prepared = await desk.prepare({"order_id": "o1"}, goal=goal, clause=clause)
+
+    assert (prepared.card is not None) is asks
+    if asks:
+        assert any(f"names another one: {clause!r}" in said for said in warnings(prepared).values())
+
+
+@pytest.mark.parametrize(
     ("ledger", "arguments", "whose"),
     [
         (Ledger(), {"order_id": "o1"}, "This mission did not make it"),

@@ -49,3 +49,21 @@ def test_a_forbidden_side_effect_is_not_asked_for(clause: str) -> None:
 
     assert reading.is_negated
     assert not reading.asks_side_effect
+
+
+@pytest.mark.parametrize(
+    ("clause", "stems"),
+    [
+        ("remind me on Friday to pay the invoice", ("remind", "friday")),
+        ("ask Bob to cancel the hotel", ("bob", "ask")),
+        ("message the team to book club", ("messag", "team", "book", "club")),
+    ],
+)
+def test_what_somebody_is_told_to_do_is_said_and_not_ordered(
+    clause: str, stems: tuple[str, ...]
+) -> None:
+    """A reminder to pay pays nothing."""
+    reading = read_clause(clause)
+
+    assert reading.action is Action.SEND
+    assert set(reading.stems) == set(stems)

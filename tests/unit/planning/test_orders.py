@@ -125,3 +125,50 @@ def test_everyday_requests_are_told_apart(catalog: Catalog, reader: OrderReader)
     assert len(false) <= 1
     assert len(found) >= 57
     assert len(unlike) <= 2
+
+
+@pytest.mark.parametrize(
+    ("goal", "count"),
+    [
+        ("Reserve two tables in Rome on 2026-12-04", 2),
+        ("Book me 3 rooms in Lisbon", 3),
+        ("Reserve a table for two in Rome", 1),
+        ("Book a room in Lisbon for 3 nights", 1),
+        ("Order two pizzas in Berlin", 1),
+        ("Book a flight to Rome for 2 passengers", 1),
+    ],
+)
+def test_an_order_of_several_takes_several_effects(
+    reader: OrderReader, goal: str, count: int
+) -> None:
+    """Where one call makes one; what takes a number by itself makes as many as it is told."""
+    (order,) = reader.orders(goal, goal)
+
+    assert order.count == count
+
+
+def test_an_order_names_whom_it_is_for_and_what_it_ends(reader: OrderReader) -> None:
+    """By addresses; what is told apart by what the goal knows nothing of is another's."""
+    (shared,) = reader.orders(
+        "Share the file plan.pdf with ann@example.com and bob@example.com", ""
+    )
+    goals = {
+        "Book a flight to Rome and cancel my flight to Oslo": True,
+        "Book a flight to Rome and cancel the flight to Rome": False,
+        "Book a flight to Rome and then cancel it": False,
+        "Book a table in Rome and cancel the reservation": False,
+    }
+
+    assert shared.names == ("ann@example.com", "bob@example.com")
+    assert {goal: reader.orders(goal, goal)[1].of_another for goal in goals} == goals
+
+
+def test_what_an_order_depends_on_is_read_with_who_can_tell(reader: OrderReader) -> None:
+    """A forecast tells of rain; of what is ordered, whatever reads of it."""
+    (rain,) = reader.conditions("Reserve a table in Lisbon on 2026-12-04 unless it rains")
+    (free,) = reader.conditions("Book a table in Lisbon if it is still available")
+
+    assert "weather_get_forecast" in rain.tools
+    assert not any(name.startswith("dining_") for name in rain.tools)
+    assert "dining_search_tables" in free.tools
+    assert reader.conditions("Find a table unless it rains") == ()

@@ -77,6 +77,41 @@ def test_what_was_booked_and_cancelled_as_ordered_is_served() -> None:
     assert missing([BOOK], undone) == ["book a room"]
 
 
+def test_half_of_what_is_counted_is_not_all() -> None:
+    """Each of several needs an effect of its own, also beside another order of the kind."""
+    two = BOOK.model_copy(update={"count": 2})
+    one, both = Ledger(obligations=(booked(),)), Ledger(obligations=(booked(), booked(2)))
+
+    assert missing([two], one) == ["book a room"]
+    assert missing([two], both) == []
+    assert missing([two, AGAIN], both) == ["book another room"]
+    assert why_unserved(two, effects_of(one, [two]).values()) == "done: 1 of 2"
+
+
+def test_whom_an_order_names_a_call_names_as_well() -> None:
+    """In one call or several; a handle of a personal field may stand for anybody."""
+    share = BOOK.model_copy(update={"names": ("ann@example.com", "bob@example.com")})
+    ann = booked().model_copy(update={"arguments": {"to": "Ann@example.com"}})
+    bob = booked(2).model_copy(update={"arguments": {"to": ["bob@example.com"]}})
+    somebody = booked().model_copy(update={"arguments": {"to": "pii:traveler_email"}})
+
+    assert missing([share], Ledger(obligations=(ann,))) == ["book a room"]
+    assert missing([share], Ledger(obligations=(ann, bob))) == []
+    assert missing([share], Ledger(obligations=(somebody,))) == []
+    assert why_unserved(share, effects_of(Ledger(obligations=(ann,)), [share]).values()) == (
+        "no call that was made names bob@example.com"
+    )
+
+
+def test_who_ends_another_thing_has_not_ordered_an_end_of_this_one() -> None:
+    """What was made and then ended by mistake serves neither order."""
+    other = CANCEL.model_copy(update={"clause": "cancel my other room", "of_another": True})
+    undone = Ledger(obligations=(booked(state=S.CANCELLED, by="m.2-leg.1"),), cancels=(cancel(),))
+
+    assert missing([BOOK, other], undone) == ["book a room", "cancel my other room"]
+    assert missing([other], Ledger(cancels=(cancel(),))) == []
+
+
 def test_the_reason_says_what_became_of_it() -> None:
     """Of the last call that might have served, or that there is none."""
     void = booked(state=S.VOID).model_copy(update={"note": "sold out"})

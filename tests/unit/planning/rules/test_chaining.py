@@ -461,3 +461,41 @@ def test_a_refused_ending_is_said_again() -> None:
 
     assert _stopped([claimed]) is None
     assert isinstance(_stopped([rejected]), GiveUp)
+
+
+@pytest.mark.parametrize(
+    ("other", "first"),
+    [
+        ("cancel my flight to Oslo", "flight_list_bookings"),
+        ("cancel the flight to Lisbon", "flight_cancel_booking"),
+        ("then cancel it", "flight_cancel_booking"),
+    ],
+)
+async def test_what_a_mission_made_is_cancelled_only_when_it_is_meant(
+    mission: Any, other: str, first: str
+) -> None:
+    """Who names another one means that, and it is looked up."""
+    run = await mission.run(f"Book a flight from Berlin to Lisbon on 2026-12-03 and {other}")
+
+    assert run.calls(run.plan.legs[1].leg_id)[0].tool == first
+
+
+async def test_a_search_that_finds_only_what_the_mission_made_ends_in_no_cancel(
+    mission: Any,
+) -> None:
+    """What was asked for is somewhere else, or nowhere."""
+    found: list[Any] = []
+
+    def only_ours(tool: Tool, arguments: JsonObject) -> JsonObject | None:
+        if tool.name == "flight_book_offer":
+            found.append({"booking_id": "bkg_1", "destination": "Lisbon"})
+            return {"booking_id": "bkg_1"}
+        return {"bookings": found} if tool.name == "flight_list_bookings" else None
+
+    mission.provider.script = only_ours
+    run = await mission.run(
+        "Book a flight from Berlin to Lisbon on 2026-12-03 and cancel my flight to Oslo"
+    )
+
+    called = [call.tool for call in run.calls(run.plan.legs[1].leg_id)]
+    assert "flight_cancel_booking" not in called

@@ -142,6 +142,25 @@ def test_a_clause_with_a_thing_of_its_own_inherits_none(router: Router) -> None:
     assert not any(name.startswith("flight_") for name in selection.tools)
 
 
+@pytest.mark.parametrize("told", ["tell the finance team", "tell the finance team about it"])
+def test_who_is_told_something_says_what_is_asked_for(router: Router, told: str) -> None:
+    """Nobody pays once more to tell that something was paid."""
+    selection = router.route(told, RouteContext(earlier=("payment_pay_invoice",)))
+    whole = router.route(f"Pay invoice INV-1 and {told}", RouteContext())
+
+    assert selection.tools[0] == "message_send"
+    assert "message_send" in whole.tools[:2]
+
+
+@pytest.mark.parametrize("matter", ["pay the invoice", "book a flight"])
+def test_a_reminder_to_do_something_does_it_not(router: Router, matter: str) -> None:
+    """It reminds."""
+    selection = router.route(f"Remind me on 2026-12-01 at 09:00 to {matter}", RouteContext())
+
+    assert selection.tools[0] in ("calendar_create_reminder", "calendar_list_reminders")
+    assert not any(name.startswith(("payment_", "flight_")) for name in selection.tools)
+
+
 @pytest.mark.parametrize(
     ("text", "wanted", "unwanted"),
     [

@@ -1,0 +1,55 @@
+"""Conditions: the parts of a request that say when it is to be carried out at all."""
+
+import re
+from typing import Final
+
+from orchestrator.language.intent import Action
+from orchestrator.language.slots import find_slots
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import content_stems, tokens
+
+_LISTS: Final = WordLists("provisos")
+_STRICT: Final = tuple(_LISTS.lines("strict"))
+_LOOSE: Final = tuple(_LISTS.lines("loose"))
+_NO_CONDITION: Final = _LISTS.word_set("before_none")
+_WRITTEN = "|".join(r"\s+".join(words.split()) for words in (*_STRICT, *_LOOSE))
+_CONDITION: Final = re.compile(
+    rf"(?:(?P<before>(?!only\b)[^\W\d_]+)\s+)?(?P<all>\b(?P<word>{_WRITTEN})\s+(?P<told>[^,;.!?\n]+))",
+    re.IGNORECASE,
+)
+
+
+def conditions_in(text: str, action: Action = Action.UNKNOWN) -> tuple[str, ...]:
+    """What a clause makes itself depend on, as written: "unless it rains".
+
+    Only what somebody can look up: a bound on a price is read as a bound, and "if possible" or "if
+    there is one" says nothing that the request itself does not. What follows "if" where somebody
+    is told something may be what they are asked.
+
+    Args:
+        text: a clause, or a whole goal.
+        action: what the clause asks to be done.
+    """
+    return tuple(
+        match["all"].strip() for match in _CONDITION.finditer(text) if _is_one(match, action)
+    )
+
+
+def what_of(condition: str) -> str:
+    """What a condition says, without the word that makes it one: "it rains"."""
+    match = _CONDITION.match(condition)
+    return match["told"].strip() if match else condition
+
+
+def _is_one(match: re.Match[str], action: Action) -> bool:
+    word = " ".join(match["word"].lower().split())
+    told = match["told"]
+    leads = not tokens(match.string[: match.start("all")])
+    if leads and not match.string[match.end() :].startswith(","):
+        return False  # where it ends and the order begins, nothing says
+    strict = word in _STRICT
+    if (match["before"] or "").lower() in _NO_CONDITION or len(tokens(told)) < 2:
+        return False
+    if any(slot.kind == "amount" for slot in find_slots(told, now=None)):
+        return False
+    return strict or (action is not Action.SEND and bool(content_stems(told)))
