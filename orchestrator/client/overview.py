@@ -122,7 +122,7 @@ def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[Wait]:
         yield Wait(kind="operator", what="an operator", command=show)
     for queue in sorted({one.task_queue for one in open_ones} & family.unpolled):
         what = f"a worker of the task queue {queue!r}"
-        yield Wait(kind="worker", what=what, command="orchestrator worker")
+        yield Wait(kind="worker", what=what, command=command_lines.start_worker(queue))
 
 
 async def family_of(connection: Connection, missions: Sequence[WorkflowExecution]) -> Family:

@@ -60,5 +60,10 @@ def resolve_parked(obligation_id: str, decision: str, note: str = "") -> str:
     return _line("rollback", "resolve", obligation_id, decision, *noted)
 
 
+def start_worker(task_queue: str) -> str:
+    """Start a worker of a task queue, which its own settings may not name."""
+    return f"ORCHESTRATOR_TASK_QUEUE={shlex.quote(task_queue)} {_line('worker')}"
+
+
 def _line(*words: str) -> str:
     return shlex.join(["orchestrator", *words])

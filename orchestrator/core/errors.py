@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, dataclass_transform
 
+from orchestrator.core import command_lines
+
 
 class OrchestratorError(Exception):
     """The base: its text is one sentence that says what is wrong and what to do about it.
@@ -471,8 +473,16 @@ class ServerUnreachable(ServiceUnavailable, Worded):
 class NoWorker(ServiceUnavailable, Worded):
     """Nobody polls the task queue, so a mission would wait for ever."""
 
-    template = "no worker polls the task queue {task_queue!r}; start one with: orchestrator worker"
+    template = "no worker polls the task queue {task_queue!r}; start one with: "
     task_queue: str
+
+    def __str__(self) -> str:
+        return super().__str__() + self.start_worker
+
+    @property
+    def start_worker(self) -> str:
+        """The command that helps."""
+        return command_lines.start_worker(self.task_queue)
 
 
 class NoAnswer(NoWorker):
@@ -485,8 +495,8 @@ class NoAnswer(NoWorker):
     def __str__(self) -> str:
         said = (
             f"no worker of the task queue {self.task_queue!r} answered within {self.within_s:g} s: "
-            "all of them are busy, or the last one has just died (start one with: orchestrator "
-            "worker)"
+            "all of them are busy, or the last one has just died (start one with: "
+            f"{self.start_worker})"
         )
         if not self.sent:
             return said
@@ -501,7 +511,7 @@ class NothingSent(NoWorker):
     def __str__(self) -> str:
         return (
             f"nothing was decided about {self.about}: no worker polls the task queue "
-            f"{self.task_queue!r}; start one with: orchestrator worker, then decide again"
+            f"{self.task_queue!r}; start one with: {self.start_worker}, then decide again"
         )
 
 
@@ -523,8 +533,8 @@ class MissionQueued(NoWorker):
     def __str__(self) -> str:
         return (
             f"{self.mission_id} is queued: no worker of the task queue {self.task_queue!r} has "
-            "taken it up yet; it starts when one does (orchestrator worker), and the same request "
-            "again tells its plan"
+            f"taken it up yet; it starts when one does ({self.start_worker}), and the same "
+            "request again tells its plan"
         )
 
 
