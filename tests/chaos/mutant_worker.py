@@ -135,9 +135,13 @@ MUTANTS = {
         "written.answered(came, at=at).compared(allowed.limit)",
         "written.answered(came, at=at)",
     ),
-    "paused": _one("activities.tool_activities", _LEAVES, _PAUSES + _LEAVES),
-    "paused-past-its-deadline": _one(
-        "activities.tool_activities", _LEAVES, f"{_PAUSES}            left = call.timeout_s\n"
+    "paused": _one("activities.tool_activities", _CLAIMS, _PAUSES + _CLAIMS),
+    "paused-past-its-deadline": Mutant(
+        "activities.tool_activities",
+        (
+            (_CLAIMS, _PAUSES + _CLAIMS),
+            (_LEAVES, "            left = call.timeout_s\n"),
+        ),
     ),
     "paused-with-a-used-grant": Mutant(
         "activities.tool_activities",

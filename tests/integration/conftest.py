@@ -141,11 +141,12 @@ class Cli:
 
 @pytest.fixture
 async def booked_trip(client: MissionClient, sandbox: Witness) -> MissionHandle:
-    """A trip under way: flight and hotel are booked, and nobody decides on the expense."""
+    """A trip under way: flight and then hotel are booked, and nobody decides on the expense."""
     mission = await client.start(MissionRequest(goal=TRIP))
 
     async def all_but_expenses(mission: MissionHandle, card: ConfirmationCard) -> None:
-        if card.tool != "expense_file_report":
+        is_first = card.tool == "flight_book_offer"
+        if is_first or (card.tool == "hotel_book_room" and await sandbox.live(mission.mission_id)):
             await approve(mission, card)
 
     going = asyncio.create_task(run_to_end(mission, all_but_expenses))

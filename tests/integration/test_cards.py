@@ -167,7 +167,7 @@ async def test_a_hint_that_nothing_can_be_made_of_is_asked_about(client: Mission
     await mission.respond(first, text="hmm, qwertz", approver="bo")
     (question,) = await eventually(mission.questions)
     await mission.cancel()
-    await run_to_end(mission)
+    await mission.result()
 
     choices = question.fields["offer_id"]["enum"]
     assert isinstance(choices, list)

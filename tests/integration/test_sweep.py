@@ -31,12 +31,14 @@ async def test_what_a_terminated_rollback_had_noted_is_taken_over(
     """The sweep starts a rollback, and starts it again when that is terminated, to one end.
 
     What an operator had accepted stays accepted, and what was cancelled is cancelled once: the
-    flight is, but its provider answers that it failed until the first rollback is broken off.
+    flight is, but its provider answers that it failed, and says nothing of the booking, until the
+    first rollback is broken off.
     """
     await sandbox.set_faults(
         [
             FaultRule(operation_id="hotel_cancel_booking", kind="refuse_cancel"),
             FaultRule(operation_id="flight_cancel_booking", kind="status_after"),
+            FaultRule(operation_id="flight_find_booking", kind="status_before"),
         ]
     )
     mission = booked_trip

@@ -288,8 +288,12 @@ async def test_a_burst_on_one_busy_worker_is_started_whole(idle: Stack) -> None:
     requests = [MissionRequest(goal=WEATHER, mission_id=f"burst-{n}") for n in range(30)]
     started = await asyncio.gather(*[client.start(one) for one in requests])
     results = await asyncio.gather(*[one.result() for one in started])
-    listed = await client.missions(limit=30, status="succeeded")
+
+    async def all_are_listed() -> bool:
+        listed = await client.missions(limit=60, status="succeeded")
+        return len([one for one in listed if one.mission_id.startswith("burst-")]) == 30
+
+    await eventually(all_are_listed)
     await idle.kill("worker-burst", gently=True)
 
     assert [r.status for r in results] == [MissionStatus.SUCCEEDED] * 30
-    assert len([one for one in listed if one.mission_id.startswith("burst-")]) == 30
