@@ -47,7 +47,8 @@ test: $(STAMP) ## all tests, side by side on all cores; PYTEST_ARGS adds options
 CHAOS_MISSIONS ?= 120
 CHAOS_SEEDS ?= 1 2 3
 
-chaos: $(STAMP) ## chaos runs of some minutes each; CHAOS_SEEDS and CHAOS_MISSIONS choose
+chaos: $(STAMP) ## the kit's own test, then runs of some minutes; CHAOS_SEEDS and CHAOS_MISSIONS choose
+	$(PY) -m pytest -m long
 	@set -e; for seed in $(CHAOS_SEEDS); do \
 		$(PY) -m orchestrator chaos run --seed $$seed --missions $(CHAOS_MISSIONS); \
 	done

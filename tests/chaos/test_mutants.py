@@ -189,6 +189,7 @@ def test_every_mistake_can_still_be_made(mutant: str) -> None:
     assert MUTANTS[mutant].made_in(getsource(module)) != getsource(module)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mutant", BROKEN)
 def test_a_broken_orchestrator_fails_the_verdict(mutant: str, report: ChaosReport) -> None:
     """A worker with the mistake breaks exactly the invariants that the mistake is about."""
@@ -201,6 +202,7 @@ def test_a_broken_orchestrator_fails_the_verdict(mutant: str, report: ChaosRepor
     assert report.reproduce == "--only 0"
 
 
+@pytest.mark.long
 def test_the_same_missions_pass_without_the_mistakes(report: ChaosReport) -> None:
     """What fails above is the mistake, not the trouble."""
     assert [breach for breach in report.breaches if "right-" in breach.mission_id] == []
