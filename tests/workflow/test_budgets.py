@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import LegStatus, ReserveInput, ReserveOutput
-from orchestrator.messages.mission import MissionStatus
+from orchestrator.messages.mission import MissionResult, MissionStatus
 from orchestrator.planning.models import CallTool
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg
@@ -213,10 +213,23 @@ async def test_a_stranger_cannot_say_that_money_is_set_aside(
         leg = mission.leg_handle("north")
         forged = ReserveOutput(call_id=f"{leg.id}.2")
         await leg.signal(names.RESERVED_SIGNAL, forged)
-    with contextlib.suppress(TimeoutError):  # the mission's own answer may have come first
-        await mission.approve(await mission.card("north"))
+
+    async def asked_or_over() -> ConfirmationCard | MissionResult | None:
+        ended = (await mission.snapshot()).finished_at is not None
+        return await mission.end() if ended else (await mission.waiting("north")).card
+
+    # Which of the two answers the leg hears last is not ours to say: the mission's own is a no.
+    heard = await mission.eventually(asked_or_over)
+    believed = isinstance(heard, ConfirmationCard)
+    if isinstance(heard, ConfirmationCard):
+        await mission.approve(heard)
     result = await mission.end()
+    step = result.legs[0].steps[1]
 
     assert world.attempts(names.INVOKE_TOOL, "buy_pass") == []
-    assert result.legs[0].steps[1].outcome in ("rejected", "refused")
-    assert "250.00 EUR" in str(result.legs[0].steps[1].error)
+    if believed:
+        assert step.outcome == "rejected"
+        assert "has not set 250.00 EUR of its budget aside" in str(step.error)
+    else:
+        assert step.outcome == "refused"
+        assert "250.00 EUR is more than the 100.00 EUR left of the budget" in str(step.error)
