@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 from temporalio import workflow
-from temporalio.client import Client, WorkflowHistory
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHandle, WorkflowHistory
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker, WorkflowRunner
 from temporalio.workflow import NondeterminismError
@@ -25,7 +26,7 @@ class TimerThenSignal:
     @workflow.run
     async def run(self) -> None:
         """A command when the timer has fired, then wait for the signal's."""
-        await workflow.sleep(1)
+        await workflow.sleep(3)
         workflow.upsert_memo({"fired": True})
         await workflow.wait_condition(lambda: self._signalled)
 
@@ -58,10 +59,18 @@ async def serve(address: str, queue: str) -> None:
         await asyncio.Event().wait()
 
 
+async def timer_fired(handle: WorkflowHandle[TimerThenSignal, None]) -> None:
+    """Return when the run's history holds the firing of its timer."""
+    async for event in handle.fetch_history_events(wait_new_event=True):
+        if event.event_type == EventType.EVENT_TYPE_TIMER_FIRED:
+            return
+
+
 async def run_with_a_waiting_query(client: Client, runner: WorkflowRunner) -> WorkflowHistory:
     """The history of a run whose timer fired while a query waited for the next worker.
 
-    The killed worker's queue holds the timer's task for a while; the signal arrives within it.
+    The killed worker's queue holds the timer's task, which comes some seconds after the query, for
+    as long as it holds the query: the signal, sent when the query is answered, arrives meanwhile.
     """
     queue = f"queries-{uuid.uuid4()}"
     address = client.service_client.config.target_host
@@ -71,7 +80,7 @@ async def run_with_a_waiting_query(client: Client, runner: WorkflowRunner) -> Wo
     killed.kill()
     await killed.wait()
     waiting = asyncio.create_task(handle.query(TimerThenSignal.signalled))
-    await asyncio.sleep(1.5)
+    await timer_fired(handle)
     async with worker_on(client, queue, runner):
         assert await waiting is False
         await handle.signal(TimerThenSignal.signal)
