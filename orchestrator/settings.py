@@ -60,8 +60,9 @@ class Settings(BaseSettings):
         ORCHESTRATOR_PLANNER_MODEL=openai:gpt-5    for agents that name none; its key as its
                                                   provider reads it; unset, no model plans
         ORCHESTRATOR_ROUTING_PROFILE=profile.json  what `orchestrator route calibrate` wrote
-        ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   vectors as one more feature of the router;
-                                                  or https://HOST/v1#MODEL, or as for planners
+        ORCHESTRATOR_EMBEDDER=local:all-MiniLM-L6-v2   the router's vectors, in place of the
+                                                  built-in ones; or https://HOST/v1#MODEL, or as
+                                                  for planners; none: no vectors
         ORCHESTRATOR_SECRET_PAYMENTS_TOKEN=...    a credential (or ..._FILE=path)
         ORCHESTRATOR_ALLOWED_PRIVATE_HOSTS=127.0.0.1,sandbox   hosts of tools, as their URLs name
                                                   them, that may be called though not public
@@ -101,7 +102,7 @@ class Settings(BaseSettings):
     """How long a routing may take, before all tools are forwarded."""
     embedder: str | None = None
     embedder_timeout_ms: float = Field(default=30, gt=0)
-    """How long a routing waits for vectors, then goes on without."""
+    """How long a routing waits for the vectors of an embedder that is set, then goes on without."""
 
     @field_validator("sweep_interval", "pii_retention", mode="before")
     @classmethod

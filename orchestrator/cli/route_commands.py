@@ -43,7 +43,8 @@ app = typer.Typer(cls=_TextOrCommand, add_completion=False, no_args_is_help=True
 EmbedderName = Annotated[
     str | None,
     typer.Option(
-        "--embedder", help="Use vectors too: local:MODEL, or an endpoint as https://HOST/v1#MODEL."
+        "--embedder",
+        help="What gives vectors: built-in, none, local:MODEL, or https://HOST/v1#MODEL.",
     ),
 ]
 
@@ -107,6 +108,7 @@ def evaluate_folder(
     for name in ("tools.jsonl", "queries.jsonl"):
         if not (folder / name).is_file():
             raise UsageError(f"{folder} has no {name}; name a folder that holds both files")
+    settings = load_settings()
     records: list[RouteRecord] = []
     with counting_bar() as bar:
         task = bar.add_task("requests", total=None)
@@ -116,7 +118,7 @@ def evaluate_folder(
             profile=load_routing_profile(profile),
             clock=time.perf_counter,
             traces=records.append,
-            similarity=_similarity(embedder, load_settings()),
+            similarity=_similarity(embedder or settings.embedder, settings),
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     if traces is not None:
@@ -156,21 +158,17 @@ def _similarity(
     named: str | None, settings: Settings
 ) -> "Callable[[Catalog], CardSimilarity] | None":
     """What embeds the cards, with all the time it needs; None without an embedder."""
-    if named is None:
-        return None
-    from orchestrator.adapters.embedding.similarity import similarity_by
-    from orchestrator.adapters.storage.vector_store import FILE_NAME, SqliteVectors
-    from orchestrator.runtime.extensions import load_embedder
+    from orchestrator.adapters.embedding.similarity import TimedSimilarity
+    from orchestrator.runtime.vectors import embedder_of, similarity_of
 
-    make = similarity_by(
-        load_embedder(named, settings),
-        SqliteVectors(settings.state_dir / FILE_NAME),
-        timeout_s=_ANSWER_S,
-    )
+    make = similarity_of(embedder_of(named, settings), settings, timeout_s=_ANSWER_S)
+    if make is None:
+        return None
 
     def embedded(catalog: "Catalog") -> "CardSimilarity":
         similarity = make(catalog)
-        similarity.wait()
+        if isinstance(similarity, TimedSimilarity):
+            similarity.wait()
         return similarity
 
     return embedded

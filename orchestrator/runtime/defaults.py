@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from orchestrator.adapters.approval_keys import ApprovalKeys
-from orchestrator.adapters.embedding.similarity import ANSWER_S, similarity_by
+from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
+from orchestrator.adapters.embedding.similarity import ANSWER_S
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
-from orchestrator.adapters.storage.vector_store import FILE_NAME as VECTORS_FILE
-from orchestrator.adapters.storage.vector_store import SqliteVectors
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.client.personal_data import open_vault
 from orchestrator.core.errors import UsageError
@@ -23,7 +22,8 @@ from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import LLM_EXTRA
-from orchestrator.runtime.extensions import PlannerParts, load_embedder, load_planner
+from orchestrator.runtime.extensions import PlannerParts, load_planner
+from orchestrator.runtime.vectors import embedder_of, similarity_of
 from orchestrator.settings import Settings, load_routing_profile
 
 
@@ -93,12 +93,11 @@ def default_routers(
     """
     profile = load_routing_profile(settings.routing_profile)
     waits_s = settings.embedder_timeout_ms / 1000
-    if embedder is None and settings.embedder:
-        embedder = load_embedder(settings.embedder, settings)
-    store = SqliteVectors(settings.state_dir / VECTORS_FILE)
-    similarity = embedder and similarity_by(embedder, store, timeout_s=waits_s)
+    if embedder is None:
+        embedder = embedder_of(settings.embedder, settings)
+    similarity = similarity_of(embedder, settings, timeout_s=waits_s)
     timeout_s = settings.routing_timeout_ms / 1000
-    if similarity:
+    if similarity and not isinstance(embedder, BuiltInEmbedder):
         # What is waited for vectors beyond the default comes on top.
         timeout_s += max(0.0, waits_s - ANSWER_S)
     cards = CardCache()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
+from orchestrator.adapters.embedding.built_in import BUILT_IN, NO_EMBEDDER
 from orchestrator.adapters.embedding.embedders import LOCAL, make_embedder
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
@@ -24,6 +25,7 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.settings import Settings
 
+_OURS = f"{BUILT_IN}, {NO_EMBEDDER}, local:MODEL, https://HOST/v1#MODEL, "
 _PLACE = re.compile(r"[\w.]+:[\w.]+")
 
 
@@ -120,7 +122,7 @@ def _place_of(kind: str, named: str) -> EntryPoint:
     if places:
         return EntryPoint(named, places[0], group)
     if not _PLACE.fullmatch(named):
-        ours = "local:MODEL, https://HOST/v1#MODEL, " if kind == "embedder" else ""
+        ours = _OURS if kind == "embedder" else ""
         raise UsageError(
             f"{named!r} is no {kind}: name {ours}module:factory, or one that is installed "
             f"({', '.join(sorted(entries.names)) or 'none is'})"

@@ -44,7 +44,7 @@ def test_json_is_one_document_with_the_headers(run: Callable[..., Any]) -> None:
     routed = run("route", "weather in London", "--json").json
 
     assert routed["headers"]["x-orqen-routing"] == "semantic"
-    assert routed["embedder"] == ""
+    assert routed["embedder"] == "used"
     assert routed["fits"] is True
     assert "weather_get_forecast" in routed["tools"]
 
@@ -73,12 +73,27 @@ def test_an_embedder_that_is_down_is_told_and_nothing_is_lost(
     assert by_setting["headers"]["x-orqen-embedder"] == "left_out"
 
 
+def test_vectors_are_built_in_and_can_be_turned_off(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By flag or by setting; the flag goes before the setting."""
+    text = ("route", "weather in London", "--json")
+    assert run(*text).json["headers"]["x-orqen-embedder"] == "used"
+    assert run(*text, "--embedder", "none").json["embedder"] == ""
+    monkeypatch.setenv("ORCHESTRATOR_EMBEDDER", "none")
+    off = run(*text).json
+
+    assert off["embedder"] == ""
+    assert "x-orqen-embedder" not in off["headers"]
+    assert run(*text, "--embedder", "built-in").json["embedder"] == "used"
+
+
 def test_no_embedder_is_refused_in_a_line(run: Callable[..., Any]) -> None:
     """Wrong usage, with the way to name one."""
     ran = run("route", "weather in London", "--embedder", "minilm")
 
     assert ran.exit_code == 2
-    assert "'minilm' is no embedder: name local:MODEL" in ran.stderr
+    assert "'minilm' is no embedder: name built-in, none, local:MODEL" in ran.stderr
 
 
 def test_what_was_learned_changes_what_a_worker_forwards(
@@ -130,10 +145,12 @@ def test_records_of_an_evaluation_are_enough(run: Callable[..., Any], tmp_path: 
     evaluated = run("route", "eval", str(tmp_path), "--split", "train", "--traces", records)
     fitted = run("route", "calibrate", records, "--out", profile)
     measured = run("route", "eval", str(tmp_path), "--profile", profile, "--json").json
+    unaided = run("route", "eval", str(tmp_path), "--embedder", "none", "--json").json
 
     assert (evaluated.exit_code, fitted.exit_code) == (0, 0)
     assert measured["queries"] == 20
-    assert measured["embedder_used"] is None
+    assert measured["embedder_used"] == 20
+    assert unaided["embedder_used"] is None
 
 
 @pytest.mark.parametrize("content", [None, "not json", '{"crisp": "high"}'])

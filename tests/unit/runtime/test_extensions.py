@@ -157,7 +157,7 @@ async def test_what_a_program_gives_is_looked_at_before_it_serves(
 @pytest.mark.parametrize(
     ("named", "sentence"),
     [
-        ("minilm", "'minilm' is no embedder: name local:MODEL, https://HOST/v1#MODEL, module:fact"),
+        ("minilm", "'minilm' is no embedder: name built-in, none, local:MODEL, https://HOST/v1#M"),
         ("of_mine:Planner", "gives 'Planner', which is no embedder: it has no name and no embed"),
     ],
 )

@@ -1,0 +1,150 @@
+"""The built-in embedder: in place, at once, silent, and never a reason that routing fails."""
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from orchestrator.adapters.embedding import built_in
+from orchestrator.adapters.embedding.built_in import (
+    BuiltInEmbedder,
+    KeptVectors,
+    similarity_in_process,
+)
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import EmbedderUnavailable
+from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import Vectors, card_text
+from orchestrator.runtime.defaults import default_routers
+from orchestrator.settings import Settings
+
+_LOADED = """
+import json, logging, socket, sys
+def refused(*args): raise AssertionError("a connection was tried")
+socket.socket.connect = refused
+from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
+before = [m for m in ("tokenizers", "safetensors") if m in sys.modules]
+BuiltInEmbedder().embed(["a room for two"])
+wanted = ("wordllama", "requests", "torch", "huggingface_hub", "transformers")
+print(json.dumps([before, [m for m in wanted if m in sys.modules], logging.root.handlers]))
+"""
+
+
+class Counted(BuiltInEmbedder):
+    """Counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked += texts
+        return super().embed(texts)
+
+
+def test_near_meanings_have_near_vectors() -> None:
+    """Directions of length 1, whose product is the cosine."""
+    request, near, far = BuiltInEmbedder().embed(
+        ["how hot will it be", "forecast of the temperature", "refund a payment"]
+    )
+
+    assert request @ near > request @ far + 0.1
+    assert np.isclose(np.linalg.norm(request), 1.0)
+    assert request.dtype == np.float32
+
+
+def test_nothing_is_loaded_before_a_text_comes_and_nothing_beside_it_then() -> None:
+    """No module of its package, no HTTP client, no handler of logs, no connection."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _LOADED], capture_output=True, text=True, check=True
+    )
+
+    assert json.loads(ran.stdout) == [[], [], []]
+    assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\ud800", "\0", "🛫" * 50, "x" * 2_000_000])
+def test_any_text_has_a_vector(text: str) -> None:
+    """Finite, and only the beginning of an endless one is read."""
+    vectors = BuiltInEmbedder().embed([text, "a flight"])
+
+    assert vectors.shape == (2, 256)
+    assert np.isfinite(vectors).all()
+    if len(text) > 100:
+        assert np.array_equal(vectors[0], BuiltInEmbedder().embed([text[:5_000]])[0])
+
+
+def test_threads_share_one_model() -> None:
+    """All read the same, whoever comes first."""
+    texts = [f"a table for {n} in Lisbon" for n in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        rows = list(pool.map(lambda text: BuiltInEmbedder().embed([text])[0], texts))
+
+    assert np.array_equal(np.stack(rows), BuiltInEmbedder().embed(texts))
+    assert len(built_in._loaded) == 1
+
+
+def test_a_new_version_of_a_catalog_embeds_what_changed(shipped: Catalog) -> None:
+    """What stayed is known by its text."""
+    embedder = Counted()
+    similarity = similarity_in_process(embedder)
+    similarity(shipped)
+    tools = dict(shipped.tools)
+    name = next(iter(tools))
+    tools[name] = tools[name].model_copy(update={"description": "Something else by now."})
+    assert len(embedder.asked) == len(shipped)
+    embedder.asked.clear()
+
+    similarity(Catalog({}, tools))
+
+    assert embedder.asked == [card_text(tools[name])]
+
+
+def test_vectors_kept_first_are_forgotten_first() -> None:
+    """A worker that sees many catalogs does not grow without end."""
+    kept = KeptVectors(most=2)
+    for number in range(3):
+        kept.put({str(number): np.full(2, number, dtype=np.float32)})
+
+    assert set(kept.get(["0", "1", "2"])) == {"1", "2"}
+
+
+def test_workers_route_with_it_unless_it_is_turned_off(shipped: Catalog, tmp_path: Path) -> None:
+    """The selection says so, and no file of vectors is written."""
+    with_vectors = default_routers(Settings(state_dir=tmp_path))(shipped)
+    without = default_routers(Settings(state_dir=tmp_path, embedder="none"))(shipped)
+
+    assert with_vectors.without_deadline().route("a hotel in Rome").embedder == "used"
+    assert without.without_deadline().route("a hotel in Rome").embedder == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_its_files_requests_are_routed_all_the_same(
+    shipped: Catalog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And each selection says why it had no vectors."""
+    monkeypatch.setattr(built_in, "_loaded", [])
+    monkeypatch.setattr(built_in, "_PACKAGE", "no_such_package")
+    caplog.set_level(logging.DEBUG)
+    text = "a hotel in Rome"
+    selection = Router(shipped, similarity=similarity_in_process()(shipped)).route(text)
+
+    said = "the package no_such_package is not installed"
+    assert selection == Router(shipped).route(text).model_copy(update={"embedder": said})
+    assert selection.headers["x-orqen-embedder"] == "left_out"
+
+
+def test_files_of_another_kind_are_no_vectors(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A package of that name with something else in it."""
+    monkeypatch.setattr(built_in, "_loaded", [])
+    monkeypatch.setattr(built_in, "_PIECES", "__init__.py")
+
+    with pytest.raises(EmbedderUnavailable, match="in the files of wordllama"):
+        BuiltInEmbedder().embed(["a"])
