@@ -608,3 +608,7 @@ class NotReserved(Worded):
 
 class OverlayWarning(UserWarning):
     """An action of an overlay changed nothing: a path that was mistyped, or that has moved."""
+
+
+class FunctionWarning(UserWarning):
+    """A hint of a plain function was not believed, as its own words say otherwise."""

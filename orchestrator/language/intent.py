@@ -18,11 +18,12 @@ class Action(StrEnum):
     CANCEL = "cancel"
     SEND = "send"
     PAY = "pay"
+    EXECUTE = "execute"
     UNKNOWN = "unknown"
 
 
 SIDE_EFFECT_ACTIONS: Final = frozenset(
-    {Action.CREATE, Action.CANCEL, Action.SEND, Action.PAY, Action.UPDATE}
+    {Action.CREATE, Action.CANCEL, Action.SEND, Action.PAY, Action.UPDATE, Action.EXECUTE}
 )
 """Actions that leave something behind at a provider."""
 

@@ -34,6 +34,12 @@ _PHRASAL: Final = {
 _PARTICLES: Final = _VERB_LISTS.word_set("particles")
 NOUN_LIKE_VERBS: Final = _VERB_LISTS.word_set("noun_like")
 """Verbs that are as often nouns or adjectives: what follows must tell."""
+WARY_VERBS: Final = _VERB_LISTS.word_set("wary")
+"""Verbs of reading that may as well change something."""
+COMPUTING_VERBS: Final = _VERB_LISTS.word_set("computing")
+"""Verbs that make one value of another, unless what they are done to is held somewhere."""
+WEAK_VERBS: Final = _VERB_LISTS.word_set("weak")
+"""Verbs that say that something is given, and not how it comes about."""
 
 _stemmer = Stemmer("english")
 

@@ -17,6 +17,7 @@ from orchestrator.language.words import content_stems, stem, tokens, verb_named
 from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
 
 _MAX_DEPTH = 6
+_FUNCTIONS_STEM: Final = stem(FUNCTIONS)
 _NESTING: Final = ("items", "properties", "$defs", *COMPOSITIONS)
 
 
@@ -28,6 +29,11 @@ class CapabilityCard:
     domain: str
     document: str
     effect: Effect
+    """What its contract declares; an effect that was inferred says too little of what it is for."""
+
+    is_change: bool
+    """Whether a call changes anything, by the tool's effect, inferred or not, or by its verb."""
+
     action: Action
     required: tuple[str, ...]
     needs: tuple[Need, ...]
@@ -53,24 +59,19 @@ class CapabilityCard:
         """Whether the tool's verb orders a change, whatever its effect was declared as."""
         return self.action in SIDE_EFFECT_ACTIONS
 
-    @property
-    def is_change(self) -> bool:
-        """Whether a call changes anything, by the tool's effect or by its verb."""
-        return self.effect is not Effect.READ or self.is_mutation
-
 
 def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
     """The card of a tool; the rest is what `probes_of` and `own_views_of` say of it."""
     verb, action = verb_and_action(tool)
+    is_inferred = tool.document == FUNCTIONS and not tool.path
     hidden = {*tool.pii_fields, *tool.reference_inputs}
     required = tuple(name for name in _required(tool) if name not in hidden)
-    # That of a plain function says only that it came as one.
-    domain = "" if tool.domain == FUNCTIONS else tool.domain
     return CapabilityCard(
         name=tool.name,
         domain=tool.domain,
         document=tool.document,
-        effect=tool.effect,
+        effect=Effect.READ if is_inferred else tool.effect,
+        is_change=tool.is_side_effect or action in SIDE_EFFECT_ACTIONS,
         action=action,
         required=required,
         needs=needs_of(required, tool.properties),
@@ -79,7 +80,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
         schema_stems=tuple(_schema_stems(tool)),
-        tag_stems=tuple(content_stems(" ".join((domain, *tool.intent_tags)))),
+        tag_stems=tuple(content_stems(" ".join((_said_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
         id_marks=marks_of(_example_ids(tool, required)),
         verb=verb,
@@ -121,6 +122,14 @@ def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:
             single = {t.name for t in looks if _ids(t.required_inputs) - makes}
             own |= {name for name, ids in answers.items() if ids & makes} - single
     return frozenset(own)
+
+
+def _said_domain(tool: Tool) -> str:
+    """The domain, where it says more than that a plain function has it in its name."""
+    if tool.document == FUNCTIONS:
+        found = content_stems(tool.domain)
+        return "" if {*found} <= {_FUNCTIONS_STEM, *content_stems(tool.name)} else tool.domain
+    return tool.domain
 
 
 def _ids(names: Iterable[str]) -> set[str]:
@@ -179,7 +188,7 @@ def _schema_stems(tool: Tool) -> Iterator[str]:
 def verb_and_action(tool: Tool) -> tuple[str, Action]:
     """The tool's verb, and the class of it that agrees with the tool's effect."""
     told = tool.summary or tool.description
-    verb, action = verb_named(tool.name, told, but=tool.domain, method=tool.method)
+    verb, action = verb_named(tool.name, told, but=_said_domain(tool), method=tool.method)
     if tool.effect is Effect.CANCEL:
         return verb, Action.CANCEL
     reads = tool.method == "GET" and tool.effect is Effect.READ

@@ -1,0 +1,43 @@
+"""Domains of plain functions, which say none: their namespaces, and the nouns they share."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from orchestrator.catalog.function_effects import namespace_of
+from orchestrator.language.inflection import singular
+from orchestrator.language.words import NOUN_LIKE_VERBS, STOP_WORDS, is_verb, name_words, tokens
+
+
+def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str, str]:
+    """The domain of each function, whatever their order.
+
+    That is its namespace ("github" of github__create_issue), or else the noun of its name that most
+    names have: "file" of read_file, where there is a delete_file too. Of nouns as frequent, the one
+    that most descriptions have, then the one that stands first.
+
+    Args:
+        functions: names and descriptions.
+        otherwise: the domain of a name that has no noun.
+    """
+    spaces = {name: namespace_of(name) for name in functions}
+    found = {name: space.lower() for name, (space, _) in spaces.items() if space}
+    nouns = {name: _nouns(local) for name, (space, local) in spaces.items() if not space}
+    uses = Counter(noun for own in nouns.values() for noun in own)
+    told = Counter(
+        word
+        for description in functions.values()
+        for word in {singular(word) for word in tokens(description)}
+        if word in uses
+    )
+    for name, own in nouns.items():
+        found[name] = max(own, key=lambda noun: (uses[noun], told[noun]), default=otherwise)
+    return found
+
+
+def _nouns(name: str) -> Sequence[str]:
+    """The nouns of a name, in one number, in order and once each; its verb is none of them."""
+    words = [word for word in name_words(name) if word not in STOP_WORDS and word.isalpha()]
+    if words and is_verb(words[0]):
+        words = words[1:]
+    told = (singular(word) for word in words if not is_verb(word) or word in NOUN_LIKE_VERBS)
+    return list(dict.fromkeys(told))
