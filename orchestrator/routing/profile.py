@@ -24,7 +24,6 @@ class FeatureWeights(Record):
     held: float = Field(default=-0.6, description="the same of its name and description alone")
     near: float = Field(default=0.5, description="words that stand near each other in both")
     order: float = Field(default=0.45, description="words that follow each other in both")
-    spelling: float = Field(default=0.5, description="pieces of words in both")
     name: float = 0.45
     domain: float = 0.22
     action: float = 0.1

@@ -72,14 +72,6 @@ def test_coverage_asks_for_no_values_and_held_for_names_and_descriptions(
     assert found["held"].tolist() == [0.5, 0, 0]
 
 
-def test_words_are_alike_by_their_pieces(passages: Passages) -> None:
-    """A slip and a compound still look like the word."""
-    found = read(passages, "exchnge")["spelling"]
-
-    assert found[0] > found[2]
-    assert (found <= 1).all()
-
-
 def test_the_rows_asked_for_are_answered(passages: Passages) -> None:
     """Without the others; and no rows and no words are answered too."""
     every, some = read(passages, "exchange rate"), read(passages, "exchange rate", rows=(0, 2))
