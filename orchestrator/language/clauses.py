@@ -12,8 +12,10 @@ _BETWEEN = re.compile(r"\bbetween\b[^.;!?]*?\band\b", re.IGNORECASE)
 
 _BOUNDARY: Final = re.compile(
     r"(?P<strong>[.!?]+[\"”')]*\s+|;\s*|\n+\s*)(?:(?:and|then|also)\s+)*"
-    r"|(?P<weak>,\s*(?:and\s+|but\s+)?(?:(?:then|also|afterwards|finally|just)\s+)?"
-    r"|\s+(?:and\s+|but\s+|then\s+)(?:(?:then|also|afterwards|finally|just)\s+)?)",
+    r"|(?P<weak>,\s*(?:and\s+|but\s+|plus\s+|as\s+well\s+as\s+)?"
+    r"(?:(?:then|also|afterwards|finally|just)\s+)?"
+    r"|\s+(?:and\s+|but\s+|then\s+|plus\s+|as\s+well\s+as\s+|&\s+)"
+    r"(?:(?:then|also|afterwards|finally|just)\s+)?)",
     re.IGNORECASE,
 )
 
@@ -86,6 +88,21 @@ def clause_spans(text: str, *, verbs: Collection[str] = ()) -> tuple[tuple[int, 
     ends.append(len(text))
     spans = (_trimmed(text, start, end) for start, end in zip(starts, ends, strict=True))
     return tuple((start, end) for start, end in spans if start < end)
+
+
+def joints(text: str) -> tuple[tuple[int, int], ...]:
+    """Where a text might be cut: each conjunction, comma and end of a sentence, start and end.
+
+    None lies in what is quoted, in "between X and Y", or at the text's edge.
+    """
+    return tuple(
+        match.span() for match in _open_boundaries(text) if 0 < match.start() < match.end() < len(text)
+    )
+
+
+def begins_request(rest: str, *, verbs: Collection[str] = ()) -> bool:
+    """Whether a text begins with an imperative or a question; `verbs` as in `split_clauses`."""
+    return _begins_request(rest, verbs, firm=False)
 
 
 def without_lead(clause: str) -> str:

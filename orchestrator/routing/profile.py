@@ -60,6 +60,11 @@ class RoutingProfile(Record):
         default=0.9, description="confidence from which a side effect needs no third tool"
     )
     fits: float = Field(default=0.85, description="evidence below which no tool fits a text")
+    apart: float = Field(
+        default=1.2,
+        description="what the parts of a clause must gain over the whole to be requests of their "
+        "own; in words that only one tool has",
+    )
     learned: dict[str, float] = Field(
         default_factory=dict, description="tool to what calibration adds to its score"
     )

@@ -86,7 +86,9 @@ class Router:
         self._by_name = {card.name: card for card in self._cards}
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
-        self._parser = RequestParser(self._cards, self._vocabulary, self._scorer.evidence.knows)
+        self._parser = RequestParser(
+            self._cards, self._vocabulary, self._scorer.evidence, self._profile
+        )
         self._requests = RequestScorer(
             self._parser, self._scorer, fits=self._profile.fits, similarity=similarity
         )

@@ -1,19 +1,22 @@
 """A request, read with one catalog's words: clauses, slips corrected, values, the intent frame."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from orchestrator.language.clause_reading import ClauseReading, read_clause
-from orchestrator.language.clauses import clause_spans, without_lead
+from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action, IntentFrame, Slot
 from orchestrator.language.slots import read_slots
 from orchestrator.language.words import STOP_WORDS, is_verb, name_stems, stem, tokens
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
+from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.reading.conjuncts import Conjuncts
 from orchestrator.routing.reading.follow_ups import FollowUps
+from orchestrator.routing.scoring.word_evidence import EvidenceIndex
 from orchestrator.routing.selection import RouteContext
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".
@@ -42,28 +45,33 @@ class RequestParser:
         self,
         cards: Sequence[CapabilityCard],
         vocabulary: CatalogVocabulary,
-        knows: Callable[[str], bool],
+        evidence: EvidenceIndex,
+        profile: RoutingProfile,
     ) -> None:
         """Take what the catalog's words are told by.
 
         Args:
             cards: the catalog's.
             vocabulary: of the same cards.
-            knows: whether the catalog has a stem in any form.
+            evidence: of the same cards.
+            profile: says how far apart the parts of a clause must be.
         """
         self._domains: dict[str, set[str]] = {}
         for card in cards:
             self._domains.setdefault(card.verb, set()).add(card.domain)
         self._follow_ups = FollowUps(cards, vocabulary.verbs)
         self._vocabulary = vocabulary
-        self._knows = knows
+        self._knows = evidence.knows
+        self._conjuncts = Conjuncts(
+            evidence, size=len(cards), verbs=vocabulary.verbs, apart=profile.apart
+        )
 
     def parse(
         self, text: str, context: RouteContext, now: datetime | None, *, correct: bool = False
     ) -> RequestReading:
         """The clauses and values of a request; `correct`: its slips read as meant."""
-        spans = clause_spans(text, verbs=self._vocabulary.verbs)
         slots = read_slots(text, now=now)
+        spans = self._conjuncts.spans(text, slots)
         own = [[s for s in slots if start <= s.position < end] for start, end in spans]
         clauses = [
             self.clause(text[start:end], values, correct=correct)
