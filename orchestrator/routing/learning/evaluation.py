@@ -81,8 +81,8 @@ class Evaluation(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """What the router made of one query."""
+class Answer:
+    """What the router, or what it is compared with, made of one query."""
 
     query: Query
     ranking: Sequence[str]
@@ -144,7 +144,7 @@ def open_folder(folder: str | Path, *, split: str | None) -> tuple[Catalog, list
     return catalog, _queries(root / "queries.jsonl", split)
 
 
-def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:
+def summarise(answers: Sequence[Answer], tools: int) -> Evaluation:
     """The figures of the answers to the queries of one folder."""
     asked = [a for a in answers if a.query.groups]
     several = [a for a in asked if len(a.query.groups) > 1]
@@ -162,7 +162,7 @@ def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:
         ndcg_at_5=_mean(_ndcg(a.ranking[:5], a.query) for a in asked),
         forwarded_recall=_mean(a.found(a.selection.tools) for a in asked),
         forwarded_coverage=_mean(a.found(a.selection.tools) == 1 for a in asked),
-        fixed_coverage=_coverage_at(asked, forwarded) if forwarded is not None else None,
+        fixed_coverage=coverage_at(asked, forwarded) if forwarded is not None else None,
         mean_k=_mean(a.selection.k for a in asked),
         mean_forwarded=forwarded,
         bands=dict(Counter(a.selection.band for a in answers)),
@@ -177,7 +177,7 @@ def summarise(answers: Sequence[_Answer], tools: int) -> Evaluation:
     )
 
 
-def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> _Answer:
+def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> Answer:
     start = clock() if clock else 0.0
     selection = router.route(query.query)
     seconds = clock() - start if clock else None
@@ -185,7 +185,7 @@ def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> 
     if query.candidates is not None:
         ranking = [name for name in ranking if name in query.candidates]
     score = router.best_score(query.query, among=query.candidates)
-    return _Answer(query, ranking, selection, score, seconds)
+    return Answer(query, ranking, selection, score, seconds)
 
 
 def _queries(path: Path, split: str | None) -> list[Query]:
@@ -227,7 +227,7 @@ def _ndcg(ranking: Sequence[str], query: Query) -> float:
     return gain / sum(1 / math.log2(position + 2) for position in range(best))
 
 
-def _coverage_at(answers: Collection[_Answer], size: float) -> float | None:
+def coverage_at(answers: Collection[Answer], size: float) -> float | None:
     """Requests covered by a fixed number of tools; between whole numbers, interpolated."""
     low = math.floor(size)
     at_low = _mean(a.found(a.ranking[:low]) == 1 for a in answers)
@@ -245,7 +245,7 @@ def _auroc(positives: Sequence[float], negatives: Sequence[float]) -> float | No
     return float((below + not_above).sum()) / (2 * len(positives) * len(negatives))
 
 
-def _auroc_by_kind(answers: Collection[_Answer]) -> dict[str, float]:
+def _auroc_by_kind(answers: Collection[Answer]) -> dict[str, float]:
     fitting = [answer.score for answer in answers if answer.query.groups]
     scores: dict[str, list[float]] = defaultdict(list)
     for answer in answers:
