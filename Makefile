@@ -26,6 +26,10 @@ FIND_PYTHON = python=; \
 		exit 1; \
 	fi
 
+# Forbidden to keep what it has compiled, each of the hundreds of processes of a test run would
+# compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help demo dev test chaos chaos-points screenshots bench structure lint types lock clean
 

@@ -233,13 +233,18 @@ class Mission:
             raise
 
     async def eventually(self, look: Callable[[], Awaitable[T | None]]) -> T:
-        """What `look` finds, asked until it finds something; no time is skipped meanwhile."""
+        """What `look` finds, asked until it finds something; no time is skipped meanwhile.
+
+        It rests as long as the look took: a worker that answers slowly has to get on with its work.
+        """
+        clock = asyncio.get_running_loop().time
         async with asyncio.timeout(TIMEOUT_S):
             while True:
+                began = clock()
                 found = await _unless_missing(look)
                 if found is not None:
                     return found
-                await asyncio.sleep(0.03)
+                await asyncio.sleep(max(0.03, clock() - began))
 
     # -- what people do ---------------------------------------------------------------------------
 
@@ -309,13 +314,14 @@ class Stage:
         self.task_queue = f"{name}-{uuid4().hex[:6]}"
         self._started = 0
 
-    def worker(self) -> Worker:
+    def worker(self, *, max_cached_workflows: int = 1_000) -> Worker:
         return Worker(
             self.env.client,
             task_queue=self.task_queue,
             workflows=ALL_WORKFLOWS,
             activities=self.world.activities(),
             workflow_runner=TaskOrderedRunner(),
+            max_cached_workflows=max_cached_workflows,
         )
 
     def lose_after(self, *tools: str) -> None:
@@ -411,6 +417,14 @@ async def stage(
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", request.node.name)
     made = Stage(workflow_env, world, name)
     async with made.worker():
+        yield made
+
+
+@pytest.fixture
+async def forgetful(stage: Stage, world: FakeWorld) -> AsyncIterator[Stage]:
+    """A stage whose worker replays the whole history for every task and every query."""
+    made = type(stage)(stage.env, world, "forgetful")
+    async with made.worker(max_cached_workflows=0):
         yield made
 
 

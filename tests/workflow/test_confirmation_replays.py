@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer, Worker
 
-from orchestrator.adapters.temporal.workflow_runner import TaskOrderedRunner
 from orchestrator.confirmation.policy import ConfirmationPolicy
 from orchestrator.messages.mission import MissionStatus
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import AskUser, CallTool
 from orchestrator.testing import FakeWorld, fake_leg
-from workflows import ALL_WORKFLOWS
+from tests.workflow.replays import replays_at_every_task
 
 if TYPE_CHECKING:
-    from tests.workflow.conftest import Mission, Stage
+    from tests.workflow.conftest import Stage
 
 HOUR = timedelta(hours=1)
 POLICY = MissionPolicy(
@@ -29,39 +24,6 @@ POLICY = MissionPolicy(
     answer_expiry=4 * HOUR,
     confirmation=ConfirmationPolicy(reminders=(HOUR, 2 * HOUR), on_expiry="ask_again"),
 )
-
-
-@pytest.fixture
-async def forgetful(stage: Stage, world: FakeWorld) -> AsyncIterator[Stage]:
-    """A stage whose worker replays the whole history for every task and every query."""
-    made = type(stage)(stage.env, world, "forgetful")
-    async with Worker(
-        made.env.client,
-        task_queue=made.task_queue,
-        workflows=ALL_WORKFLOWS,
-        activities=world.activities(),
-        max_cached_workflows=0,
-        workflow_runner=TaskOrderedRunner(),
-    ):
-        yield made
-
-
-async def replays_at_every_task(mission: Mission, leg_id: str) -> int:
-    """Replay a leg's history as each worker that could have taken over got it."""
-    history = await mission.leg_handle(leg_id).fetch_history()
-    replayer = Replayer(workflows=ALL_WORKFLOWS, data_converter=pydantic_data_converter)
-    ends = [
-        index + 1
-        for index, event in enumerate(history.events)
-        if event.HasField("workflow_task_completed_event_attributes")
-    ]
-
-    async def up_to_each() -> AsyncIterator[WorkflowHistory]:
-        for end in [*ends[:-1], len(history.events)]:
-            yield WorkflowHistory(history.workflow_id, history.events[:end])
-
-    await replayer.replay_workflows(up_to_each())
-    return len(ends)
 
 
 @pytest.mark.parametrize("moment", [HOUR, 2 * HOUR, 4 * HOUR], ids=["first", "second", "expiry"])
@@ -81,7 +43,7 @@ async def test_a_decision_that_meets_a_timer(
             if not isinstance(receipts[0], BaseException):
                 break
     result = await mission.end()
-    tasks = await replays_at_every_task(mission, "ticket")
+    tasks = await replays_at_every_task(mission.leg_handle("ticket"))
 
     assert result.status is MissionStatus.SUCCEEDED
     assert result.legs[0].decisions[-1].kind == "approved"
@@ -106,7 +68,7 @@ async def test_a_long_conversation(forgetful: Stage, world: FakeWorld) -> None:
     again = await mission.card("ticket")
     await mission.approve(again)
     result = await mission.end()
-    await replays_at_every_task(mission, "ticket")
+    await replays_at_every_task(mission.leg_handle("ticket"))
 
     assert (reminded.reminded, again.round) == (1, 2)
     assert [d.kind for d in result.legs[0].decisions] == ["amended", "expired", "approved"]
