@@ -15,6 +15,8 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import LegInput, LegResult
     from orchestrator.planning.models import Fact, StepContext
+    from orchestrator.saga.judged import is_about, says
+    from orchestrator.saga.served import LookedUp
 
 
 _LONGEST_ID = 200
@@ -58,6 +60,7 @@ def leg_result(leg: LegInput) -> LegResult:
         spend=state.spend,
         usage=state.usage,
         decisions=state.decisions,
+        looked_up=tuple(_looked_up(leg)),
     )
 
 
@@ -83,6 +86,16 @@ def _may_name(value: JsonValue) -> bool:
     if isinstance(value, str):
         return 0 < len(value) <= _LONGEST_ID and not is_handle(value)
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _looked_up(leg: LegInput) -> Iterator[LookedUp]:
+    """What its answers tell of the conditions that are told by words."""
+    for condition in filter(lambda one: one.stems, leg.leg.conditions):
+        for o in leg.state.observations:
+            asked = o.outcome == "succeeded" and o.tool in condition.tools
+            if asked and is_about(o.arguments, o.body, condition.days):
+                is_so = says(o.body, condition.stems, condition.days)
+                yield LookedUp(clause=condition.clause, tool=o.tool, is_so=is_so)
 
 
 def _facts(leg: LegInput) -> tuple[Fact, ...]:

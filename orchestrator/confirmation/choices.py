@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from orchestrator.core import command_lines
+
 _MOST_NAMES: Final = 12
-_CONFIRM: Final = "orchestrator confirm"
 LOOKS_AGAIN: Final = "the planner looks again with your words, and asks again"
 """What follows a card that was sent back."""
 
@@ -39,7 +40,7 @@ def choices_on(
     approved = "exactly this is sent" if is_sent else "it is not sent: the budget does not allow it"
     change = Choice(
         "Change",
-        f"{_CONFIRM} amend {confirmation_id} NAME=VALUE",
+        command_lines.amend_card(confirmation_id),
         (f"{_names(changeable)}; another card is shown, to be approved",),
     )
     return (
@@ -70,17 +71,16 @@ def choices_on_done(
 
 
 def _approve(confirmation_id: str, digest: str, follows: str) -> Choice:
-    return Choice("Approve", f"{_CONFIRM} approve {confirmation_id} --digest {digest}", (follows,))
+    return Choice("Approve", command_lines.approve_card(confirmation_id, digest), (follows,))
 
 
 def _send_back(confirmation_id: str, follows: str) -> Choice:
-    command = f'{_CONFIRM} respond {confirmation_id} --text "what you want instead"'
-    return Choice("Send back", command, (follows,))
+    return Choice("Send back", command_lines.respond_to_card(confirmation_id), (follows,))
 
 
 def _reject(confirmation_id: str, then: Mapping[str, str]) -> Choice:
     """What follows a no, by its `then`."""
-    command = f'{_CONFIRM} reject {confirmation_id} --reason "why" --then {"|".join(THEN)}'
+    command = command_lines.reject_card(confirmation_id, THEN)
     return Choice("Reject", command, tuple(f"{name}: {follows}" for name, follows in then.items()))
 
 

@@ -1,4 +1,8 @@
-"""The commands that people are told to type: what a page shows is what the command line takes."""
+"""The commands that people are told to type: what a page shows is what the command line takes.
+
+What is to be filled in stands between `<` and `>`, unquoted: a shell into which such a line is
+pasted as it is runs nothing, so that nobody gives a reason that was only an example.
+"""
 
 import shlex
 from collections.abc import Iterable
@@ -16,17 +20,19 @@ def approve_after_reading(confirmation_id: str) -> str:
 
 def amend_card(confirmation_id: str) -> str:
     """Change what a card would send."""
-    return _line("confirm", "amend", confirmation_id, "NAME=VALUE")
+    return f"{_line('confirm', 'amend', confirmation_id)} <name>=<value>"
 
 
 def respond_to_card(confirmation_id: str) -> str:
     """Send the planner back to search, with a hint."""
-    return _line("confirm", "respond", confirmation_id, "--text", "...")
+    return f"{_line('confirm', 'respond', confirmation_id)} --text <what you want instead>"
 
 
-def reject_card(confirmation_id: str) -> str:
-    """Say no to a card."""
-    return _line("confirm", "reject", confirmation_id, "--reason", "...")
+def reject_card(confirmation_id: str, then: Iterable[str] = ()) -> str:
+    """Say no to a card; `then` are the words for what may follow, of which one is chosen."""
+    follows = "|".join(then)
+    chosen = f" --then <{follows}>" if follows else ""
+    return f"{_line('confirm', 'reject', confirmation_id)} --reason <why>{chosen}"
 
 
 def show_card(confirmation_id: str) -> str:
@@ -36,7 +42,8 @@ def show_card(confirmation_id: str) -> str:
 
 def answer_question(question_id: str, fields: Iterable[str] = ()) -> str:
     """Answer a leg's question, with a value for each field that it asks for."""
-    return _line("mission", "answer", question_id, *(f"{name}=..." for name in fields))
+    answers = (f" {shlex.quote(name)}=<value>" for name in fields)
+    return f"{_line('mission', 'answer', question_id)}{''.join(answers)}"
 
 
 def store_personal(field: str) -> str:
@@ -55,9 +62,9 @@ def show_rollback(mission_id: str) -> str:
 
 
 def resolve_parked(obligation_id: str, decision: str, note: str = "") -> str:
-    """Decide on a parked obligation: retry, cancelled or accept."""
-    noted = ("--note", note) if note else ()
-    return _line("rollback", "resolve", obligation_id, decision, *noted)
+    """Decide on a parked obligation: retry, cancelled or accept; `note` is what a note tells."""
+    noted = f" --note <{note}>" if note else ""
+    return f"{_line('rollback', 'resolve', obligation_id, decision)}{noted}"
 
 
 def start_worker(task_queue: str) -> str:

@@ -11,6 +11,7 @@ from orchestrator.language.words import content_stems, tokens
 _LISTS: Final = WordLists("provisos")
 _STRICT: Final = tuple(_LISTS.lines("strict"))
 _LOOSE: Final = tuple(_LISTS.lines("loose"))
+_REVERSED: Final = frozenset(_LISTS.lines("reversed"))
 _NO_CONDITION: Final = _LISTS.word_set("before_none")
 _WRITTEN = "|".join(r"\s+".join(words.split()) for words in (*_STRICT, *_LOOSE))
 _CONDITION: Final = re.compile(
@@ -39,6 +40,12 @@ def what_of(condition: str) -> str:
     """What a condition says, without the word that makes it one: "it rains"."""
     match = _CONDITION.match(condition)
     return match["told"].strip() if match else condition
+
+
+def is_unless(condition: str) -> bool:
+    """Whether what it says must not be so."""
+    match = _CONDITION.match(condition)
+    return match is not None and match["word"].lower() in _REVERSED
 
 
 def _is_one(match: re.Match[str], action: Action) -> bool:

@@ -80,6 +80,19 @@ _QUANTITY = re.compile(
 _CAP = r"[A-ZÀ-ÖØ-Þ][\w'\u2019À-ÿ]*(?:[.&-][A-ZÀ-ÖØ-Þ][\w'\u2019]*)*\.?"
 _LINK = r"(?:de|del|della|da|do|dos|du|der|den|di|la|le|las|los|el|of|the|van|von|am|an|sur)"
 _PROPER = re.compile(rf"(?<![\w'\u2019]){_CAP}(?:(?:\s+{_LINK}){{0,2}}\s+{_CAP}|,\s+[A-Z]{{2}}\b)*")
+# A number that stands after a proper name, and before nothing that it could count, is a part of it:
+# "to Hauptstrasse 5", "at Gate 7, please"; so is one before two: "to 12 Rue Mouffetard".
+_COUNTS_NOTHING = (
+    r"(?=\s*(?:[.,;:!?)]|$)|\s+(?:and|or|at|on|in|by|for|from|to|with|near|before|after)\b)"
+)
+_NUMBERED_NAME = re.compile(
+    rf"(?:\b(?:to|at|in|from|near)\s+)(?P<name>(?:{_CAP}(?:(?:\s+{_LINK}){{0,2}}\s+{_CAP})*"
+    rf"\s+\d{{1,4}}[a-z]?{_COUNTS_NOTHING}"
+    rf"|\d{{1,4}}[a-zA-Z]?\s+{_CAP}(?:(?:\s+{_LINK}){{0,2}}\s+{_CAP})+))"
+)
+_LOWER_NUMBERED = re.compile(
+    rf"\b(?:to|at|in|from|near)\s+(?P<name>[a-zß-ÿ]{{4,}}\s+\d{{1,4}}[a-z]?{_COUNTS_NOTHING})"
+)
 _LOWER_PLACE = re.compile(
     r"\b(?P<prep>from|in|near|to)\s+"
     r"(?P<place>(?:(?:new|san|los|las|saint|santa|el|la|rio de|hong|tel|abu|cape)\s)?[a-z]{3,})\b"
@@ -129,7 +142,7 @@ def read_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
 def _candidates(text: str, now: datetime | None) -> Iterator[_Found]:
     """The kinds in order of certainty: what an earlier one took, a later one leaves alone."""
     certain = (_quoted(text), _addresses(text), _dates(text, now), _times(text), _money(text))
-    likely = (_identifiers(text), _quantities(text))
+    likely = (_numbered_names(text), _identifiers(text), _quantities(text))
     words = (_people(text), _proper(text), _lower_places(text))
     return chain(*certain, *likely, *words)
 
@@ -203,6 +216,28 @@ def _identifiers(text: str) -> Iterator[_Found]:
     if "." in text:
         for match in _FILE_NAME.finditer(text):
             yield _Found("identifier", match.group(), *match.span())
+
+
+def _numbered_names(text: str) -> Iterator[_Found]:
+    """Places and names with a number in them, as of a house in its street."""
+    if not _DIGIT.search(text):
+        return
+    pattern = _LOWER_NUMBERED if text == text.lower() else _NUMBERED_NAME
+    for match in pattern.finditer(text):
+        words = match["name"]
+        start = match.start("name")
+        if set(words.lower().split()) & (STOP_WORDS | _NO_PLACES | {*_NUMBER_WORDS}):
+            continue
+        yield _Found(_kind_after(text, start), words, start, match.end("name"))
+
+
+def _kind_after(text: str, start: int) -> SlotKind:
+    """What a name is, by the word before it: where to, where from, or who."""
+    hint = _word_before(text, start)
+    if hint == "from":
+        return "origin"
+    addressed = hint == "to" and _is_addressed(text, start)
+    return "place" if hint in _PLACE_HINTS and not addressed else "name"
 
 
 def is_identifier(token: str) -> bool:

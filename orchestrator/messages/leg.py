@@ -16,6 +16,7 @@ from orchestrator.messages.names import call_id
 from orchestrator.messages.step import StepRecord
 from orchestrator.planning.models import Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
+from orchestrator.saga.served import LookedUp
 
 
 class LegStatus(StrEnum):
@@ -116,6 +117,9 @@ class LegResult(Record):
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage)
     decisions: tuple[DecisionRecord, ...] = ()
+    looked_up: tuple[LookedUp, ...] = Field(
+        default=(), description="what its calls told of the conditions of its mission's goal"
+    )
 
     @property
     def told(self) -> str:

@@ -8,7 +8,7 @@ from orchestrator.core.record import Record
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.served import Changes, effects_of, unserved, why_unserved
+from orchestrator.saga.served import Effects, Proviso, effects_of, unserved, why_unserved
 
 
 class Unserved(Record):
@@ -48,16 +48,31 @@ def unserved_of(
     return (*found, *(one for one in left_out if not _is_told(one, found)), *unasked)
 
 
-def _unjudged(plan: MissionPlan, legs: Iterable[LegResult], effects: Changes) -> Iterator[Unserved]:
-    """The conditions of what was done of which no leg has looked up whether they hold."""
+def _unjudged(plan: MissionPlan, legs: Iterable[LegResult], effects: Effects) -> Iterator[Unserved]:
+    """The conditions of what was done that no answer shows to hold, or that one shows not to."""
     ordered = {tool for order in plan.orders for tool in order.tools}
     done = any(effect.tool in ordered and not effect.why_not for effect in effects.values())
-    seen = {s.called for leg in legs for s in leg.steps if s.outcome == "succeeded"}
+    over = tuple(legs)
     for condition in plan.conditions if done else ():
-        if not seen & set(condition.tools):
-            able = f"by {' or '.join(condition.tools)}" if condition.tools else "no tool tells"
-            reason = f"it was done, and nobody looked up whether this is so ({able})"
-            yield Unserved(clause=condition.clause, reason=reason)
+        if doubt := _doubt_about(condition, over):
+            yield Unserved(clause=condition.clause, reason=f"it was done, and {doubt}")
+
+
+def _doubt_about(condition: Proviso, legs: Sequence[LegResult]) -> str:
+    """Why it is not sure that a condition was met; empty where an answer tells."""
+    called = {s.called for leg in legs for s in leg.steps if s.outcome == "succeeded"}
+    if not called & set(condition.tools):
+        able = f"by {' or '.join(condition.tools)}" if condition.tools else "no tool tells"
+        return f"nobody looked up whether this is so ({able})"
+    if not condition.stems:
+        return ""
+    told = [one for leg in legs for one in leg.looked_up if one.clause == condition.clause]
+    if not told:
+        return f"nobody looked it up of {' or '.join(condition.days)}"
+    so = next((one for one in told if one.is_so), None)
+    if so is not None:
+        return f"{so.tool} answered that it is so" if condition.is_unless else ""
+    return "" if condition.is_unless else f"nothing that {told[-1].tool} answered says that it is"
 
 
 def proved(legs: Iterable[LegResult], missing: Sequence[Unserved]) -> Iterator[LegResult]:
@@ -68,7 +83,7 @@ def proved(legs: Iterable[LegResult], missing: Sequence[Unserved]) -> Iterator[L
         yield leg.model_copy(update={"unproved": True}) if claims else leg
 
 
-def _of_leg(plan: LegPlan, result: LegResult | None, effects: Changes) -> Iterator[Unserved]:
+def _of_leg(plan: LegPlan, result: LegResult | None, effects: Effects) -> Iterator[Unserved]:
     if result is not None and result.status is LegStatus.SKIPPED:
         reason = result.error or "its leg was skipped"
         yield Unserved(clause=plan.goal, reason=reason, leg_id=plan.leg_id)
@@ -79,7 +94,7 @@ def _of_leg(plan: LegPlan, result: LegResult | None, effects: Changes) -> Iterat
         yield Unserved(clause=order.clause, reason=reason, leg_id=plan.leg_id)
 
 
-def _done_in_legs(plan: MissionPlan, effects: Changes) -> frozenset[str]:
+def _done_in_legs(plan: MissionPlan, effects: Effects) -> frozenset[str]:
     """The clauses that legs were ordered to do, and that their own effects serve."""
     done: set[str] = set()
     for leg in plan.legs:

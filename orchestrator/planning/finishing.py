@@ -1,7 +1,7 @@
 """Whether a planner may end a leg: what was ordered is to be done first, or left knowingly."""
 
 from orchestrator.planning.models import FINISH, StepContext
-from orchestrator.saga.served import Change, unserved
+from orchestrator.saga.served import Effected, unserved
 
 
 def doubt_about_finish(context: StepContext) -> str | None:
@@ -13,7 +13,7 @@ def doubt_about_finish(context: StepContext) -> str | None:
         return None
     done = [seen for seen in context.observations if seen.outcome == "succeeded"]
     effects = {
-        str(seen.step): Change.of(seen.tool, context.leg_id, seen.arguments) for seen in done
+        str(seen.step): Effected.of(seen.tool, context.leg_id, seen.arguments) for seen in done
     }
     missing = [order.clause for order in unserved(context.orders, effects) if order.tools]
     if not missing:

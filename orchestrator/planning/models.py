@@ -9,7 +9,7 @@ from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.core.wall import Wall
 from orchestrator.saga.outcome import OutcomeKind
-from orchestrator.saga.served import Condition, Order
+from orchestrator.saga.served import Order, Proviso
 
 
 class AgentProfile(Record):
@@ -59,6 +59,9 @@ class LegPlan(Record):
     orders: tuple[Order, ...] = Field(
         default=(), description="what its goal orders; read by the engine, whatever planner made it"
     )
+    conditions: tuple[Proviso, ...] = Field(
+        default=(), description="of the whole goal: any leg may look up whether they hold"
+    )
 
     @property
     def consequences(self) -> tuple[str, ...]:
@@ -79,7 +82,7 @@ class MissionPlan(Record):
     left_out: tuple[str, ...] = Field(
         default=(), description="what the goal asks to be told, and no leg takes up"
     )
-    conditions: tuple[Condition, ...] = Field(
+    conditions: tuple[Proviso, ...] = Field(
         default=(), description="what the goal makes its orders depend on"
     )
 

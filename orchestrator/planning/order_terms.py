@@ -1,6 +1,8 @@
 """What an order says beside what is to be done: how many, to whom, and to what of whose."""
 
+import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
@@ -16,6 +18,19 @@ from orchestrator.language.words import STOP_WORDS, name_stems, name_words, stem
 
 _MAX_COUNT: Final = 50
 """More of a thing than anybody orders one by one."""
+_ONE_MORE: Final = re.compile(
+    r"(?:\b(?:and|plus)\s+|,\s*)(?:also\s+)?(?:one(?!\s+of\b)|another|a\s+(?:second|third))\b",
+    re.IGNORECASE,
+)
+"""A further thing without a verb of its own: "and one in Porto"."""
+_JOINT: Final = re.compile(
+    r"(?:\s*,\s*(?:(?P<last>and)\s+)?|\s+(?P<and>and|as\s+well\s+as|&)\s+)"
+    r"(?:also\s+)?(?:(?:in|to|at|near|with)\s+)?",
+    re.IGNORECASE,
+)
+"""What stands between two members of one list."""
+_ADDRESSED: Final = frozenset({"name", "email", "place"})
+_PLACED: Final = frozenset({"place", "name"})
 
 
 def count_of(
@@ -35,18 +50,52 @@ def count_of(
         catalog: the mission's.
 
     Returns:
-        One where the tool, or another of its domain that finds what it takes, is told a number.
+        How many are counted (one where the tool, or another of its domain that finds what it takes,
+        is told a number), or as many as whom or where it is to be done, and one for each "and one"
+        without a verb of its own.
     """
+    stated = tuple(values)
     tool = next((tool for tool in ranked if tool.name in serving), None)
+    if tool is None or _takes_many(tool):
+        return 1
+    apart = 1 if _takes_texts(tool) else _distinct(clause, stated)
+    numbered = _numbered(clause, stated, tool, catalog)
+    return min(max(numbered, apart) + len(_ONE_MORE.findall(clause.text)), _MAX_COUNT)
+
+
+def _numbered(clause: ClauseReading, values: Iterable[Slot], tool: Tool, catalog: Catalog) -> int:
+    """How many of what its name says a tool is to make, where nobody can tell it a number."""
     counted = next((slot for slot in values if _is_object(slot, clause)), None)
-    if tool is None or counted is None or not isinstance(counted.value, int):
+    if counted is None or not isinstance(counted.value, int):
         return 1
     thing = stem(singular(counted.hint))
     if thing not in name_stems(tool.name) or not 1 < counted.value <= _MAX_COUNT:
         return 1
     domain = [other for other in catalog.tools.values() if other.domain == tool.domain]
-    is_told = _takes_many(tool) or any(_counts(other, thing) for other in domain)
-    return 1 if is_told else counted.value
+    return 1 if any(_counts(other, thing) for other in domain) else counted.value
+
+
+def _distinct(clause: ClauseReading, values: Sequence[Slot]) -> int:
+    """To how many it is to be sent, or at how many places it is to be done: "in Rome and Oslo".
+
+    A list is one when its last two are joined by "and"; what goes before has a comma.
+    """
+    sends = clause.action is Action.SEND
+    found, most = 0, 1
+    is_list = False
+    for earlier, slot in pairwise(values):
+        is_place = earlier.kind == "place" and earlier.hint != "for"
+        begins = earlier.kind in _ADDRESSED if sends else is_place
+        between = clause.text[earlier.position + len(earlier.text) : slot.position]
+        joint = _JOINT.fullmatch(between)
+        alike = slot.kind in (_ADDRESSED if sends else _PLACED)
+        if joint is None or not alike or not (found or begins):
+            found, is_list = 0, False
+            continue
+        found += 1
+        is_list = is_list or bool(joint["and"] or joint["last"])
+        most = max(most, found + 1) if is_list else most
+    return most
 
 
 def names_in(values: Iterable[Slot]) -> tuple[str, ...]:
@@ -100,6 +149,12 @@ def _takes_many(tool: Tool) -> bool:
         if isinstance(items, dict) and (items.get("type") == "object" or "properties" in items):
             return True
     return False
+
+
+def _takes_texts(tool: Tool) -> bool:
+    """Whether one call can name several: it takes a list of texts."""
+    lists = (s.get("items") for s in tool.properties.values() if s.get("type") == "array")
+    return any(isinstance(items, dict) and items.get("type") == "string" for items in lists)
 
 
 def _counts(tool: Tool, thing: str) -> bool:

@@ -10,26 +10,27 @@ from datetime import datetime
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool import Tool
 from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import MODALS, ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.intent import Action, Slot
-from orchestrator.language.provisos import conditions_in, what_of
-from orchestrator.language.slots import find_slots
+from orchestrator.language.provisos import conditions_in, is_unless, what_of
+from orchestrator.language.slots import find_slots, read_slots
 from orchestrator.language.words import (
     QUESTION_WORDS,
-    action_of,
     content_stems,
+    name_stems,
     stem,
     tokens,
     verb_named,
 )
 from orchestrator.planning.models import LegPlan, MissionPlan
+from orchestrator.planning.order_deeds import can_serve, is_said, makes, of_the_deed
 from orchestrator.planning.order_terms import count_of, is_of_another, names_in
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
-from orchestrator.saga.served import Condition, Order
+from orchestrator.saga.served import Order, Proviso
 
 _ALIKE: Final = 0.7
 """Of the best tool's score: what reaches it may serve an order as well."""
@@ -66,13 +67,18 @@ def with_orders(
         now: the requester's time.
     """
     reader = OrderReader(catalog, router, now=now)
-    legs = [leg.model_copy(update={"orders": reader.orders(leg.goal, goal)}) for leg in plan.legs]
+    conditions = reader.conditions(goal)
+    read = ({"orders": reader.orders(leg.goal, goal)} for leg in plan.legs)
+    legs = [
+        leg.model_copy(update={**orders, "conditions": conditions})
+        for leg, orders in zip(plan.legs, read, strict=True)
+    ]
     return plan.model_copy(
         update={
             "legs": tuple(legs),
             "orders": reader.orders(goal, goal),
             "left_out": reader.left_out(goal, legs),
-            "conditions": reader.conditions(goal),
+            "conditions": conditions,
         }
     )
 
@@ -99,6 +105,7 @@ class OrderReader:
             order = Order(
                 clause=clause.text,
                 tools=tools,
+                renewed_by=self._renewals(asked),
                 points_back=again,
                 count=count_of(clause, asked.values, asked.tools, tools, self._catalog),
                 names=names_in(asked.values),
@@ -107,19 +114,31 @@ class OrderReader:
             found.append((order, clause.verb))
         return tuple(order for order, _ in found)
 
-    def conditions(self, goal: str) -> tuple[Condition, ...]:
+    def conditions(self, goal: str) -> tuple[Proviso, ...]:
         """What the goal makes its orders depend on, with the tools that read whether it is so."""
         asked = list(filter(self._orders, self._asked(goal, goal)))
         own = {domain for one in asked for domain in _domains(one)}
-        found = {c: None for a in asked for c in conditions_in(a.clause.text, a.clause.action)}
-        return tuple(Condition(clause=c, tools=self._telling(what_of(c), own)) for c in found)
+        found = {c: a for a in asked for c in conditions_in(a.clause.text, a.clause.action)}
+        return tuple(self._condition(c, asked, own) for c, asked in found.items())
+
+    def _condition(self, condition: str, asked: _Asked, own: Collection[str]) -> Proviso:
+        what = what_of(condition)
+        slots = find_slots(asked.clause.text, now=self._now)
+        tools = self._telling(what, own)
+        return Proviso(
+            clause=condition,
+            tools=tools,
+            stems=_telling_words(what, tools) if self._fits(what) else (),
+            days=tuple(str(slot.value) for slot in slots if slot.kind == "date"),
+            is_unless=is_unless(condition),
+        )
 
     def _telling(self, text: str, own: Collection[str]) -> tuple[str, ...]:
         """The tools that tell something, and fit a text best.
 
         What is said of "it" and fits none is of what is ordered: what reads of its domains tells.
         """
-        if self._router is None or not self._router.fits(text):
+        if not self._fits(text):
             reads = [t for t in self._catalog.tools.values() if not t.is_side_effect]
             return tuple(t.name for t in reads if reference_in(text) and t.domain in own)
         fitting = [
@@ -180,52 +199,55 @@ class OrderReader:
         return looks and self._is_sure(asked) and not asked.tools[0].is_side_effect
 
     def _is_sure(self, asked: _Asked) -> bool:
-        fits = self._router is not None and self._router.fits(asked.clause.text)
-        return fits and bool(asked.tools)
+        return self._fits(asked.clause.text) and bool(asked.tools)
+
+    def _fits(self, text: str) -> bool:
+        return self._router is not None and self._router.fits(text)
+
+    def _renewals(self, asked: _Asked) -> tuple[tuple[str, str], ...]:
+        """By what is changed a thing that no tool changes: made anew, and the old one ended."""
+        if asked.clause.action is not Action.UPDATE or not asked.scores:
+            return ()
+        enough = _ALIKE * asked.scores[0]
+        return tuple(
+            (tool.name, tool.compensation.cancel.tool)
+            for tool, score in zip(asked.tools, asked.scores, strict=True)
+            if score >= enough and tool.compensation is not None and makes(tool)
+        )
 
     def _serving(self, asked: _Asked) -> tuple[str, ...]:
         """The tools whose effect is what the clause orders: the best, its like and its domain's."""
         if self._router is None or not asked.tools:
-            pool = [tool for tool in self._catalog.tools.values() if _does(tool, asked.clause)]
+            pool = [tool for tool in self._catalog.tools.values() if can_serve(tool, asked.clause)]
             return tuple(t.name for t in pool) if self._router is None else ()
         able = [
             (tool, score)
             for tool, score in zip(asked.tools, asked.scores, strict=True)
-            if _does(tool, asked.clause)
+            if can_serve(tool, asked.clause)
         ]
         if not able:
             return ()
         best, top = able[0]
         likely = [t for t, score in able if score >= _ALIKE * top or t.domain == best.domain]
-        # A verb may be misread: what fits the words better than all of its kind does as well.
-        likely += [
+        # A verb may be misread: what is named by another one, and fits the words better, does too.
+        better = [
             tool
             for tool, score in zip(asked.tools, asked.scores, strict=True)
-            if tool.is_side_effect and score > top
+            if tool.is_side_effect and score > top and is_said(tool, asked.clause)
         ]
-        return tuple(tool.name for tool in likely)
+        return tuple(tool.name for tool in (*of_the_deed(likely, asked.clause), *better))
 
 
-def _does(tool: Tool, clause: ClauseReading) -> bool:
-    """Whether an effect of the tool is of the kind that the clause orders."""
-    if not tool.is_side_effect:
-        return False
-    if clause.action is Action.CANCEL:
-        return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
-    if clause.action is Action.UNKNOWN or not clause.asks_side_effect:
-        return True
-    return tool.effect is not Effect.CANCEL or _commands(tool, clause.action)
+def _telling_words(text: str, tools: Collection[str]) -> tuple[str, ...]:
+    """The stems of a condition that say neither where nor when, nor who tells it."""
+    values = {s for slot in read_slots(text, now=None) for s in content_stems(slot.text)}
+    asked = values.union(*(name_stems(tool) for tool in tools))
+    return tuple(dict.fromkeys(word for word in content_stems(text) if word not in asked))
 
 
 def _is_question(clause: ClauseReading) -> bool:
     first = next(iter(tokens(without_lead(clause.text)[:40])), "")
     return first in QUESTION_WORDS or first in MODALS or clause.text.rstrip().endswith("?")
-
-
-def _commands(tool: Tool, action: Action) -> bool:
-    """Whether the tool's summary starts with a verb of that class: "Delete a file"."""
-    words = tokens(tool.summary)
-    return bool(words) and action_of(words[0]) is action
 
 
 def _verb_of(tool: Tool) -> str:

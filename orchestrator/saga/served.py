@@ -23,6 +23,11 @@ class Order(Record):
     tools: tuple[str, ...] = Field(
         default=(), description="those that can serve it; empty: no tool of the catalog does it"
     )
+    renewed_by: tuple[tuple[str, str], ...] = Field(
+        default=(),
+        description="tools that make such a thing, each with its cancel tool: who has ended one "
+        "and made another has changed it",
+    )
     points_back: bool = Field(
         default=False, description="it goes on about an earlier one, whose effect may serve both"
     )
@@ -37,15 +42,30 @@ class Order(Record):
     )
 
 
-class Condition(Record):
+class Proviso(Record):
     """What a goal makes an order depend on, and the tools that can tell whether it is so."""
 
     clause: str = Field(description="in the words of the goal: 'unless it rains'")
     tools: tuple[str, ...] = Field(default=(), description="empty: no tool of the catalog can")
+    stems: tuple[str, ...] = Field(
+        default=(),
+        description="of the words one of which an answer has where it is so; empty: any answer may "
+        "tell, and who reads it judges",
+    )
+    days: tuple[str, ...] = Field(default=(), description="of what is ordered, in ISO 8601")
+    is_unless: bool = Field(default=False, description="it is to be done when this is not so")
+
+
+class LookedUp(Record):
+    """What one call of a leg told of a condition."""
+
+    clause: str = Field(description="of the condition")
+    tool: str
+    is_so: bool
 
 
 @dataclass(frozen=True)
-class Change:
+class Effected:
     """What one call changed; `why_not` says why it does not stand, '' when it does.
 
     `said` are its arguments, as text.
@@ -57,7 +77,7 @@ class Change:
     said: str = ""
 
     @classmethod
-    def of(cls, tool: str, leg_id: str, arguments: JsonObject, *, why_not: str = "") -> "Change":
+    def of(cls, tool: str, leg_id: str, arguments: JsonObject, *, why_not: str = "") -> "Effected":
         """What a call with these arguments changed."""
         said = json.dumps(arguments, ensure_ascii=False).casefold()
         return cls(tool, leg_id, why_not, said)
@@ -67,11 +87,11 @@ class Change:
         return value.casefold() in self.said or f'"{PII_PREFIX}' in self.said
 
 
-Changes = Mapping[str, Change]
+Effects = Mapping[str, Effected]
 """By the ids of their calls."""
 
 
-def effects_of(ledger: Ledger, orders: Iterable[Order]) -> Changes:
+def effects_of(ledger: Ledger, orders: Iterable[Order]) -> Effects:
     """What the calls of a mission changed: what they left, and what they cancelled.
 
     What was made and then cancelled does not stand, unless both are among its `orders`; and who
@@ -89,23 +109,29 @@ def effects_of(ledger: Ledger, orders: Iterable[Order]) -> Changes:
     return {**left, **{c.call_id: _cancelled(c, mistaken) for c in ledger.cancels}}
 
 
-def unserved(orders: Sequence[Order], effects: Changes) -> list[Order]:
+def unserved(orders: Sequence[Order], effects: Effects) -> list[Order]:
     """The orders that nothing which stands serves, or not all of it, in their order."""
     standing = {call: effect for call, effect in effects.items() if not effect.why_not}
     first = [n for n, order in enumerate(orders) if not order.points_back]
     taken = _assigned(first, orders, standing)
     free = {call: effect for call, effect in standing.items() if call not in taken}
     going_on = [n for n, order in enumerate(orders) if order.points_back]
-    own = Counter([*taken.values(), *_assigned(going_on, orders, free).values()])
+    taken |= _assigned(going_on, orders, free)
+    own = Counter(taken.values())
+    spare = {effect.tool for call, effect in standing.items() if call not in taken}
     return [
         order
         for n, order in enumerate(orders)
-        if (own[n] < order.count and not (order.points_back and _serving(order, standing)))
-        or _unnamed(order, standing)
+        if _unnamed(order, standing)
+        or (
+            own[n] < order.count
+            and not (order.points_back and _serving(order, standing))
+            and not any(spare >= {*pair} for pair in order.renewed_by)
+        )
     ]
 
 
-def why_unserved(order: Order, effects: Iterable[Change]) -> str:
+def why_unserved(order: Order, effects: Iterable[Effected]) -> str:
     """What became of an order that nothing serves, or not all of it."""
     if not order.tools:
         return "no tool of the catalog does it"
@@ -119,32 +145,32 @@ def why_unserved(order: Order, effects: Iterable[Change]) -> str:
     return failed[-1] if failed else "no call that was made does it"
 
 
-def _unnamed(order: Order, effects: Changes) -> list[str]:
+def _unnamed(order: Order, effects: Effects) -> list[str]:
     """Whom an order names, and no call that serves it does."""
     serving = [effects[call] for call in _serving(order, effects)]
     return [name for name in order.names if not any(effect.names(name) for effect in serving)]
 
 
-def _left(obligation: Obligation, as_ordered: Collection[str]) -> Change:
+def _left(obligation: Obligation, as_ordered: Collection[str]) -> Effected:
     stands = obligation.state is ObligationState.COMMITTED or obligation.cancelled_by in as_ordered
     note = f": {obligation.note}" if obligation.note else ""
     why_not = "" if stands else f"{obligation.tool} is {obligation.state}{note}"
-    return Change.of(obligation.tool, obligation.leg_id, obligation.arguments, why_not=why_not)
+    return Effected.of(obligation.tool, obligation.leg_id, obligation.arguments, why_not=why_not)
 
 
-def _cancelled(cancel: CancelCall, mistaken: Collection[str]) -> Change:
+def _cancelled(cancel: CancelCall, mistaken: Collection[str]) -> Effected:
     leg_id = cancel.call_id.rpartition(".")[0].partition(".")[2]  # of mission, leg and step
     came = "" if cancel.outcome == "succeeded" else f"{cancel.tool} came to {cancel.outcome}"
     if not came and cancel.call_id in mistaken:
         came = f"{cancel.tool} ended what this mission had made, and that was not asked for"
-    return Change.of(cancel.tool, leg_id, cancel.arguments, why_not=came)
+    return Effected.of(cancel.tool, leg_id, cancel.arguments, why_not=came)
 
 
-def _serving(order: Order, effects: Changes) -> list[str]:
+def _serving(order: Order, effects: Effects) -> list[str]:
     return [call for call, effect in effects.items() if effect.tool in order.tools]
 
 
-def _assigned(numbers: Sequence[int], orders: Sequence[Order], effects: Changes) -> dict[str, int]:
+def _assigned(numbers: Sequence[int], orders: Sequence[Order], effects: Effects) -> dict[str, int]:
     """As many of the numbered orders as can each have an effect of their own, by that effect."""
     taken: dict[str, int] = {}
 

@@ -119,6 +119,41 @@ async def test_what_a_planner_forgot_stands_in_the_result(stack: Stack) -> None:
     assert set(cancelled.reference.items()) == set(result.receipts[0].reference.items())
 
 
+@pytest.mark.parametrize(
+    ("goal", "unserved"),
+    [
+        (
+            "Add an event 'dentist' on 2026-12-04 at 10:00, "
+            "then move my dentist event to 2026-12-05 at 10:00",
+            "no call that was made does it",
+        ),
+        (
+            "Book a hotel in Lisbon from 2026-12-03 to 2026-12-06, "
+            "and one in Porto from 2026-12-06 to 2026-12-08",
+            "done: 1 of 2",
+        ),
+        ("Send the message 'we are live' to #general and #random", "done: 1 of 2"),
+        (
+            "Upload a file notes.txt with the text 'hello' and share it with ann@example.com",
+            "no call that was made does it",
+        ),
+    ],
+)
+async def test_what_was_done_serves_only_what_it_does(
+    client: MissionClient, goal: str, unserved: str
+) -> None:
+    """A second event is none that was moved, and one of two is not both: done right or told."""
+    mission = await client.start(MissionRequest(goal=goal))
+    result = await run_to_end(mission, approve)
+
+    if result.status is not MissionStatus.SUCCEEDED:
+        assert result.status is MissionStatus.INCOMPLETE
+        assert [u.reason for u in result.unserved] == [unserved]
+    else:
+        assert len({o.tool for o in result.ledger.obligations}) == 2 or "1 of 2" in unserved
+        assert len(result.receipts) >= 2
+
+
 async def test_a_success_that_was_rolled_back_is_no_success(
     client: MissionClient, cli: Cli
 ) -> None:

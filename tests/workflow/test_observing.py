@@ -81,7 +81,7 @@ async def test_a_mission_shows_what_its_legs_wait_for_and_how_to_answer(
     assert "spent nothing of 900.00 EUR" in shown
     approve = f"orchestrator confirm approve {card.confirmation_id} --digest {card.digest}"
     assert f"`{approve}`" in shown
-    assert f"`orchestrator mission answer {asked.question_id} seat=...`" in shown
+    assert f"`orchestrator mission answer {asked.question_id} seat=<value>`" in shown
     assert "Which \\*seat\\*?" in shown
     leg = f"[ticket](namespaces/{{namespace}}/workflows/{mission.mission_id}.ticket)"
     assert f"- **awaiting_confirmation** {leg} (ticket): do ticket" in shown

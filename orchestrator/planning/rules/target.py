@@ -10,6 +10,7 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
 from orchestrator.language.words import action_of, tokens
 from orchestrator.planning.models import Observation
+from orchestrator.planning.order_deeds import changes_so
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.routing.router import Router
@@ -53,7 +54,7 @@ def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
         ranked += [tool for tool in feeders if is_listing(tool)]
     ranked.sort(key=lambda tool: _is_one_of_many(tool, selection.frame))
     action = selection.frame.action
-    yield from (tool for tool in ranked if _fits(tool, action))
+    yield from (tool for tool in ranked if _fits(tool, selection.frame))
     if action is Action.UNKNOWN and not selection.frame.side_effect_allowed:
         return
     if action in SIDE_EFFECT_ACTIONS and action is not Action.CANCEL:
@@ -72,15 +73,20 @@ def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
     return keyed and bool(many & set(tokens(tool.name)))
 
 
-def _fits(tool: Tool, action: Action) -> bool:
-    match action:
+def _fits(tool: Tool, frame: IntentFrame) -> bool:
+    match action := frame.action:
         case Action.READ | Action.SEARCH | Action.UNKNOWN:
             return tool.effect is Effect.READ
         case Action.CANCEL:
             return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
         case _:
+            # To rename is neither to move nor to delete: where no tool does it, it is said.
             makes = tool.effect in (Effect.OBLIGATION, Effect.WRITE)
-            return makes or (tool.effect is Effect.CANCEL and _commands(tool, action))
+            if makes and action is Action.UPDATE:
+                return changes_so(tool, frame.verb)
+            ends = _commands(tool, Action.CANCEL)
+            takes_back = tool.effect is Effect.CANCEL and _commands(tool, action)
+            return takes_back or (makes and not ends)
 
 
 def _commands(tool: Tool, action: Action) -> bool:

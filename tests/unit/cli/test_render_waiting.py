@@ -62,7 +62,7 @@ def test_cards_and_questions_stand_together_with_what_to_type() -> None:
     for part in (
         "From where?",
         "orchestrator pii set traveler_id",
-        "orchestrator mission answer q.1-trip.3 origin=...",
+        "orchestrator mission answer q.1-trip.3 origin=<value>",
         "Reserve a [table], asked 2x, reminded 1x",
         "2026-12-03 12:00 UTC",
         "orchestrator confirm approve m.1-dinner.2",

@@ -89,6 +89,22 @@ def test_to_a_person_is_no_place() -> None:
     assert found("Send it to Alice") == [("name", "Alice", "to")]
 
 
+@pytest.mark.parametrize(
+    ("text", "slot"),
+    [
+        ("Order a pizza to Hauptstrasse 5", ("place", "Hauptstrasse 5", "to")),
+        ("order a pizza to hauptstrasse 5, please", ("place", "hauptstrasse 5", "to")),
+        ("deliver it to 12 Rue Mouffetard at 8 pm", ("place", "12 Rue Mouffetard", "to")),
+        ("a table at Roma 8 pm", ("place", "Roma", "at")),
+    ],
+)
+def test_a_number_of_an_address_counts_nothing(text: str, slot: tuple[str, JsonValue, str]) -> None:
+    """It is a part of what it stands beside; a number before what it counts is none."""
+    assert slot in found(text)
+    assert "quantity" not in {kind for kind, _, _ in found(text)}
+    assert ("quantity", 3, "nights") in found("Book a room in Lisbon 3 nights")
+
+
 def test_a_currency_is_no_place() -> None:
     """What money is changed "to" is none, and no name."""
     assert [kind for kind, *_ in found("convert 100 USD to EUR")] == ["amount"]

@@ -136,6 +136,15 @@ def test_everyday_requests_are_told_apart(catalog: Catalog, reader: OrderReader)
         ("Book a room in Lisbon for 3 nights", 1),
         ("Order two pizzas in Berlin", 1),
         ("Book a flight to Rome for 2 passengers", 1),
+        ("Book a hotel in Lisbon from 2026-12-03, and one in Porto from 2026-12-06", 2),
+        ("Book two rooms in Lisbon and one in Porto", 3),
+        ("Book a room in Lisbon, Porto and Faro", 3),
+        ("Book a room in Lisbon, Portugal", 1),
+        ("Book a table for Ann and Bob in Rome", 1),
+        ("Reserve a table for two, one of them a child", 1),
+        ("Send 'we are live' to #general and #random", 2),
+        ("Email Ann and Bob that I am late", 2),
+        ("Add an event with Ann and Bob in Lisbon", 1),
     ],
 )
 def test_an_order_of_several_takes_several_effects(
@@ -145,6 +154,39 @@ def test_an_order_of_several_takes_several_effects(
     (order,) = reader.orders(goal, goal)
 
     assert order.count == count
+
+
+@pytest.mark.parametrize(
+    ("goal", "serve"),
+    [
+        ("Rename the file draft.txt to final.txt", [set()]),
+        ("Move the file draft.txt to the archive", [{"file_move_file"}]),
+        ("Put the file draft.txt into the archive", [{"file_move_file", "file_upload_file"}]),
+        ("Refund payment P-1", [{"payment_refund_payment"}]),
+        (
+            "Upload a file notes.txt and share it with ann@example.com",
+            [{"file_upload_file"}, {"file_share_file"}],
+        ),
+    ],
+)
+def test_what_serves_does_what_is_ordered(
+    reader: OrderReader, goal: str, serve: list[set[str]]
+) -> None:
+    """To move is not to rename, to upload is not to share: of a vague verb, either may be meant."""
+    orders = reader.orders(goal, goal)
+
+    if "Put" not in goal:
+        assert [set(order.tools) for order in orders] == serve
+    assert all(tools <= set(o.tools) for o, tools in zip(orders, serve, strict=True))
+
+
+def test_what_nothing_changes_is_made_anew(reader: OrderReader) -> None:
+    """A second event beside the first is no event that was moved."""
+    goal = "Move my dentist event to 2026-12-05 at 10:00"
+    (order,) = reader.orders(goal, goal)
+
+    assert "calendar_create_event" not in order.tools
+    assert ("calendar_create_event", "calendar_cancel_event") in order.renewed_by
 
 
 def test_an_order_names_whom_it_is_for_and_what_it_ends(reader: OrderReader) -> None:
@@ -169,6 +211,8 @@ def test_what_an_order_depends_on_is_read_with_who_can_tell(reader: OrderReader)
     (free,) = reader.conditions("Book a table in Lisbon if it is still available")
 
     assert "weather_get_forecast" in rain.tools
+    assert (rain.stems, rain.days, rain.is_unless) == (("rain",), ("2026-12-04",), True)
+    assert not free.stems
     assert not any(name.startswith("dining_") for name in rain.tools)
     assert "dining_search_tables" in free.tools
     assert reader.conditions("Find a table unless it rains") == ()

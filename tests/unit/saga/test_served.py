@@ -112,6 +112,16 @@ def test_who_ends_another_thing_has_not_ordered_an_end_of_this_one() -> None:
     assert missing([other], Ledger(cancels=(cancel(),))) == []
 
 
+def test_what_was_ended_and_made_anew_was_changed() -> None:
+    """The second alone is another one, and what another order takes is not there twice."""
+    move = Order(clause="move it", tools=("move",), renewed_by=(("book", "cancel"),))
+    both = Ledger(obligations=(booked(),), cancels=(cancel(),))
+
+    assert missing([move], Ledger(obligations=(booked(),))) == ["move it"]
+    assert missing([move], both) == []
+    assert missing([BOOK, move], both) == ["move it"]
+
+
 def test_the_reason_says_what_became_of_it() -> None:
     """Of the last call that might have served, or that there is none."""
     void = booked(state=S.VOID).model_copy(update={"note": "sold out"})

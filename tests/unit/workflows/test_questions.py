@@ -28,7 +28,7 @@ def _question(**more: object) -> Question:
             _question(fields={"city": {}, "day": {}}),
             [
                 "asks: What now?",
-                "  orchestrator mission answer trip-1.1-flights.2 city=... day=...",
+                "  orchestrator mission answer trip-1.1-flights.2 city=<value> day=<value>",
             ],
         ),
         (

@@ -1,0 +1,98 @@
+"""Whether what a tool does is what a clause orders: made, changed, ended, sent, paid."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.deeds import is_any_change, is_vague, same_deed
+from orchestrator.language.intent import Action
+from orchestrator.language.words import action_of, stem, tokens, verb_named
+
+_CHANGES_ALL: Final = frozenset({"PUT", "PATCH"})
+"""Methods of HTTP that change a thing into what they are told."""
+
+
+def can_serve(tool: Tool, clause: ClauseReading) -> bool:
+    """Whether an effect of the tool is of the kind that the clause orders.
+
+    What makes something serves an order to send or pay it ("create a payment"), and the other way
+    round; what changes something, only an order to change it in that way. To pay and to refund are
+    two things.
+    """
+    if not tool.is_side_effect:
+        return False
+    if clause.action is Action.CANCEL:
+        return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
+    if clause.action is Action.UNKNOWN or not clause.asks_side_effect:
+        return True
+    if is_vague(clause.verb):
+        return tool.effect is not Effect.CANCEL or _commands(tool, Action.UPDATE)
+    if tool.effect is Effect.CANCEL and not _commands(tool, clause.action):
+        return False
+    _, action = _named(tool)
+    if clause.action is Action.UPDATE:
+        return changes_so(tool, clause.verb)
+    if clause.action is action is Action.PAY:
+        return is_same_deed(tool, clause)
+    return action not in (Action.UPDATE, Action.CANCEL)
+
+
+def changes_so(tool: Tool, verb: str) -> bool:
+    """Whether the tool changes a thing as a verb says, which is no other change."""
+    named, action = _named(tool)
+    if is_any_change(verb):
+        return action is Action.UPDATE
+    return same_deed(verb, named) or is_any_change(named) or tool.method in _CHANGES_ALL
+
+
+def is_same_deed(tool: Tool, clause: ClauseReading) -> bool:
+    """Whether the tool is named by what the clause says is to be done, or by a word for that."""
+    verb, _ = _named(tool)
+    if clause.action is Action.UPDATE:
+        return changes_so(tool, clause.verb)
+    return same_deed(clause.verb, verb)
+
+
+def is_said(tool: Tool, clause: ClauseReading) -> bool:
+    """Whether the clause has the verb that names the tool, wherever it stands."""
+    verb, _ = _named(tool)
+    return stem(verb) in clause.stems
+
+
+def makes(tool: Tool) -> bool:
+    """Whether the tool makes a thing that was not there."""
+    return _named(tool)[1] is Action.CREATE
+
+
+def of_the_deed(tools: Sequence[Tool], clause: ClauseReading) -> list[Tool]:
+    """Of tools that can serve, best first, those that do what is ordered and not its like.
+
+    Where the best is named by what is ordered, what is named otherwise does something else: sharing
+    a file does not upload it. What makes a thing that is itself so done (a message) does the same.
+    """
+    if not tools or clause.action is Action.CANCEL or not is_same_deed(tools[0], clause):
+        return list(tools)
+    return [
+        tool
+        for tool in tools
+        if is_same_deed(tool, clause) or _makes_what_is_done(tool, clause.action)
+    ]
+
+
+def _makes_what_is_done(tool: Tool, action: Action) -> bool:
+    """Whether it makes what the action is done with: `schedule_message` makes what is sent."""
+    verb, made = _named(tool)
+    words = (word for word in tokens(tool.name) if word != verb)
+    wanted = action in (Action.SEND, Action.PAY) and made is Action.CREATE
+    return wanted and any(action_of(word) is action for word in words)
+
+
+def _commands(tool: Tool, action: Action) -> bool:
+    """Whether the tool's summary starts with a verb of that class: "Delete a file"."""
+    words = tokens(tool.summary)
+    return bool(words) and action_of(words[0]) is action
+
+
+def _named(tool: Tool) -> tuple[str, Action]:
+    return verb_named(tool.name, tool.summary, but=tool.domain, method=tool.method)
