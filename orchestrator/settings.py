@@ -22,6 +22,7 @@ from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.new_requests import wait_fault
 from orchestrator.planning.models import AgentProfile
 from orchestrator.planning.profile_faults import read_profiles
+from orchestrator.routing.deadline import STEP_LIMIT_S, STEP_VECTORS_S
 from orchestrator.routing.profile import RoutingProfile
 
 T = TypeVar("T")
@@ -98,10 +99,10 @@ class Settings(BaseSettings):
     pii_key_file: Path | None = None
     pii_retention: timedelta = Field(default=timedelta(days=30), gt=timedelta(0))
     routing_profile: Path | None = None
-    routing_timeout_ms: float = Field(default=50, gt=0)
-    """How long a routing may take, before all tools are forwarded."""
+    routing_timeout_ms: float = Field(default=STEP_LIMIT_S * 1000, gt=0)
+    """How long a step waits for its routing, before all tools are forwarded."""
     embedder: str | None = None
-    embedder_timeout_ms: float = Field(default=30, gt=0)
+    embedder_timeout_ms: float = Field(default=STEP_VECTORS_S * 1000, gt=0)
     """How long a routing waits for the vectors of an embedder that is set, then goes on without."""
 
     @field_validator("sweep_interval", "pii_retention", mode="before")

@@ -3,6 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
+PROXY_LIMIT_S: Final = 0.05
+"""How long a caller waits that says nothing else, in seconds: what a proxy may add to a call."""
+STEP_LIMIT_S: Final = 1.0
+"""How long a step of a mission waits, in seconds: busy machines take that long for a millisecond's
+work, and the call that follows takes longer."""
+STEP_VECTORS_S: Final = 0.3
+"""How much of it a step waits for the vectors of an embedder that is not built in."""
+
 
 class OutOfTime(Exception):
     """Routing took longer than it may; never leaves the router."""

@@ -1,5 +1,6 @@
 """The router: from a request to the few tools its planner should see."""
 
+import time
 from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from orchestrator.routing.cards.capability_card import make_cards
 from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
-from orchestrator.routing.deadline import Deadline, OutOfTime
+from orchestrator.routing.deadline import PROXY_LIMIT_S, Deadline, OutOfTime
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reading.request_parser import RequestParser
@@ -31,8 +32,6 @@ from orchestrator.routing.scoring.scorer import Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext, Selection
 from orchestrator.routing.width import adaptive_k, chances_of, width_signs
 
-TIMEOUT_S = 0.05
-"""How long one routing may take, in seconds."""
 _SCORES_KEPT = 20
 _FED = 3
 
@@ -62,7 +61,7 @@ class Router:
         *,
         profile: RoutingProfile | None = None,
         clock: Callable[[], float] | None = None,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float = PROXY_LIMIT_S,
         similarity: CardSimilarity | None = None,
         cards: CardCache | None = None,
     ) -> None:
@@ -71,8 +70,10 @@ class Router:
         Args:
             catalog: the tools; a new catalog needs a new router.
             profile: feature weights and thresholds; the fitted defaults when None.
-            clock: seconds from any origin, e.g. time.monotonic; None: routing takes what it takes.
-            timeout_s: how long one routing may take before every tool is forwarded.
+            clock: seconds from any origin, e.g. time.monotonic; None: routing takes what it takes,
+                unless a caller brings a limit.
+            timeout_s: how long one routing may take before every tool is forwarded, for callers
+                that bring no limit of their own.
             similarity: an embedder's view of the catalog's cards, one more feature; when it has no
                 answer, the others decide.
             cards: those made for earlier routers, to be used again; None: all are made.
@@ -96,7 +97,12 @@ class Router:
         warm_up()
 
     def route(
-        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
+        self,
+        text: str,
+        context: RouteContext | None = None,
+        *,
+        now: datetime | None = None,
+        limit_s: float | None = None,
     ) -> Selection:
         """The tools for a request, best first, prerequisites last.
 
@@ -104,6 +110,8 @@ class Router:
             text: the request.
             context: what the step knows beside it.
             now: the requester's time; None leaves relative dates unread.
+            limit_s: how long this caller waits, in seconds of the clock on the wall, since that is
+                what it waits by: `PROXY_LIMIT_S`, `STEP_LIMIT_S`. None: the router's own limit.
 
         Returns:
             A selection; never raises: any error inside, and more time than it may take, forwards
@@ -111,10 +119,10 @@ class Router:
             too long, with nothing of the request in it. No tool outside the context's walls is ever
             in it.
         """
-        return self._attempt(text, context or RouteContext(), now).selection
+        return self._attempt(text, context or RouteContext(), now, limit_s).selection
 
     def without_deadline(self) -> "Router":
-        """The same router, which forwards every tool on errors only, however long it takes."""
+        """The same router, which has no limit of its own: it forwards every tool on errors only."""
         router = copy(self)
         router._clock = None
         return router
@@ -185,10 +193,12 @@ class Router:
                 order |= dict.fromkeys(fed)
         return list(order)
 
-    def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
+    def _attempt(
+        self, text: str, context: RouteContext, now: datetime | None, limit_s: float | None = None
+    ) -> Explanation:
         """Read, score, select; on any error, or out of time, the whole catalog."""
         try:
-            deadline = Deadline(self._clock, self._timeout_s)
+            deadline = self._deadline(limit_s)
             reading = self._requests.score(text, context, now, deadline)
             explanation = self._select(reading, context)
             deadline.check("selecting")
@@ -198,6 +208,11 @@ class Router:
         except Exception as error:  # the request must go on, whatever is wrong in here
             reason = f"{type(error).__name__} in the router"
             return Explanation(fail_open(self._catalog, reason, context.walls))
+
+    def _deadline(self, limit_s: float | None) -> Deadline:
+        if limit_s is None:
+            return Deadline(self._clock, self._timeout_s)
+        return Deadline(self._clock or time.monotonic, limit_s)
 
     def _select(self, reading: ScoredRequest, context: RouteContext) -> Explanation:
         scores, winners = merged(reading), reading.winners

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 from orchestrator.adapters.approval_keys import ApprovalKeys
 from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
-from orchestrator.adapters.embedding.similarity import ANSWER_S
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.secrets import EnvironmentSecrets
 from orchestrator.catalog.catalog import Catalog
@@ -19,6 +18,7 @@ from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.planner import MeteredPlanner, Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.cards.card_cache import CardCache
+from orchestrator.routing.deadline import STEP_VECTORS_S
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import Embedder
 from orchestrator.runtime.agent_profiles import LLM_EXTRA
@@ -99,7 +99,7 @@ def default_routers(
     timeout_s = settings.routing_timeout_ms / 1000
     if similarity and not isinstance(embedder, BuiltInEmbedder):
         # What is waited for vectors beyond the default comes on top.
-        timeout_s += max(0.0, waits_s - ANSWER_S)
+        timeout_s += max(0.0, waits_s - STEP_VECTORS_S)
     cards = CardCache()
 
     @functools.lru_cache(maxsize=8)

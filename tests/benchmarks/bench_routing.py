@@ -16,11 +16,12 @@ from datetime import datetime
 from functools import partial
 from itertools import accumulate
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from rank_bm25 import BM25Okapi
 
+from orchestrator.adapters.embedding.built_in import BuiltInEmbedder, similarity_in_process
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.words import content_stems
 from orchestrator.routing.cards.capability_card import make_cards
@@ -31,6 +32,8 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 from orchestrator.runtime.worker import THREAD_TURN_S
 from tests.benchmarks.figure import Figure
+
+_T = TypeVar("_T")
 
 SIZES: Final = (51, 1_000, 10_000, 50_000)
 SEED: Final = 20_240_601
@@ -136,7 +139,7 @@ class Grammar:
 
 def run() -> list[Figure]:
     """Every figure of routing speed."""
-    figures = [figure for size in SIZES for figure in route_figures(size)]
+    figures = [f for size in SIZES for f in (*route_figures(size), *vector_figures(size))]
     return [*figures, *busy_figures(_BUSY_SIZE), *sparse_figures(_SPEEDUP_SIZE)]
 
 
@@ -160,6 +163,23 @@ def route_figures(size: int) -> list[Figure]:
         *_card_figures(catalog, size),
         Figure(name=f"index build at {size:,} tools", value=seconds * 1e6 / size, unit="us/tool"),
         Figure(name=f"index memory at {size:,} tools", value=size_bytes / size, unit="B/tool"),
+    ]
+
+
+def vector_figures(size: int) -> list[Figure]:
+    """What the built-in embedder adds at one size: latencies with it, and its own index's cost."""
+    grammar = Grammar(size)
+    catalog = Catalog.from_functions(grammar.tools)
+    BuiltInEmbedder().embed([""])  # reads the files, once in a process
+    seconds, size_bytes, near = _built(lambda: similarity_in_process()(catalog))
+    router = Router(catalog, similarity=near)
+    work = [partial(router.route, text, now=_NOW) for text in grammar.requests(_REQUESTS)]
+    return [
+        *_latencies(f"route with vectors at {size:,} tools", _seconds(work, _ROUNDS)),
+        Figure(
+            name=f"vectors' build at {size:,} tools", value=seconds * 1e6 / size, unit="us/tool"
+        ),
+        Figure(name=f"vectors' memory at {size:,} tools", value=size_bytes / size, unit="B/tool"),
     ]
 
 
@@ -240,7 +260,7 @@ def _corpus(grammar: Grammar) -> list[list[str]]:
     return [content_stems(f"{tool['name']} {tool['description']}") for tool in grammar.tools]
 
 
-def _built(build: Callable[[], Router]) -> tuple[float, int, Router]:
+def _built(build: Callable[[], _T]) -> tuple[float, int, _T]:
     """Seconds without and bytes with the memory tracer on, which slows building down."""
     Router(Catalog.from_functions(Grammar(1).tools))  # loads what the first router loads
     gc.collect()
@@ -249,11 +269,11 @@ def _built(build: Callable[[], Router]) -> tuple[float, int, Router]:
     seconds = time.perf_counter() - start
     gc.collect()
     tracemalloc.start()
-    router = build()
+    built = build()
     gc.collect()
     size_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return seconds, size_bytes, router
+    return seconds, size_bytes, built
 
 
 def _best(work: Callable[[], object]) -> float:

@@ -1,19 +1,21 @@
 """The built-in embedder: a table of 32,000 word pieces that comes as a file in a wheel.
 
-A text's vector is the mean of its pieces' rows: no network, no GPU, microseconds. The files are
-those of the package wordllama (MIT), which itself is never imported: that would load an HTTP
-client, and set up the logging of the whole process.
+A text's vector is the weighted mean of its pieces' rows: no network, no GPU, microseconds. The
+files are those of the package wordllama (MIT), which itself is never imported: that would load an
+HTTP client, and set up the logging of the whole process.
 """
 
+import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
@@ -36,21 +38,63 @@ _PACKAGE: Final = "wordllama"
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 _PIECES: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 _TENSOR: Final = "embedding.weight"
+DIMENSIONS: Final = 128
+"""The table has 256; its rows are made so that their first half tells nearly as much."""
+Numbers = NDArray[np.uint16]
+"""Numbers of pieces, which are rows of the table."""
+_RARE: Final = 0.05
+"""A piece that this share of the tools has counts half of one that none has."""
+_MORE_TOOLS: Final = 20
 _MOST_CHARACTERS: Final = 4_000
 """What a text says is said by then, and a longer one would take more of a request's time."""
 _MOST_KEPT: Final = 65_536
 
 
 class BuiltInEmbedder:
-    """Means of word-piece vectors, 256 dimensions; the files are read when the first text comes.
+    """Means of word-piece vectors; the files are read when the first text comes.
+
+    Weighed by a catalog, a piece counts the less, the more of its tools have it: the plain mean of
+    "get a list of all the" and one telling word would be near every tool.
 
     What is read is shared by all instances of a process, and by its threads.
     """
 
+    def __init__(
+        self, weights: Vectors | None = None, *, name: str = "", kept: "KeptPieces | None" = None
+    ) -> None:
+        """Read nothing yet.
+
+        Args:
+            weights: what each piece counts, shape (n_pieces,); all the same when None.
+            name: of these weights.
+            kept: the pieces of texts that were read before.
+        """
+        self._weights = weights
+        self._name = name
+        self._kept = kept or KeptPieces()
+
     @property
     def name(self) -> str:
         """What its vectors are kept by."""
-        return f"{BUILT_IN}:l2_supercat_256"
+        return f"{BUILT_IN}:l2_supercat_{DIMENSIONS}{self._name}"
+
+    def weighed_by(self, texts: Sequence[str]) -> "BuiltInEmbedder":
+        """The embedder for a catalog, of which these texts are the tools.
+
+        A piece of which a share p of the tools speaks counts a / (a + p), the smooth inverse
+        frequency; each share as if some more tools were there, so that few tools say little of it.
+
+        Raises:
+            EmbedderUnavailable: the files are not installed, or cannot be read.
+        """
+        _, table = _model()
+        counts = np.ones(len(table), dtype=np.float32)
+        for text in texts:
+            counts[np.unique(self._kept.of(text))] += 1
+        shares = counts / np.float32(len(texts) + _MORE_TOOLS)
+        weights = (_RARE / (_RARE + shares)).astype(np.float32)
+        name = hashlib.sha256(weights.tobytes()).hexdigest()
+        return BuiltInEmbedder(weights, name=f":{name}", kept=self._kept)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """A vector for each text, of length 1; all zeros for a text without a character.
@@ -58,40 +102,56 @@ class BuiltInEmbedder:
         Raises:
             EmbedderUnavailable: the files are not installed, or cannot be read.
         """
-        pieces, table = _model()
-        vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
+        _, table = _model()
+        vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         for row, text in enumerate(texts):
-            numbers = pieces.encode(_readable(text), add_special_tokens=False).ids
-            if numbers:
-                vectors[row] = table[numbers].mean(axis=0, dtype=np.float32)
+            numbers = self._kept.of(text)
+            pieces = table[numbers].astype(np.float32)
+            if self._weights is None:
+                vectors[row] = pieces.sum(axis=0)
+            else:
+                vectors[row] = self._weights[numbers] @ pieces
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         scaled: Vectors = vectors / np.maximum(lengths, 1e-12)
         return scaled
 
 
-class KeptVectors:
-    """The vectors of the cards that were embedded last, in memory, for the catalog's next version.
+class KeptPieces:
+    """The pieces of the texts that were read last, by digest, for the catalog's next version.
 
-    Making one again takes less time than reading it from a file would.
+    Reading a text is most of what its vector takes; vectors of 128 numbers are four times as large.
     """
 
     def __init__(self, most: int = _MOST_KEPT) -> None:
-        """Keep at most so many."""
+        """Keep those of at most so many texts."""
         self._most = most
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._pieces: OrderedDict[bytes, Numbers] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, keys: Sequence[str]) -> Mapping[str, Vectors]:
-        """Those that are there, each of shape (n_dimensions,)."""
-        with self._lock:
-            return {key: self._vectors[key] for key in keys if key in self._vectors}
+    def __len__(self) -> int:
+        return len(self._pieces)
 
-    def put(self, vectors: Mapping[str, Vectors]) -> None:
-        """Keep vectors; those that were put first go first."""
+    def of(self, text: str) -> Numbers:
+        """The numbers of a text's pieces, in its order.
+
+        Raises:
+            EmbedderUnavailable: the files are not installed, or cannot be read.
+        """
+        readable = text[:_MOST_CHARACTERS].encode("utf-8", "replace")
+        key = hashlib.blake2b(readable, digest_size=16).digest()
         with self._lock:
-            self._vectors.update(vectors)
-            while len(self._vectors) > self._most:
-                self._vectors.popitem(last=False)
+            known = self._pieces.get(key)
+        if known is None:
+            tokenizer, _ = _model()
+            known = np.array(
+                tokenizer.encode(readable.decode(), add_special_tokens=False).ids, dtype=np.uint16
+            )
+        with self._lock:
+            self._pieces[key] = known
+            self._pieces.move_to_end(key)
+            while len(self._pieces) > self._most:
+                self._pieces.popitem(last=False)
+        return known
 
 
 class _Absent:
@@ -112,19 +172,14 @@ def similarity_in_process(embedder: Embedder | None = None) -> Callable[[Catalog
     Args:
         embedder: the built-in one when None.
     """
-    return partial(_embedded, embedder or BuiltInEmbedder(), KeptVectors())
+    return partial(_embedded, embedder or BuiltInEmbedder())
 
 
-def _embedded(embedder: Embedder, kept: KeptVectors, catalog: Catalog) -> CardSimilarity:
+def _embedded(embedder: Embedder, catalog: Catalog) -> CardSimilarity:
     try:
-        return EmbeddedCards(catalog, embedder, kept)
+        return EmbeddedCards(catalog, embedder)
     except EmbedderUnavailable as error:
         return _Absent(error.reason)
-
-
-def _readable(text: str) -> str:
-    """The beginning of a text, without the halves of characters that no tokenizer takes."""
-    return text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode()
 
 
 _loading = threading.Lock()
@@ -132,7 +187,7 @@ _loaded: list[tuple["Tokenizer", Vectors]] = []
 
 
 def _model() -> tuple["Tokenizer", Vectors]:
-    """The pieces and the table of their vectors, shape (n_pieces, n_dimensions), in float16."""
+    """The pieces and the table of their vectors, shape (n_pieces, DIMENSIONS), in float16."""
     if not _loaded:
         with _loading:
             if not _loaded:
@@ -156,7 +211,7 @@ def _read() -> tuple["Tokenizer", Vectors]:
 
         pieces = Tokenizer.from_file(str(folder / _PIECES))
         with safe_open(folder / _WEIGHTS, framework="numpy") as file:
-            table = file.get_tensor(_TENSOR)
+            table = np.ascontiguousarray(file.get_tensor(_TENSOR)[:, :DIMENSIONS])
     except Exception as error:  # both libraries raise plain exceptions of their own
         raise EmbedderUnavailable(f"{type(error).__name__} in the files of {_PACKAGE}") from error
     pieces.no_padding()

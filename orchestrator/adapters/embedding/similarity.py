@@ -19,7 +19,7 @@ from orchestrator.routing.scoring.embedding import (
 _T = TypeVar("_T")
 
 ANSWER_S: Final = 0.03
-"""How long a request waits for vectors, in seconds; the router's own limit is 0.05."""
+"""How long a request waits for vectors, in seconds, unless told; a proxy's limit is 0.05."""
 REST_S: Final = 10.0
 """How long an embedder that failed is left alone, in seconds."""
 

@@ -7,7 +7,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,15 @@ class Embedder(Protocol):
         ...
 
 
+@runtime_checkable
+class WeighingEmbedder(Embedder, Protocol):
+    """An embedder that weighs words, too: what half of a catalog says tells little of a tool."""
+
+    def weighed_by(self, texts: Sequence[str]) -> Embedder:
+        """The embedder for the catalog of these texts, one of each tool, by a name of its own."""
+        ...
+
+
 class VectorStore(Protocol):
     """Vectors that outlive a process, by the digest of what they were made from."""
 
@@ -106,10 +115,12 @@ class EmbeddedCards:
         Raises:
             EmbedderUnavailable: the embedder does not answer.
         """
-        self._embedder = embedder
+        texts = [card_text(tool) for tool in catalog.tools.values()]
+        weighs = texts and isinstance(embedder, WeighingEmbedder)
+        self._embedder = embedder.weighed_by(texts) if weighs else embedder
         self._texts: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = threading.Lock()
-        self._cards = self._card_vectors([card_text(t) for t in catalog.tools.values()], store)
+        self._cards = self._card_vectors(texts, store)
 
     def of(self, texts: Sequence[str]) -> Floats:
         """Cosines, shape (n_texts, n_cards).
@@ -125,11 +136,11 @@ class EmbeddedCards:
         if new:
             known |= dict(zip(new, self._embedded(new), strict=True))
             self._keep(known)
-        wanted = np.stack([known[text] for text in texts])
-        if wanted.shape[1] != self._cards.shape[1]:
+        wanted = [known[text] for text in texts]
+        if any(len(vector) != self._cards.shape[1] for vector in wanted):
             raise EmbedderUnavailable("vectors of another length than those of the cards")
-        cosines: Floats = (wanted @ self._cards.T).astype(np.float64)
-        return cosines
+        # One product for each: of several at once, the cards would be copied first.
+        return np.stack([self._cards @ vector for vector in wanted]).astype(np.float64)
 
     def _keep(self, vectors: Mapping[str, Vectors]) -> None:
         with self._lock:

@@ -1,7 +1,7 @@
 """Whatever goes wrong in the router, the request goes on with every tool."""
 
 from collections.abc import Callable, Iterator
-from itertools import chain, repeat
+from itertools import chain, count, repeat
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from orchestrator.language import clause_reading
 from orchestrator.routing import router as module
 from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
+from orchestrator.routing.deadline import PROXY_LIMIT_S, STEP_LIMIT_S
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.reading import request_parser
 from orchestrator.routing.reading.follow_ups import FollowUps
@@ -164,6 +165,29 @@ def test_the_time_it_may_take_is_given(shipped: Catalog) -> None:
 
     assert strict.band == "fail_open"
     assert patient.band != "fail_open"
+
+
+def test_each_caller_brings_its_own_limit(shipped: Catalog) -> None:
+    """One router for the step of a mission, which waits a second, and for a proxy, which does not.
+
+    A busy machine takes 60 ms for each stage.
+    """
+    ticks = count(0.0, 0.06)
+    router = Router(shipped, clock=lambda: next(ticks))
+
+    proxy, step = (router.route(GOAL, limit_s=s) for s in (PROXY_LIMIT_S, STEP_LIMIT_S))
+    assert proxy.band == "fail_open"
+    assert proxy.reason.startswith("took over 50 ms, up to ")
+    assert step.band != "fail_open"
+
+
+def test_a_router_without_a_clock_keeps_to_the_limit_of_a_caller(shipped: Catalog) -> None:
+    """No limit of its own is no reason to let a caller wait that has one."""
+    router = Router(shipped)
+
+    assert router.route(GOAL, limit_s=1e-9).band == "fail_open"
+    assert router.route(GOAL, limit_s=60.0) == router.route(GOAL)
+    assert router.without_deadline().route(GOAL, limit_s=1e-9).band == "fail_open"
 
 
 def test_a_clock_that_fails_is_a_fault_like_any_other(shipped: Catalog) -> None:

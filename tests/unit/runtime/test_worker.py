@@ -3,12 +3,14 @@
 import gc
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing.deadline import PROXY_LIMIT_S
 from orchestrator.routing.router import Router
 from orchestrator.runtime.defaults import default_routers
 from orchestrator.runtime.worker import prepare
@@ -60,6 +62,19 @@ def test_how_long_a_routing_may_take_is_set(
     routers = default_routers(Settings(state_dir=tmp_path, routing_timeout_ms=timeout_ms))
 
     assert routers(shipped).route("weather in London").band == band
+
+
+@pytest.mark.usefixtures("frozen")
+def test_a_step_waits_a_second_for_its_routing(
+    shipped: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine so busy that each stage takes 60 ms, it has its few tools all the same."""
+    ticks = count(0.0, 0.06)
+    monkeypatch.setattr("orchestrator.runtime.defaults.time.monotonic", lambda: next(ticks))
+    router = default_routers(Settings(state_dir=tmp_path))(shipped)
+
+    assert router.route("weather in London").band != "fail_open"
+    assert router.route("weather in London", limit_s=PROXY_LIMIT_S).band == "fail_open"
 
 
 @pytest.mark.usefixtures("frozen")

@@ -4,23 +4,24 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from orchestrator.adapters.embedding import built_in
 from orchestrator.adapters.embedding.built_in import (
+    DIMENSIONS,
     BuiltInEmbedder,
-    KeptVectors,
+    KeptPieces,
     similarity_in_process,
 )
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.routing.router import Router
-from orchestrator.routing.scoring.embedding import Vectors, card_text
+from orchestrator.routing.scoring.embedding import card_text
 from orchestrator.runtime.defaults import default_routers
 from orchestrator.settings import Settings
 
@@ -34,17 +35,6 @@ BuiltInEmbedder().embed(["a room for two"])
 wanted = ("wordllama", "requests", "torch", "huggingface_hub", "transformers")
 print(json.dumps([before, [m for m in wanted if m in sys.modules], logging.root.handlers]))
 """
-
-
-class Counted(BuiltInEmbedder):
-    """Counts what it is asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        self.asked += texts
-        return super().embed(texts)
 
 
 def test_near_meanings_have_near_vectors() -> None:
@@ -73,7 +63,7 @@ def test_any_text_has_a_vector(text: str) -> None:
     """Finite, and only the beginning of an endless one is read."""
     vectors = BuiltInEmbedder().embed([text, "a flight"])
 
-    assert vectors.shape == (2, 256)
+    assert vectors.shape == (2, DIMENSIONS)
     assert np.isfinite(vectors).all()
     if len(text) > 100:
         assert np.array_equal(vectors[0], BuiltInEmbedder().embed([text[:5_000]])[0])
@@ -89,29 +79,63 @@ def test_threads_share_one_model() -> None:
     assert len(built_in._loaded) == 1
 
 
-def test_a_new_version_of_a_catalog_embeds_what_changed(shipped: Catalog) -> None:
+def test_what_every_tool_says_counts_little() -> None:
+    """The plain means of all are near each other; weighed, what is their own tells."""
+    usual = "This endpoint returns a list of all the {} of the authenticated account."
+    texts = [usual.format(noun) for noun in ("invoices", "dogs", "hotels", "songs") * 10]
+    plain, weighed = BuiltInEmbedder(), BuiltInEmbedder().weighed_by(texts)
+
+    (a, b), (c, d) = plain.embed(texts[:2]), weighed.embed(texts[:2])
+    assert a @ b > 0.8
+    assert c @ d < a @ b - 0.2
+    assert weighed.name != plain.name
+    assert weighed.name == BuiltInEmbedder().weighed_by(texts).name
+    assert weighed.name != BuiltInEmbedder().weighed_by(texts[1:]).name
+
+
+def test_one_tool_weighs_nothing_much() -> None:
+    """The words of a catalog of one are as telling as those that it lacks, more or less."""
+    (request, card) = (
+        BuiltInEmbedder()
+        .weighed_by(["send an email"])
+        .embed(["please send an email to Bob", "send an email"])
+    )
+
+    assert request @ card > 0.5
+
+
+def test_a_new_version_of_a_catalog_reads_what_changed(
+    shipped: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What stayed is known by its text."""
-    embedder = Counted()
-    similarity = similarity_in_process(embedder)
+    similarity = similarity_in_process()
     similarity(shipped)
     tools = dict(shipped.tools)
     name = next(iter(tools))
     tools[name] = tools[name].model_copy(update={"description": "Something else by now."})
-    assert len(embedder.asked) == len(shipped)
-    embedder.asked.clear()
+    tokenizer, table = built_in._model()
+    read: list[str] = []
 
+    class Reading:
+        def encode(self, text: str, **options: bool) -> Any:
+            read.append(text)
+            return tokenizer.encode(text, **options)
+
+    monkeypatch.setattr(built_in, "_loaded", [(Reading(), table)])
     similarity(Catalog({}, tools))
 
-    assert embedder.asked == [card_text(tools[name])]
+    assert read == [card_text(tools[name])]
 
 
-def test_vectors_kept_first_are_forgotten_first() -> None:
+def test_texts_read_first_are_forgotten_first() -> None:
     """A worker that sees many catalogs does not grow without end."""
-    kept = KeptVectors(most=2)
-    for number in range(3):
-        kept.put({str(number): np.full(2, number, dtype=np.float32)})
+    kept = KeptPieces(most=2)
+    first = kept.of("a")
+    for text in ("b", "c"):
+        kept.of(text)
 
-    assert set(kept.get(["0", "1", "2"])) == {"1", "2"}
+    assert len(kept) == 2
+    assert np.array_equal(kept.of("a"), first)
 
 
 def test_workers_route_with_it_unless_it_is_turned_off(shipped: Catalog, tmp_path: Path) -> None:
