@@ -1,9 +1,11 @@
 """The router: from a request to the few tools its planner should see."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, islice
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall, admitted
@@ -84,6 +86,9 @@ class Router:
         tools = tuple(catalog.tools.values())
         self._cards = make_cards(tools) if cards is None else cards.of(tools)
         self._by_name = {card.name: card for card in self._cards}
+        self._by_domain: dict[str, list[str]] = defaultdict(list)
+        for card in self._cards:
+            self._by_domain[card.domain].append(card.name)
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
         self._parser = RequestParser(
@@ -166,7 +171,8 @@ class Router:
     ) -> list[str]:
         """The candidates, best first, each of the first ones followed by what feeds it.
 
-        This is the order in which a fixed number of tools would be forwarded.
+        This is the order in which a fixed number of tools would be forwarded. What no word speaks
+        for comes last.
         """
         context = context or RouteContext()
         reading = self._requests.score(text, context, now)
@@ -183,7 +189,7 @@ class Router:
                     walls=context.walls,
                 )
                 order |= dict.fromkeys(fed)
-        return list(order)
+        return [*order, *self._unasked(order, reading.winners, context)]
 
     def _attempt(self, text: str, context: RouteContext, now: datetime | None) -> Explanation:
         """Read, score, select; on any error, or out of time, the whole catalog."""
@@ -205,7 +211,7 @@ class Router:
         signs = width_signs(
             [*scores.values()], reading.tables, requests=len(winners), words=reading.words
         )
-        chances = chances_of(signs, reading.tables, fits=self._profile.fits)
+        chances = chances_of(signs, reading.tables, is_stated=self._is_stated(reading))
         frame = reading.frame.model_copy(update={"confidence": chances[0]})
         width = adaptive_k(
             chances,
@@ -215,6 +221,7 @@ class Router:
             profile=self._profile,
         )
         chosen = in_order(names[: width.k], winners)
+        padding = tuple(islice(self._unasked(scores, winners, context), width.k - len(chosen)))
         prerequisites = self._producers.prerequisites(
             chosen,
             known=context.known,
@@ -223,7 +230,7 @@ class Router:
             walls=context.walls,
         )
         selection = Selection(
-            tools=(*chosen, *prerequisites),
+            tools=tuple(dict.fromkeys((*chosen, *padding, *prerequisites))),
             k=width.k,
             band=width.band,
             reason=width.reason,
@@ -231,10 +238,40 @@ class Router:
             scores={name: scores[name] for name in names[:_SCORES_KEPT]},
             chances=chances,
             prerequisites=prerequisites,
+            padding=tuple(name for name in padding if name not in prerequisites),
             catalog_size=len(self._cards),
             embedder=reading.embedder,
         )
         return Explanation(selection, reading)
+
+    def _is_stated(self, reading: ScoredRequest) -> bool:
+        """Whether a single request says the name of its best tool, whole, and of no other.
+
+        Words that the catalog knows and that tool does not have are about something else as well.
+        """
+        table = reading.tables[0] if len(reading.tables) == 1 else None
+        if table is None or not len(table.fused) or table.features["coverage"][0] < 1:
+            return False
+        stems = frozenset(reading.clauses[0].stems)
+        named = [name for name in table.names if self._by_name[name].is_named_by(stems)]
+        return named == [*table.names[:1]]
+
+    def _unasked(
+        self, scores: Collection[str], winners: Iterable[str], context: RouteContext
+    ) -> Iterator[str]:
+        """Tools that no word speaks for: those of the best tools' domains, then all others."""
+        domains = dict.fromkeys(self._by_name[name].domain for name in winners)
+        near = (name for domain in domains for name in self._by_domain[domain])
+        told = {*scores}
+        for name in chain(near, self._by_name):
+            card = self._by_name[name]
+            if (
+                name not in told
+                and not card.is_probe
+                and admitted(context.walls, name, card.domain)
+            ):
+                told.add(name)
+                yield name
 
 
 def fail_open(catalog: Catalog, reason: str, walls: Sequence[Wall] = ()) -> Selection:

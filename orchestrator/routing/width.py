@@ -31,6 +31,8 @@ SIGNS: Final = (
 _COEFFICIENTS: Final = np.array(
     [0.43, 0.8, 1.16, 1.32, -2.56, 0.86, 0.68, 0.48, 0.15, -0.15, -1.28, 0.38]
 )
+# Enough for one tool, and not for a side effect without alternatives: names are said by chance.
+_STATED = 0.85
 _STRONG, _NEAR, _MANY = 4.0, 2.0, 3
 
 
@@ -69,24 +71,25 @@ def width_signs(
     return np.array(rows)
 
 
-def chances_of(signs: Floats, tables: Sequence[ScoreTable], *, fits: float) -> tuple[float, ...]:
+def chances_of(
+    signs: Floats, tables: Sequence[ScoreTable], *, is_stated: bool = False
+) -> tuple[float, ...]:
     """The chance for each width from 1 to 4 that its tools, and what feeds them, suffice.
 
-    Never falling with the width. The first is the router's confidence; it is 0 where nothing fits.
+    Never falling with the width. The first is the router's confidence; it is 0 where no word speaks
+    for any tool.
 
     Args:
         signs: see `width_signs`.
         tables: one per clause.
-        fits: the strength of evidence below which no tool fits: there is nothing to be sure of.
+        is_stated: the request says the name of one tool, whole, and of no other.
     """
     chances = np.maximum.accumulate(1 / (1 + np.exp(-(signs @ _COEFFICIENTS)))).tolist()
-    if not tables or any(_is_weak(table, fits) for table in tables):
+    if is_stated:
+        chances = [max(chance, _STATED) for chance in chances]
+    if not tables or any(not len(table.fused) or table.fused[0] <= 0 for table in tables):
         chances[0] = 0.0
     return tuple(chances)
-
-
-def _is_weak(table: ScoreTable, fits: float) -> bool:
-    return table.strength < fits or not len(table.fused) or table.fused[0] <= 0
 
 
 def _of_best(table: ScoreTable, feature: str) -> float:
