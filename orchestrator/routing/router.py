@@ -31,7 +31,15 @@ from orchestrator.routing.scoring.request_scoring import (
 )
 from orchestrator.routing.scoring.scorer import Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext, Selection
-from orchestrator.routing.width import adaptive_k, chances_of, width_signs
+from orchestrator.routing.width import (
+    IN_PART,
+    NOTHING,
+    STATED,
+    Bounds,
+    adaptive_k,
+    chances_of,
+    width_signs,
+)
 
 TIMEOUT_S = 0.05
 """How long one routing may take, in seconds."""
@@ -211,7 +219,7 @@ class Router:
         signs = width_signs(
             [*scores.values()], reading.tables, requests=len(winners), words=reading.words
         )
-        chances = chances_of(signs, reading.tables, is_stated=self._is_stated(reading))
+        chances = chances_of(signs, reading.tables, self._bounds(reading))
         frame = reading.frame.model_copy(update={"confidence": chances[0]})
         width = adaptive_k(
             chances,
@@ -244,17 +252,22 @@ class Router:
         )
         return Explanation(selection, reading)
 
-    def _is_stated(self, reading: ScoredRequest) -> bool:
-        """Whether a single request says the name of its best tool, whole, and of no other.
+    def _bounds(self, reading: ScoredRequest) -> Bounds:
+        """How sure the least sure request can be; see `Bounds`."""
+        stems = [clause.stems for clause in reading.clauses]
+        found = [self._bounds_of(*one) for one in zip(reading.tables, stems, strict=False)]
+        return min(found, key=lambda bounds: (bounds.most, bounds.least), default=NOTHING)
 
-        Words that the catalog knows and that tool does not have are about something else as well.
-        """
-        table = reading.tables[0] if len(reading.tables) == 1 else None
-        if table is None or not len(table.fused) or table.features["coverage"][0] < 1:
-            return False
-        stems = frozenset(reading.clauses[0].stems)
-        named = [name for name in table.names if self._by_name[name].is_named_by(stems)]
-        return named == [*table.names[:1]]
+    def _bounds_of(self, table: ScoreTable, stems: Collection[str]) -> Bounds:
+        best = [self._by_name[name] for name in table.names[:1]]
+        # Words that the catalog knows and that tool has not are about something else as well.
+        if best and table.features["coverage"][0] == 1:
+            named = [name for name in table.names if self._by_name[name].is_named_by(stems)]
+            if named == [best[0].name]:
+                return STATED
+        if table.strength >= self._profile.fits:
+            return Bounds()
+        return IN_PART if any(word in stems for c in best for word in c.name_stems) else NOTHING
 
     def _unasked(
         self, scores: Collection[str], winners: Iterable[str], context: RouteContext

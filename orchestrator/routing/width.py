@@ -31,8 +31,6 @@ SIGNS: Final = (
 _COEFFICIENTS: Final = np.array(
     [0.43, 0.8, 1.16, 1.32, -2.56, 0.86, 0.68, 0.48, 0.15, -0.15, -1.28, 0.38]
 )
-# Enough for one tool, and not for a side effect without alternatives: names are said by chance.
-_STATED = 0.85
 _STRONG, _NEAR, _MANY = 4.0, 2.0, 3
 
 
@@ -71,25 +69,39 @@ def width_signs(
     return np.array(rows)
 
 
+class Bounds(NamedTuple):
+    """What the words of a request themselves say of how sure the router can be of one tool."""
+
+    least: float = 0.0
+    most: float = 1.0
+
+
+STATED: Final = Bounds(least=0.85)
+"""Of a request that says the whole name of one tool: enough for a tool that reads, and not for a
+side effect without alternatives, as the words of a name are said by chance too."""
+IN_PART: Final = Bounds(most=0.5)
+"""Of one that little speaks for but a word of a tool's name: not enough for that tool alone."""
+NOTHING: Final = Bounds(most=0.0)
+_OPEN: Final = Bounds()
+
+
 def chances_of(
-    signs: Floats, tables: Sequence[ScoreTable], *, is_stated: bool = False
+    signs: Floats, tables: Sequence[ScoreTable], bounds: Bounds = _OPEN
 ) -> tuple[float, ...]:
     """The chance for each width from 1 to 4 that its tools, and what feeds them, suffice.
 
-    Never falling with the width. The first is the router's confidence; it is 0 where no word speaks
+    Never falling with the width. The first is the router's confidence; it is 0 where nothing speaks
     for any tool.
 
     Args:
         signs: see `width_signs`.
         tables: one per clause.
-        is_stated: the request says the name of one tool, whole, and of no other.
+        bounds: of the confidence.
     """
-    chances = np.maximum.accumulate(1 / (1 + np.exp(-(signs @ _COEFFICIENTS)))).tolist()
-    if is_stated:
-        chances = [max(chance, _STATED) for chance in chances]
-    if not tables or any(not len(table.fused) or table.fused[0] <= 0 for table in tables):
-        chances[0] = 0.0
-    return tuple(chances)
+    chances = 1 / (1 + np.exp(-(signs @ _COEFFICIENTS)))
+    is_told = tables and all(len(table.fused) and table.fused[0] > 0 for table in tables)
+    chances[0] = min(chances[0], bounds.most) if is_told else 0.0
+    return tuple(np.maximum.accumulate(np.maximum(chances, bounds.least)).tolist())
 
 
 def _of_best(table: ScoreTable, feature: str) -> float:

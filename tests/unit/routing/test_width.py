@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from orchestrator.routing.scoring.scorer import ScoreTable
 from orchestrator.routing.width import SIGNS, chances_of, width_signs
 
-FITS = 0.85
 
 
 def table(
@@ -30,7 +29,7 @@ def chances(*tables: ScoreTable, requests: int = 1) -> tuple[float, ...]:
     """Of clauses, the first of which is the whole as well."""
     scores = tables[0].fused.tolist() if tables else []
     signs = width_signs(scores, tables, requests=requests, words=5)
-    return chances_of(signs, tables, fits=FITS)
+    return chances_of(signs, tables)
 
 
 def test_a_clear_lead_is_surer_than_a_tie() -> None:
@@ -88,7 +87,7 @@ def test_they_are_probabilities_that_never_fall(
     """In [0, 1] for any scores; one sign of each kind for each width."""
     scored = table(*scores, strength=strength, coverage=coverage)
     signs = width_signs(scores, [scored], requests=requests, words=3)
-    found = chances_of(signs, [scored], fits=FITS)
+    found = chances_of(signs, [scored])
 
     assert signs.shape == (4, len(SIGNS))
     assert list(found) == sorted(found)
