@@ -5,9 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scoring.scorer import ScoreTable
-from orchestrator.routing.width import SIGNS, chances_of, width_signs
-
+from orchestrator.routing.width import (
+    IN_PART,
+    NOTHING,
+    SIGNS,
+    STATED,
+    Bounds,
+    chances_of,
+    width_signs,
+)
 
 
 def table(
@@ -69,10 +77,26 @@ def test_more_requests_than_tools_are_unlikely_to_be_served() -> None:
 
 
 def test_where_nothing_fits_there_is_no_confidence() -> None:
-    """No table, or only evidence too weak to mean anything."""
+    """No table, no candidate, or nothing said of any."""
+    told = table(2, 0.5)
+    signs = width_signs(told.fused.tolist(), [told], requests=1, words=5)
+
     assert chances()[0] == 0
-    assert chances(table(2, 0, strength=0.5))[0] == 0
     assert chances(table())[0] == 0
+    assert chances_of(signs, [told], NOTHING)[0] == 0
+
+
+def test_what_the_words_say_bounds_the_confidence() -> None:
+    """A name that is said whole is enough for it; a word of one is not."""
+    sure, unsure = table(2, 0.1), table(2, 1.9, strength=0.5)
+
+    def confidence(told: ScoreTable, bounds: Bounds) -> float:
+        signs = width_signs(told.fused.tolist(), [told], requests=1, words=5)
+        return chances_of(signs, [told], bounds)[0]
+
+    profile = RoutingProfile()
+    assert profile.crisp <= confidence(unsure, STATED) < profile.side_effect_sure
+    assert 0 < confidence(sure, IN_PART) < profile.crisp < confidence(sure, Bounds())
 
 
 @given(
