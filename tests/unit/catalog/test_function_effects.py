@@ -39,6 +39,8 @@ def compiled(name: str, description: str = "", **more: Any) -> Tool:
         ("maps_directions", "Get directions between two points"),
         ("directory_tree", "Get a recursive tree view of files and directories as JSON."),
         ("API-post-search", "Notion | Search by title"),
+        ("kubectl_get", "Get pods, deployments, or jobs."),
+        ("directions", "This tool lets you find the way."),
         ("find_person", "Looks up a person by name and returns the phone number."),
     ],
 )
@@ -80,6 +82,11 @@ def test_what_says_that_it_reads_asks_nobody(name: str, description: str) -> Non
         ("xyzzy", ""),
         ("xyzzy", "Frobnicates the main valve."),
         ("payment", "Payment of an invoice."),
+        ("endMatch", "End an ongoing match."),
+        ("returnBook", "Return a borrowed book to the library."),
+        ("initiateReturn", "Initiate a return request."),
+        ("collectFeedback", "Collect and analyze feedback."),
+        ("improve_skills", "Provides guidance to improve skills."),
     ],
 )
 def test_what_may_change_something_is_confirmed(name: str, description: str) -> None:
