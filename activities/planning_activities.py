@@ -187,7 +187,13 @@ def _inside(selection: Selection, catalog: Catalog, walls: Sequence[Wall]) -> Se
         return selection
     prerequisites = tuple(name for name in selection.prerequisites if name in kept)
     scores = {name: score for name, score in selection.scores.items() if name in kept}
-    changes = {"tools": kept, "prerequisites": prerequisites, "scores": scores}
+    padding = tuple(name for name in selection.padding if name in kept)
+    changes = {
+        "tools": kept,
+        "prerequisites": prerequisites,
+        "padding": padding,
+        "scores": scores,
+    }
     return selection.model_copy(update=changes)
 
 

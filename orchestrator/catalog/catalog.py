@@ -79,7 +79,10 @@ class Catalog:
 
     @classmethod
     def from_functions(cls, functions: Iterable[Mapping[str, Any]]) -> "Catalog":
-        """Compile OpenAI-style function tools, wrapped in {"type": "function"} or bare.
+        """Compile function tools: OpenAI's, wrapped in {"type": "function"} or bare, and MCP's.
+
+        Effects and domains are inferred; what cannot be told to only read is confirmed first. A
+        hint that says otherwise against the function's own words is a FunctionWarning.
 
         Raises:
             DocumentInvalid: one has no name or no schema, or two have one name.

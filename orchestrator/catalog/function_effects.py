@@ -6,6 +6,7 @@ is called; of two signs that disagree, the stricter one counts.
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise, takewhile
 from typing import Any, Final, NamedTuple
 
 from orchestrator.catalog.operations import SAFE_METHODS
@@ -14,6 +15,7 @@ from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     COMPUTING_VERBS,
     NOUN_LIKE_VERBS,
+    STOP_WORDS,
     WARY_VERBS,
     WEAK_VERBS,
     action_of,
@@ -30,11 +32,17 @@ _JOINING: Final = frozenset({"and", "or", "then"})
 _SEPARATOR: Final = re.compile(r"__|[.:/]")
 _PROTOCOL: Final = "mcp"
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_LIGHT: Final = frozenset({"perform", "conduct"})
 _WORD_OR_BREAK: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[,/&|:;]")
+# Deployments, readers and what is deleted: words of a verb that are none.
+_NO_VERB: Final = re.compile(r"(?:ed|ments?|[st]ions?|[eo]rs?|able|als?)$")
+_AFTER_NOUNS: Final = _JOINING | frozenset(
+    {"for", "of", "on", "in", "by", "using", "with", "to", "over", ","}
+)
 _BREAKS: Final = frozenset(",/&|:;")
 _PARTICLES: Final = frozenset({"in", "out", "off", "on", "back", "away", "down"})
 # Words after which a verb tells what is done: "allows you to delete", "used for sending".
-_BEFORE_VERBS: Final = frozenset({"to", "that", "which", "can", "will", "may"})
+_BEFORE_VERBS: Final = frozenset({"to", "you", "that", "which", "can", "will", "may"})
 _BEFORE_GERUNDS: Final = frozenset({"for", "of", "by"})
 _DETERMINERS: Final = WordLists("clauses").word_set("determiners")
 
@@ -122,7 +130,9 @@ def read_name(name: str, *, holds: bool = False) -> Reading:
         return Reading(changes=True)
     first, at = verbs[0], words.index(verbs[0])
     following = words[at + 1] if at + 1 < len(words) else ""
-    if _only_reads(first, following, holds=holds):
+    # What ends an endSearch is a word that no lexicon holds, and the search a noun.
+    is_noun = at > 0 and first in NOUN_LIKE_VERBS
+    if not is_noun and _only_reads(first, following, holds=holds):
         orders_last = words[-1] != first and _surely_orders(words[-1])
         return Reading(reads=not orders_last, changes=orders_last)
     return Reading(changes=any(map(_surely_orders, verbs)))
@@ -157,18 +167,39 @@ def read_description(description: str, name: str, *, holds: bool = False) -> Rea
 def _read_sentence(words: Sequence[str], name: str, *, holds: bool) -> Reading:
     is_weak = stem(words[0]) in _WEAK
     head = Action.UNKNOWN if is_weak else _verb_at(words, 0)
-    places = _places(words, all_of_them=head is Action.UNKNOWN)
+    places = [*_places(words, all_of_them=head is Action.UNKNOWN)]
     verbs = [head, *(_verb_at(words, at) for at in places)]
     ordered = [action for action in verbs if action in SIDE_EFFECT_ACTIONS]
     if ordered:
         return Reading(changes=True, runs=all(action is Action.EXECUTE for action in ordered))
-    if not is_weak:
-        unsure = _WARY | _COMPUTING if holds else _WARY
-        return Reading(reads=stem(words[0]) not in unsure and not _READING.isdisjoint(verbs))
-    # "Returns the balance": whatever is done, something is returned. A name that begins with a word
-    # for what is returned is a name of a thing, as no verb stands there in its base form.
+    if is_weak:
+        return Reading(reads=_is_returned(name, words))
+    if head is Action.UNKNOWN:
+        # It may be a verb that no lexicon holds, unless it is sure to be none: "a tool to find".
+        told = _begins_without_verb(words) and not _READING.isdisjoint(verbs)
+        return Reading(reads=told or _is_search_performed(words))
+    return Reading(reads=stem(words[0]) not in (_WARY | _COMPUTING if holds else _WARY))
+
+
+def _is_returned(name: str, words: Sequence[str]) -> bool:
+    """Whether a sentence like "Returns the balance" tells what a name is of: account_balance.
+
+    Whatever is done, something is returned. But where it is what the name begins with, the name is
+    that of a thing: a verb does not stand there in its base form.
+    """
     thing = name_words(namespace_of(name)[1])[0]
-    return Reading(reads=not _may_order(thing) and not {thing, f"{thing}s"}.isdisjoint(words[1:]))
+    said = [word for before, word in pairwise(words) if before not in _BEFORE_VERBS]
+    return not _may_order(thing) and not {thing, f"{thing}s"}.isdisjoint(said)
+
+
+def _begins_without_verb(words: Sequence[str]) -> bool:
+    return words[0] in STOP_WORDS or words[0].endswith("ly") or words[1:2] in (["|"], [":"])
+
+
+def _is_search_performed(words: Sequence[str]) -> bool:
+    """Whether a sentence like "Performs a web search" names what is done by a noun."""
+    done = list(takewhile(lambda word: word not in _AFTER_NOUNS, words[1:5]))
+    return stem(words[0]) in _LIGHT and bool(done) and action_of(done[-1]) in _READING
 
 
 def _places(words: Sequence[str], *, all_of_them: bool) -> Iterator[int]:
@@ -187,7 +218,7 @@ def _verb_at(words: Sequence[str], at: int) -> Action:
     first verb: "find and book rooms".
     """
     word, root = words[at], stem(words[at])
-    if word.endswith("ed"):
+    if _NO_VERB.search(word) and not (is_verb(word) or is_verb(word.removesuffix("s"))):
         return Action.UNKNOWN
     if root in _NOUN_LIKE:
         following = words[at + 1] if at + 1 < len(words) else ""

@@ -1,10 +1,16 @@
 """The router: from a request to the few tools its planner should see."""
 
+from collections import defaultdict
+from collections.abc import Callable
+from collections.abc import Collection
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Sequence
 import time
-from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, islice
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall, admitted
@@ -30,7 +36,15 @@ from orchestrator.routing.scoring.request_scoring import (
 )
 from orchestrator.routing.scoring.scorer import Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext, Selection
-from orchestrator.routing.width import adaptive_k, chances_of, width_signs
+from orchestrator.routing.width import (
+    IN_PART,
+    NOTHING,
+    STATED,
+    Bounds,
+    adaptive_k,
+    chances_of,
+    width_signs,
+)
 
 _SCORES_KEPT = 20
 _FED = 3
@@ -85,6 +99,9 @@ class Router:
         tools = tuple(catalog.tools.values())
         self._cards = make_cards(tools) if cards is None else cards.of(tools)
         self._by_name = {card.name: card for card in self._cards}
+        self._by_domain: dict[str, list[str]] = defaultdict(list)
+        for card in self._cards:
+            self._by_domain[card.domain].append(card.name)
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
         self._parser = RequestParser(
@@ -174,7 +191,8 @@ class Router:
     ) -> list[str]:
         """The candidates, best first, each of the first ones followed by what feeds it.
 
-        This is the order in which a fixed number of tools would be forwarded.
+        This is the order in which a fixed number of tools would be forwarded. What no word speaks
+        for comes last.
         """
         context = context or RouteContext()
         reading = self._requests.score(text, context, now)
@@ -191,7 +209,7 @@ class Router:
                     walls=context.walls,
                 )
                 order |= dict.fromkeys(fed)
-        return list(order)
+        return [*order, *self._unasked(order, reading.winners, context)]
 
     def _attempt(
         self, text: str, context: RouteContext, now: datetime | None, limit_s: float | None = None
@@ -220,7 +238,7 @@ class Router:
         signs = width_signs(
             [*scores.values()], reading.tables, requests=len(winners), words=reading.words
         )
-        chances = chances_of(signs, reading.tables, fits=self._profile.fits)
+        chances = chances_of(signs, reading.tables, self._bounds(reading))
         frame = reading.frame.model_copy(update={"confidence": chances[0]})
         width = adaptive_k(
             chances,
@@ -230,6 +248,7 @@ class Router:
             profile=self._profile,
         )
         chosen = in_order(names[: width.k], winners)
+        padding = tuple(islice(self._unasked(scores, winners, context), width.k - len(chosen)))
         prerequisites = self._producers.prerequisites(
             chosen,
             known=context.known,
@@ -238,7 +257,7 @@ class Router:
             walls=context.walls,
         )
         selection = Selection(
-            tools=(*chosen, *prerequisites),
+            tools=tuple(dict.fromkeys((*chosen, *padding, *prerequisites))),
             k=width.k,
             band=width.band,
             reason=width.reason,
@@ -246,10 +265,45 @@ class Router:
             scores={name: scores[name] for name in names[:_SCORES_KEPT]},
             chances=chances,
             prerequisites=prerequisites,
+            padding=tuple(name for name in padding if name not in prerequisites),
             catalog_size=len(self._cards),
             embedder=reading.embedder,
         )
         return Explanation(selection, reading)
+
+    def _bounds(self, reading: ScoredRequest) -> Bounds:
+        """How sure the least sure request can be; see `Bounds`."""
+        stems = [clause.stems for clause in reading.clauses]
+        found = [self._bounds_of(*one) for one in zip(reading.tables, stems, strict=False)]
+        return min(found, key=lambda bounds: (bounds.most, bounds.least), default=NOTHING)
+
+    def _bounds_of(self, table: ScoreTable, stems: Collection[str]) -> Bounds:
+        best = [self._by_name[name] for name in table.names[:1]]
+        # Words that the catalog knows and that tool has not are about something else as well.
+        if best and table.features["coverage"][0] == 1:
+            named = [name for name in table.names if self._by_name[name].is_named_by(stems)]
+            if named == [best[0].name]:
+                return STATED
+        if table.strength >= self._profile.fits:
+            return Bounds()
+        return IN_PART if any(word in stems for c in best for word in c.name_stems) else NOTHING
+
+    def _unasked(
+        self, scores: Collection[str], winners: Iterable[str], context: RouteContext
+    ) -> Iterator[str]:
+        """Tools that no word speaks for: those of the best tools' domains, then all others."""
+        domains = dict.fromkeys(self._by_name[name].domain for name in winners)
+        near = (name for domain in domains for name in self._by_domain[domain])
+        told = {*scores}
+        for name in chain(near, self._by_name):
+            card = self._by_name[name]
+            if (
+                name not in told
+                and not card.is_probe
+                and admitted(context.walls, name, card.domain)
+            ):
+                told.add(name)
+                yield name
 
 
 def fail_open(catalog: Catalog, reason: str, walls: Sequence[Wall] = ()) -> Selection:

@@ -48,6 +48,10 @@ class Selection(Record):
     prerequisites: tuple[str, ...] = Field(
         default=(), description="those of `tools` that are there to feed another"
     )
+    padding: tuple[str, ...] = Field(
+        default=(),
+        description="those of `tools` that no word speaks for: they fill the band's width",
+    )
     catalog_size: int
     embedder: str = Field(
         default="", description="'' without one, else 'used', or why it was left out"

@@ -69,24 +69,39 @@ def width_signs(
     return np.array(rows)
 
 
-def chances_of(signs: Floats, tables: Sequence[ScoreTable], *, fits: float) -> tuple[float, ...]:
+class Bounds(NamedTuple):
+    """What the words of a request themselves say of how sure the router can be of one tool."""
+
+    least: float = 0.0
+    most: float = 1.0
+
+
+STATED: Final = Bounds(least=0.85)
+"""Of a request that says the whole name of one tool: enough for a tool that reads, and not for a
+side effect without alternatives, as the words of a name are said by chance too."""
+IN_PART: Final = Bounds(most=0.5)
+"""Of one that little speaks for but a word of a tool's name: not enough for that tool alone."""
+NOTHING: Final = Bounds(most=0.0)
+_OPEN: Final = Bounds()
+
+
+def chances_of(
+    signs: Floats, tables: Sequence[ScoreTable], bounds: Bounds = _OPEN
+) -> tuple[float, ...]:
     """The chance for each width from 1 to 4 that its tools, and what feeds them, suffice.
 
-    Never falling with the width. The first is the router's confidence; it is 0 where nothing fits.
+    Never falling with the width. The first is the router's confidence; it is 0 where nothing speaks
+    for any tool.
 
     Args:
         signs: see `width_signs`.
         tables: one per clause.
-        fits: the strength of evidence below which no tool fits: there is nothing to be sure of.
+        bounds: of the confidence.
     """
-    chances = np.maximum.accumulate(1 / (1 + np.exp(-(signs @ _COEFFICIENTS)))).tolist()
-    if not tables or any(_is_weak(table, fits) for table in tables):
-        chances[0] = 0.0
-    return tuple(chances)
-
-
-def _is_weak(table: ScoreTable, fits: float) -> bool:
-    return table.strength < fits or not len(table.fused) or table.fused[0] <= 0
+    chances = 1 / (1 + np.exp(-(signs @ _COEFFICIENTS)))
+    is_told = tables and all(len(table.fused) and table.fused[0] > 0 for table in tables)
+    chances[0] = min(chances[0], bounds.most) if is_told else 0.0
+    return tuple(np.maximum.accumulate(np.maximum(chances, bounds.least)).tolist())
 
 
 def _of_best(table: ScoreTable, feature: str) -> float:

@@ -47,7 +47,8 @@ def find_target(
 
 def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:
     """The forwarded tools that do what the clause asks, best first."""
-    ranked = [catalog.tool(n) for n in selection.tools if n not in selection.prerequisites]
+    unasked = {*selection.prerequisites, *selection.padding}
+    ranked = [catalog.tool(name) for name in selection.tools if name not in unasked]
     if ranked and _is_one_of_many(ranked[0], selection.frame):
         # What would only have fed it answers by itself: "show me hotels" wants no single one.
         feeders = map(catalog.tool, selection.prerequisites)

@@ -1,7 +1,7 @@
 """Capability cards: what the router knows of a tool, prepared for scoring."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,8 @@ from orchestrator.language.words import content_stems, stem, tokens, verb_named
 from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
 
 _MAX_DEPTH = 6
+_FEWEST_OWN = 2
+"""So many words of a name, its domain's left out, tell it from others: not the verb alone."""
 _FUNCTIONS_STEM: Final = stem(FUNCTIONS)
 _NESTING: Final = ("items", "properties", "$defs", *COMPOSITIONS)
 
@@ -42,6 +44,7 @@ class CapabilityCard:
     name_stems: tuple[str, ...]
     text_stems: tuple[str, ...]
     schema_stems: tuple[str, ...]
+    domain_stems: tuple[str, ...]
     tag_stems: tuple[str, ...]
     example_stems: tuple[tuple[str, ...], ...]
     id_marks: tuple[str, ...]
@@ -58,6 +61,12 @@ class CapabilityCard:
     def is_mutation(self) -> bool:
         """Whether the tool's verb orders a change, whatever its effect was declared as."""
         return self.action in SIDE_EFFECT_ACTIONS
+
+    def is_named_by(self, stems: Collection[str]) -> bool:
+        """Whether the words of a request say the whole name; its domain may go without saying."""
+        own = [word for word in self.name_stems if word not in self.domain_stems]
+        said = self.name_stems if len(own) < _FEWEST_OWN else own
+        return bool(said) and all(word in stems for word in said)
 
 
 def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
@@ -80,6 +89,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
         schema_stems=tuple(_schema_stems(tool)),
+        domain_stems=tuple(content_stems(tool.domain)),
         tag_stems=tuple(content_stems(" ".join((_said_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
         id_marks=marks_of(_example_ids(tool, required)),
@@ -191,7 +201,9 @@ def verb_and_action(tool: Tool) -> tuple[str, Action]:
     verb, action = verb_named(tool.name, told, but=_said_domain(tool), method=tool.method)
     if tool.effect is Effect.CANCEL:
         return verb, Action.CANCEL
-    reads = tool.method == "GET" and tool.effect is Effect.READ
+    # What a document reads by a POST may be a search; a function without a method only reads.
+    is_told = tool.method == "GET" or tool.document == FUNCTIONS
+    reads = is_told and tool.effect is Effect.READ
     if reads and (action in SIDE_EFFECT_ACTIONS or action is Action.UNKNOWN):
         return verb, Action.READ
     return verb, action

@@ -206,7 +206,7 @@ def test_functions_are_read_wrapped_and_bare() -> None:
                 "type": "function",
                 "function": {
                     "name": "open_weather",
-                    "description": "Weather of a city.",
+                    "description": "Get the weather of a city.",
                     "x-orqen-examples": ["weather in London"],
                     "parameters": schema,
                 },

@@ -5,10 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scoring.scorer import ScoreTable
-from orchestrator.routing.width import SIGNS, chances_of, width_signs
-
-FITS = 0.85
+from orchestrator.routing.width import (
+    IN_PART,
+    NOTHING,
+    SIGNS,
+    STATED,
+    Bounds,
+    chances_of,
+    width_signs,
+)
 
 
 def table(
@@ -30,7 +37,7 @@ def chances(*tables: ScoreTable, requests: int = 1) -> tuple[float, ...]:
     """Of clauses, the first of which is the whole as well."""
     scores = tables[0].fused.tolist() if tables else []
     signs = width_signs(scores, tables, requests=requests, words=5)
-    return chances_of(signs, tables, fits=FITS)
+    return chances_of(signs, tables)
 
 
 def test_a_clear_lead_is_surer_than_a_tie() -> None:
@@ -70,10 +77,26 @@ def test_more_requests_than_tools_are_unlikely_to_be_served() -> None:
 
 
 def test_where_nothing_fits_there_is_no_confidence() -> None:
-    """No table, or only evidence too weak to mean anything."""
+    """No table, no candidate, or nothing said of any."""
+    told = table(2, 0.5)
+    signs = width_signs(told.fused.tolist(), [told], requests=1, words=5)
+
     assert chances()[0] == 0
-    assert chances(table(2, 0, strength=0.5))[0] == 0
     assert chances(table())[0] == 0
+    assert chances_of(signs, [told], NOTHING)[0] == 0
+
+
+def test_what_the_words_say_bounds_the_confidence() -> None:
+    """A name that is said whole is enough for it; a word of one is not."""
+    sure, unsure = table(2, 0.1), table(2, 1.9, strength=0.5)
+
+    def confidence(told: ScoreTable, bounds: Bounds) -> float:
+        signs = width_signs(told.fused.tolist(), [told], requests=1, words=5)
+        return chances_of(signs, [told], bounds)[0]
+
+    profile = RoutingProfile()
+    assert profile.crisp <= confidence(unsure, STATED) < profile.side_effect_sure
+    assert 0 < confidence(sure, IN_PART) < profile.crisp < confidence(sure, Bounds())
 
 
 @given(
@@ -88,7 +111,7 @@ def test_they_are_probabilities_that_never_fall(
     """In [0, 1] for any scores; one sign of each kind for each width."""
     scored = table(*scores, strength=strength, coverage=coverage)
     signs = width_signs(scores, [scored], requests=requests, words=3)
-    found = chances_of(signs, [scored], fits=FITS)
+    found = chances_of(signs, [scored])
 
     assert signs.shape == (4, len(SIGNS))
     assert list(found) == sorted(found)

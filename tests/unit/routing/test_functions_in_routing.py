@@ -1,0 +1,153 @@
+"""Plain function tools, as a proxy is given them: every example and row of the adaptive-K table."""
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext
+from tests.unit.routing.function_catalogs import ASSISTANT, FARM
+
+
+@pytest.fixture(scope="module")
+def assistant() -> Router:
+    """Of 51 functions, without vectors."""
+    assert len(ASSISTANT) == 51
+    return Router(Catalog.from_functions(ASSISTANT))
+
+
+@pytest.fixture(scope="module")
+def farm() -> Router:
+    """Of 16 functions of another trade."""
+    return Router(Catalog.from_functions(FARM))
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ("list files", "list_files"),
+        ("weather in London", "open_meteo_weather"),
+        ("forecast for Sittingbourne Kent", "open_meteo_weather"),
+        ("list files in /tmp", "list_files"),
+        ("who is free on Friday", "findFreeSlots"),
+        ("what is the status of the billing service", "service_status"),
+    ],
+)
+def test_a_crisp_single_intent_gets_one_tool(text: str, tool: str, assistant: Router) -> None:
+    """Of 51: the right one."""
+    selection = assistant.route(text)
+
+    assert (selection.tools, selection.band) == ((tool,), "crisp")
+    assert selection.headers["x-orqen-prune-ratio"] == "1/51"
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ("soil moisture of field 3", "soil_moisture"),
+        ("how full is the milk tank", "milk_tank_level"),
+        ("list animals", "herd.listAnimals"),
+    ],
+)
+def test_so_it_does_in_another_trade(text: str, tool: str, farm: Router) -> None:
+    """Nothing above is about one catalog."""
+    assert farm.route(text).tools == (tool,)
+
+
+def test_the_frame_says_what_is_asked(assistant: Router) -> None:
+    """The domain is no constant, and nothing is ordered."""
+    frame = assistant.route("forecast for Sittingbourne Kent").frame
+
+    assert frame.domain == "weather"
+    assert frame.confidence > 0.5
+    assert not frame.side_effect_allowed
+
+
+@pytest.mark.parametrize(
+    "text", ["what time is it in Tokyo", "read /etc/hosts", "search the web for cheap laptops"]
+)
+def test_moderate_confidence_gets_two_or_three(text: str, assistant: Router) -> None:
+    """Enough room for close alternatives."""
+    selection = assistant.route(text)
+
+    assert selection.band == "moderate"
+    assert selection.frame.confidence > 0
+    assert 2 <= len(selection.tools) == selection.k <= 3
+
+
+def test_several_requests_and_a_failed_call_get_up_to_four(assistant: Router) -> None:
+    """Recall is protected while the agent recovers."""
+    both = assistant.route("list files in /tmp, then send an email to bob")
+    again = RouteContext(last_error="timeout")
+    failed = assistant.route("list files", again)
+
+    assert both.band == failed.band == "multi_step"
+    assert {"list_files", "send_email"} <= {*both.tools}
+    assert 2 <= len(both.tools) <= 4
+    assert 2 <= len(failed.tools) <= 4
+    assert len(assistant.route("what time is it in Tokyo", again).tools) >= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "tool"),
+    [
+        ("email bob", "send_email"),
+        ("send an email to bob", "send_email"),
+        ("execute ls -la", "run_shell_command"),
+        ("run ls", "run_shell_command"),
+        ("deploy the api to staging", "deploy_service"),
+        ("trigger the pipeline of the main branch for me", "trigger_pipeline"),
+        ("restart nginx", "restart_service"),
+        ("delete report.txt", "delete_file"),
+        ("write the minutes to notes.txt", "write_file"),
+        ("merge PR 17 in acme/shop", "github__merge_pull_request"),
+    ],
+)
+def test_a_side_effect_gets_three_at_least(text: str, tool: str, assistant: Router) -> None:
+    """Write, send and execute operations are widened, and the right one is among them."""
+    selection = assistant.route(text)
+
+    assert tool in selection.tools
+    very_sure = selection.frame.confidence >= 0.9
+    assert very_sure or (selection.band == "side_effect" and len(selection.tools) >= 3)
+    assert selection.frame.side_effect_allowed
+
+
+@pytest.mark.parametrize("text", ["start the irrigation", "call the vet", "sell cow 12"])
+def test_a_small_catalog_gives_as_many_as_it_has(text: str) -> None:
+    """Three where there are three, two where there are two."""
+    for count in (1, 2, 3):
+        functions = [FARM[7], FARM[11], FARM[2]][:count]
+        selection = Router(Catalog.from_functions(functions)).route(text)
+        is_sure = selection.frame.confidence >= 0.9
+        assert is_sure or len(selection.tools) == count
+
+
+@pytest.mark.parametrize("text", ["asdf", "", "wire 200 euros to DE893", "prod is slow"])
+def test_a_width_is_filled_though_no_word_speaks_for_a_tool(text: str, assistant: Router) -> None:
+    """What fills it is told apart; every tool has a rank."""
+    selection = assistant.route(text)
+
+    assert selection.frame.confidence == 0
+    assert len(selection.tools) >= 2
+    assert {*selection.padding} <= {*selection.tools}
+    assert len({*assistant.rank(text)}) == 51
+
+
+def test_time_that_runs_out_forwards_all() -> None:
+    """Fail-open keeps requests alive."""
+    ticks = iter(range(1000))
+    late = Router(Catalog.from_functions(ASSISTANT), clock=lambda: float(next(ticks)))
+
+    selection = late.route("list files")
+
+    assert len(selection.tools) == 51
+    assert selection.headers["x-orqen-routing"] == "fail_open"
+
+
+def test_effects_are_those_of_the_words(assistant: Router) -> None:
+    """Not every tool is read, and what sends is not."""
+    catalog = Catalog.from_functions(ASSISTANT)
+    changes = {tool.name for tool in catalog.tools.values() if tool.needs_confirmation}
+
+    assert {"send_email", "delete_file", "run_shell_command", "deploy_service"} <= changes
+    assert changes.isdisjoint({"list_files", "open_meteo_weather", "web_search", "searchFlights"})
