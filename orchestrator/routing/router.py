@@ -85,7 +85,7 @@ class Router:
         self._cards = make_cards(tools) if cards is None else cards.of(tools)
         self._by_name = {card.name: card for card in self._cards}
         self._vocabulary = CatalogVocabulary(self._cards)
-        self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
+        self._scorer = Scorer(self._cards, self._profile)
         self._parser = RequestParser(
             self._cards, self._vocabulary, self._scorer.evidence, self._profile
         )

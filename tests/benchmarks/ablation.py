@@ -89,7 +89,7 @@ class _Reader:
         self._kept = kept
         self._found: dict[tuple[str, bool], dict[str, list[Case]]] = {}
         if kept is not None and kept.exists():
-            self._found = pickle.loads(kept.read_bytes())  # noqa: S301 -- our own file
+            self._found = pickle.loads(kept.read_bytes())
 
     def cases(self, how: str, *, vectors: bool) -> dict[str, list[Case]]:
         """The cases of all folders, read without a word list."""

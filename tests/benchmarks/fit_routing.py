@@ -101,9 +101,7 @@ def left_out(cases: Cases, start: Floats) -> dict[str, Floats]:
     }
 
 
-def read_cases(
-    folder: str, *, vectors: bool, profile: RoutingProfile | None = None
-) -> list[Case]:
+def read_cases(folder: str, *, vectors: bool, profile: RoutingProfile | None = None) -> list[Case]:
     """The training queries that some tool fits, at most 250 of them, drawn once and for all."""
     catalog, queries = open_folder(folder, split="train")
     asked = [query for query in queries if query.groups]
