@@ -96,7 +96,9 @@ def joints(text: str) -> tuple[tuple[int, int], ...]:
     None lies in what is quoted, in "between X and Y", or at the text's edge.
     """
     return tuple(
-        match.span() for match in _open_boundaries(text) if 0 < match.start() < match.end() < len(text)
+        match.span()
+        for match in _open_boundaries(text)
+        if 0 < match.start() < match.end() < len(text)
     )
 
 

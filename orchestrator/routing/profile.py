@@ -14,12 +14,13 @@ class FeatureWeights(Record):
 
     text: float = 1.0
     schema_text: float = 0.6
-    examples: float = 1.4
-    coverage: float = Field(default=0.15, description="share of the request's words that it has")
-    held: float = Field(default=-0.6, description="the same of its name and description alone")
-    near: float = Field(default=0.9, description="words that stand near each other in both")
+    examples: float = 1.2
+    coverage: float = Field(
+        default=0.0, description="share of the request's words that it has; widths are read from it"
+    )
+    near: float = Field(default=1.2, description="words that stand near each other in both")
     name: float = 0.5
-    effect: float = 0.35
+    effect: float = 0.5
     agent: float = Field(
         default=0.3, description="tools of the domains that the agent prefers; it forbids nothing"
     )

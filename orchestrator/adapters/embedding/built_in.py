@@ -1,6 +1,6 @@
 """The built-in embedder: a table of 32,000 word pieces that comes as a file in a wheel.
 
-A text's vector is the mean of its pieces' rows: no network, no GPU, microseconds. The files are
+A text's vector is the mean of the rows of its pieces, stop words left out: no network, no GPU, microseconds. The files are
 those of the package wordllama (MIT), which itself is never imported: that would load an HTTP
 client, and set up the logging of the whole process.
 """
@@ -17,6 +17,7 @@ import numpy as np
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
+from orchestrator.language.words import STOP_WORDS, tokens
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.scoring.embedding import (
     CardSimilarity,
@@ -61,7 +62,8 @@ class BuiltInEmbedder:
         pieces, table = _model()
         vectors = np.zeros((len(texts), table.shape[1]), dtype=np.float32)
         for row, text in enumerate(texts):
-            numbers = pieces.encode(_readable(text), add_special_tokens=False).ids
+            said = " ".join(word for word in tokens(_readable(text)) if word not in STOP_WORDS)
+            numbers = pieces.encode(said or _readable(text), add_special_tokens=False).ids
             if numbers:
                 vectors[row] = table[numbers].mean(axis=0, dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -14,7 +14,7 @@ from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.indexes.terms import Floats, Positions
 from orchestrator.routing.scoring.agreement import effect_agreement
 
-FEATURES: Final = ("coverage", "held", "near", "name", "effect", "own", "negated")
+FEATURES: Final = ("coverage", "near", "name", "effect", "own", "negated")
 _K = TypeVar("_K", bound=Hashable)
 _REACH = 3
 _CARDS_KEPT = 1 << 13
@@ -31,14 +31,10 @@ class Sought(NamedTuple):
     has_id: bool = False
 
     @property
-    def known(self) -> dict[str, float]:
-        """What the words weigh that the catalog knows."""
-        return {word: self.idf[word] for word in self.reading.stems if word in self.idf}
-
-    @property
     def asked(self) -> dict[str, float]:
-        """What the words weigh that a tool should have."""
-        return {word: own for word, own in self.known.items() if word not in self.values}
+        """What the words weigh that the catalog knows, and a tool should have."""
+        words = (word for word in self.reading.stems if word not in self.values)
+        return {word: self.idf[word] for word in words if word in self.idf}
 
     @property
     def ownership(self) -> float:
@@ -52,9 +48,8 @@ class _View(NamedTuple):
     """A card, as a closer look sees it."""
 
     words: Mapping[str, float]
-    own: Mapping[str, float]
     near: Mapping[tuple[str, str], float]
-    """Words, those of the name and the description, and neighbours; 1 for each."""
+    """Words, and pairs of neighbours; 1 for each."""
     name: Mapping[str, float]
     """The share of the name that each of its words is, by how telling it is."""
     verb: float
@@ -77,7 +72,6 @@ class CloserLook:
         All texts are read together: the calls of numpy cost more than what they compute.
         """
         views = [self._view(row) for row in rows.tolist()]
-        known = [text.known for text in texts]
         asked = [text.asked for text in texts]
         near = [
             {p: (own.get(p[0], 0.0) + own.get(p[1], 0.0)) / 2 for p in _near(text.reading.stems)}
@@ -86,29 +80,28 @@ class CloserLook:
         said = [dict.fromkeys(text.reading.stems, 1.0) for text in texts]
         unwanted = [dict.fromkeys(text.reading.unwanted, 1.0) for text in texts]
         names = [view.name for view in views]
-        expected = _sums(asked)
+        expected = np.array([[sum(own.values()) or 1.0] for own in asked])
         return np.stack(
             [
                 _shared(asked, [view.words for view in views]) / expected,
-                _shared(known, [view.own for view in views]) / _sums(known),
                 _shared(near, [view.near for view in views]) / expected,
                 _shared(said, names) + _table(_verb_meant, texts, views),
                 _table(_effect, texts, views),
                 _table(_ownership, texts, views),
-                -1.0 * (_shared(unwanted, names) > 0),
+                0.0 - (_shared(unwanted, names) > 0),
             ]
         )
 
     def _read(self, row: int) -> _View:
         card = self._cards[row]
-        fields = (*_own_fields(card), card.schema_stems, *card.example_stems, card.tag_stems)
+        own = (card.name_stems, card.text_stems, card.schema_stems, card.tag_stems)
+        fields = (*own, *card.example_stems)
         telling = {word: max(0.0, self._idf(word)) for word in card.name_stems}
         # Infinite where a name says nothing, so that no share of it is ever said.
         mass = sum(telling.values()) or float("inf")
         name = {word: own / mass for word, own in telling.items()}
         return _View(
             words=dict.fromkeys(chain(*fields), 1.0),
-            own=dict.fromkeys(chain(*_own_fields(card)), 1.0),
             near=dict.fromkeys(chain(*map(_near, fields)), 1.0),
             name=name,
             verb=name.get(stem(card.verb), 0.0),
@@ -116,24 +109,17 @@ class CloserLook:
         )
 
 
-def _own_fields(card: CapabilityCard) -> tuple[Sequence[str], Sequence[str]]:
-    return card.name_stems, card.text_stems
-
-
 def _shared(texts: Sequence[Mapping[_K, float]], cards: Sequence[Mapping[_K, float]]) -> Floats:
     """The sums of what both a text and a card hold, one's weight times the other's."""
     keys = tuple(dict.fromkeys(chain(*texts)))
     own, held = (
-        np.array([[one.get(key, 0.0) for key in keys] for one in some]).reshape(len(some), len(keys))
+        np.array([[one.get(key, 0.0) for key in keys] for one in some]).reshape(
+            len(some), len(keys)
+        )
         for some in (texts, cards)
     )
     sums: Floats = own @ held.T
     return sums
-
-
-def _sums(texts: Sequence[Mapping[str, float]]) -> Floats:
-    """What the words of each text weigh, to divide by; shape (n_texts, 1)."""
-    return np.array([[sum(text.values()) or 1.0] for text in texts])
 
 
 def _table(

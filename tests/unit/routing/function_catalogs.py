@@ -65,7 +65,12 @@ ASSISTANT: Final[Sequence[Function]] = (
     mcp("mcp__slack__post_message", "Post a message to a channel.", "channel text"),
     mcp("mcp__slack__list_channels", "List the channels.", readOnlyHint=True),
     mcp("mcp__slack__get_thread", "Get the replies of a thread.", "channel ts", readOnlyHint=True),
-    mcp("github__create_issue", "Open a new issue in a repository.", "repo title", openWorldHint=True),
+    mcp(
+        "github__create_issue",
+        "Open a new issue in a repository.",
+        "repo title",
+        openWorldHint=True,
+    ),
     mcp("github__list_issues", "List the issues of a repository.", "repo", readOnlyHint=True),
     mcp("github__merge_pull_request", "Merge a pull request.", "repo number", destructiveHint=True),
     mcp("github__search_code", "Search source code.", "query", readOnlyHint=True),
