@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.language.clauses import without_lead
-from orchestrator.language.idioms import idioms_in
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -95,22 +94,13 @@ class ClauseReading:
 
 def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     """Read one clause; `verbs` are further words that may command (the catalog's own)."""
-    bare, idioms = without_lead(clause), idioms_in(clause)
-    order = next((idiom for idiom in idioms if idiom.verb), None)
-    # A question orders nothing yet: "can I get my money back".
-    if order is not None and next(iter(tokens(bare[:20])), "") not in _ASKING:
-        verb, action = order.verb, action_of(order.verb)
-        before, rest = clause[: order.start], clause[order.end :]
-        stems = (stem(verb), *content_stems(f"{before} {rest}"))
-    else:
-        verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
-        place = _find(verb, clause) if verb else None
-        before = clause[: place.start() if place else len(clause) - len(rest)]
-        told = (word for idiom in idioms for word in idiom.stems or (stem(idiom.verb),))
-        stems = (*_stems(clause, verb, action, verbs), *told)
+    bare = without_lead(clause)
+    verb, action, rest = _said_verb(bare) or _verb(bare, verbs)
+    place = _find(verb, clause) if verb else None
+    before = clause[: place.start() if place else len(clause) - len(rest)]
     return ClauseReading(
         text=clause,
-        stems=stems,
+        stems=_stems(clause, verb, action, verbs),
         verb=verb,
         action=action,
         objects=_objects(rest),

@@ -8,28 +8,19 @@ from orchestrator.core.record import Record
 class FeatureWeights(Record):
     """What each feature adds to a fused score.
 
-    The first four are BM25 scores and share one scale: together they make the evidence of the
+    The first three are BM25 scores and share one scale: together they make the evidence of the
     words, 1 for the best card. The others lie in [-1, 1].
     """
 
     text: float = 1.0
     schema_text: float = 0.6
-    examples: float = 1.4
-    tags: float = 0.3
-    joint: float = Field(
-        default=0.1,
-        description="the four as one field, in which a word counts once; 1 for the best",
+    examples: float = 1.2
+    coverage: float = Field(
+        default=0.0, description="share of the request's words that it has; widths are read from it"
     )
-    coverage: float = Field(default=0.15, description="share of the request's words that it has")
-    held: float = Field(default=-0.6, description="the same of its name and description alone")
-    near: float = Field(default=0.5, description="words that stand near each other in both")
-    order: float = Field(default=0.45, description="words that follow each other in both")
-    name: float = 0.45
-    domain: float = 0.22
-    action: float = 0.1
-    effect: float = 0.3
-    fit: float = 0.13
-    slots: float = 0.07
+    near: float = Field(default=1.2, description="words that stand near each other in both")
+    name: float = 0.5
+    effect: float = 0.5
     agent: float = Field(
         default=0.3, description="tools of the domains that the agent prefers; it forbids nothing"
     )

@@ -103,7 +103,7 @@ class Router:
         for card in self._cards:
             self._by_domain[card.domain].append(card.name)
         self._vocabulary = CatalogVocabulary(self._cards)
-        self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
+        self._scorer = Scorer(self._cards, self._profile)
         self._parser = RequestParser(
             self._cards, self._vocabulary, self._scorer.evidence, self._profile
         )

@@ -34,12 +34,6 @@ _ALL: Final = "nothing"
 
 
 @contextmanager
-def _without_idioms() -> Iterator[None]:
-    with patch("orchestrator.language.clause_reading.idioms_in", return_value=()):
-        yield
-
-
-@contextmanager
 def _without_synonyms() -> Iterator[None]:
     with patch("orchestrator.routing.scoring.word_evidence.synonyms_of", return_value=()):
         yield
@@ -47,10 +41,8 @@ def _without_synonyms() -> Iterator[None]:
 
 _READ_ANEW: Final[Mapping[str, Callable[[], AbstractContextManager[object]]]] = {
     "synonyms": _without_synonyms,
-    "idioms": _without_idioms,
 }
 """Word lists: without them the requests are read anew."""
-_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {name: (name,) for name in FITTED}
 
 
 def main() -> None:
@@ -89,7 +81,7 @@ class _Reader:
         self._kept = kept
         self._found: dict[tuple[str, bool], dict[str, list[Case]]] = {}
         if kept is not None and kept.exists():
-            self._found = pickle.loads(kept.read_bytes())  # noqa: S301 -- our own file
+            self._found = pickle.loads(kept.read_bytes())
 
     def cases(self, how: str, *, vectors: bool) -> dict[str, list[Case]]:
         """The cases of all folders, read without a word list."""

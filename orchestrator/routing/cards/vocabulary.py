@@ -50,16 +50,12 @@ class CatalogVocabulary:
         found |= {self._slips[word]} if word in self._slips else set()
         return found.pop() if len(found) == 1 else ""
 
-    def domain_array(self, texts: Iterable[Iterable[str]]) -> Floats:
-        """How strongly each text's words speak for each of `domains`; (n_texts, n_domains).
+    def best_domain(self, stems: Iterable[str]) -> str | None:
+        """The domain that the words speak for most; None when they speak for none.
 
         A word counts the more, the fewer domains use it; repeats count once.
         """
-        return self._index.sums_each([dict.fromkeys(stems, 1.0) for stems in texts])
-
-    def best_domain(self, stems: Iterable[str]) -> str | None:
-        """The domain that the words speak for most; None when they speak for none."""
-        scores = self.domain_array([stems])[0]
+        scores = self._index.sums(dict.fromkeys(stems, 1.0))
         if not scores.any():
             return None
         return self.domains[len(scores) - 1 - int(scores[::-1].argmax())]

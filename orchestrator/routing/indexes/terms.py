@@ -85,20 +85,9 @@ class TermIndex:
 
     def sums(self, query: Mapping[str, float]) -> Floats:
         """For each row, the weights of the query's terms times the query's own; shape (size,)."""
-        total: Floats = self.sums_each([query])[0]
+        rows, weights = self._gathered(query)
+        total: Floats = np.bincount(rows, weights, self.size).astype(np.float64, copy=False)
         return total
-
-    def sums_each(self, queries: Sequence[Mapping[str, float]]) -> Floats:
-        """The sums of several queries; shape (n_queries, size)."""
-        rows, weights = [], []
-        for number, query in enumerate(queries):
-            own, added = self._gathered(query)
-            rows.append(own + number * self.size if number else own)
-            weights.append(added)
-        total: Floats = np.bincount(
-            np.concatenate(rows), np.concatenate(weights), len(queries) * self.size
-        ).astype(np.float64, copy=False)
-        return total.reshape(len(queries), self.size)
 
     def _gathered(self, query: Mapping[str, float]) -> tuple[Positions, Floats]:
         """What each term of a query adds, and to which row; a row may come several times."""

@@ -18,8 +18,7 @@ from orchestrator.routing.reading.follow_ups import FollowUps
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring import request_scoring
 from orchestrator.routing.scoring import scorer as scoring
-from orchestrator.routing.scoring.columns import CardColumns
-from orchestrator.routing.scoring.passages import Passages
+from orchestrator.routing.scoring.closer_look import CloserLook
 from orchestrator.routing.scoring.scorer import Scorer
 from orchestrator.routing.scoring.word_evidence import EvidenceIndex
 from orchestrator.routing.selection import Selection
@@ -36,10 +35,8 @@ STAGES = (
     (request_scoring, "joined"),
     (Scorer, "score_all"),
     (EvidenceIndex, "find"),
-    (Passages, "features"),
+    (CloserLook, "features"),
     (scoring, "value_stems"),
-    (CardColumns, "fit"),
-    (CatalogVocabulary, "domain_array"),
     (module, "chances_of"),
     (module, "adaptive_k"),
     (Producers, "prerequisites"),

@@ -83,7 +83,7 @@ def test_words_that_no_tool_has_are_found_by_their_meaning(
     blind = Router(shipped).route(text)
     assert blind.tools == blind.padding
     found = Router(shipped, similarity=near).route(text)
-    assert found.tools[0].startswith("hotel_")
+    assert any(name.startswith("hotel_") for name in found.tools)
     assert found.embedder == "used"
     assert found.headers["x-orqen-embedder"] == "used"
 

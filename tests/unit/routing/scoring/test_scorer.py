@@ -7,7 +7,6 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.slots import find_slots
 from orchestrator.routing.cards.capability_card import make_card
-from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scoring.scorer import FEATURES, Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext
@@ -17,7 +16,7 @@ from orchestrator.routing.selection import RouteContext
 def scorer(shipped: Catalog) -> Scorer:
     """A scorer over the shipped documents."""
     cards = [make_card(tool) for tool in shipped.tools.values()]
-    return Scorer(cards, CatalogVocabulary(cards), RoutingProfile())
+    return Scorer(cards, RoutingProfile())
 
 
 def table_for(scorer: Scorer, text: str, context: RouteContext | None = None) -> ScoreTable:
@@ -46,17 +45,16 @@ def test_rows_name_the_tool_and_its_features(scorer: Scorer) -> None:
 
 
 def test_word_evidence_is_one_for_the_best(scorer: Scorer) -> None:
-    """The four word features share one scale; taken as one, they have their own."""
+    """The word features share one scale."""
     table = table_for(scorer, "what is the weather in Oslo")
     weights = RoutingProfile().weights
 
     evidence = sum(
         getattr(weights, name) * table.features[name]
-        for name in ("text", "schema_text", "examples", "tags")
+        for name in ("text", "schema_text", "examples")
     )
 
     assert np.max(evidence) == pytest.approx(1)
-    assert np.max(table.features["joint"]) == pytest.approx(1)
 
 
 def test_words_nobody_knows_have_no_candidates(scorer: Scorer) -> None:

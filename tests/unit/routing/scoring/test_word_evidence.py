@@ -28,28 +28,17 @@ def test_each_field_finds_its_tool(make_tool: Callable[..., Tool]) -> None:
     """Text, schema, examples and tags are told apart."""
     evidence = index(make_tool).find(content_stems("crossings therapist home animal"))
 
-    assert evidence.fields.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    assert evidence.fields.argmax(axis=1).tolist() == [0, 1, 2]
 
 
 def test_the_total_is_the_weighted_sum(make_tool: Callable[..., Tool]) -> None:
     """Weights are those of the profile."""
-    weights = FeatureWeights(text=2, schema_text=0.5, examples=1, tags=0.1)
+    weights = FeatureWeights(text=2, schema_text=0.5, examples=1)
     found = index(make_tool, **weights.model_dump()).find(content_stems("ferry therapist home"))
 
     expected = sum(getattr(weights, f) * s for f, s in zip(FIELDS, found.fields, strict=True))
 
     np.testing.assert_allclose(found.total, expected)
-
-
-def test_taken_as_one_the_fields_count_a_word_once(make_tool: Callable[..., Tool]) -> None:
-    """One word in every field is outdone by two words; field by field, it is the other way."""
-    said = [("ferry_find", "ferry"), ("ferry_price", "boat"), ("spa_book", "towel")]
-    tools = [make_tool(name, inputs={word: {}}, examples=(word,)) for name, word in said]
-    words = EvidenceIndex([make_card(tool) for tool in tools], RoutingProfile())
-    found = words.find(content_stems("ferry price"))
-
-    assert found.joint.argmax() == 1
-    assert found.total.argmax() == 0
 
 
 def test_words_nobody_knows_weaken_it(make_tool: Callable[..., Tool]) -> None:

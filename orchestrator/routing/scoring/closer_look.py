@@ -1,0 +1,151 @@
+"""What only a closer look at promising cards can tell: their words as they stand, and what for."""
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS
+from orchestrator.language.words import stem
+from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.indexes.terms import Floats, Positions
+from orchestrator.routing.scoring.agreement import effect_agreement
+
+FEATURES: Final = ("coverage", "near", "name", "effect", "own", "negated")
+_K = TypeVar("_K", bound=Hashable)
+_REACH = 3
+_CARDS_KEPT = 1 << 13
+
+
+class Sought(NamedTuple):
+    """One text, as far as its words tell."""
+
+    reading: ClauseReading
+    idf: Mapping[str, float]
+    """How telling each word is that the catalog knows in any form; no card need hold the others."""
+    values: Collection[str] = ()
+    """Words that belong to values: a tool need not know a city or a day."""
+    has_id: bool = False
+
+    @property
+    def asked(self) -> dict[str, float]:
+        """What the words weigh that the catalog knows, and a tool should have."""
+        words = (word for word in self.reading.stems if word not in self.values)
+        return {word: self.idf[word] for word in words if word in self.idf}
+
+    @property
+    def ownership(self) -> float:
+        """1 where what somebody has is asked for, -1 where nothing says so, 0 for orders, ids."""
+        if self.reading.action in SIDE_EFFECT_ACTIONS or self.has_id:
+            return 0.0
+        return 1.0 if self.reading.is_own else -1.0
+
+
+class _View(NamedTuple):
+    """A card, as a closer look sees it."""
+
+    words: Mapping[str, float]
+    near: Mapping[tuple[str, str], float]
+    """Words, and pairs of neighbours; 1 for each."""
+    name: Mapping[str, float]
+    """The share of the name that each of its words is, by how telling it is."""
+    verb: float
+    """The share that its verb is."""
+    card: CapabilityCard
+
+
+class CloserLook:
+    """The cards of a catalog; those that are looked at often are kept as they were read."""
+
+    def __init__(self, cards: Sequence[CapabilityCard], idf: Callable[[str], float]) -> None:
+        """Take the cards, and how telling each word of a name is."""
+        self._cards = cards
+        self._idf = idf
+        self._view = lru_cache(maxsize=_CARDS_KEPT)(self._read)
+
+    def features(self, texts: Sequence[Sought], rows: Positions) -> Floats:
+        """Each of FEATURES of each text and card, shape (len(FEATURES), n_texts, n_rows).
+
+        All texts are read together: the calls of numpy cost more than what they compute.
+        """
+        views = [self._view(row) for row in rows.tolist()]
+        asked = [text.asked for text in texts]
+        near = [
+            {p: (own.get(p[0], 0.0) + own.get(p[1], 0.0)) / 2 for p in _near(text.reading.stems)}
+            for text, own in zip(texts, asked, strict=True)
+        ]
+        said = [dict.fromkeys(text.reading.stems, 1.0) for text in texts]
+        unwanted = [dict.fromkeys(text.reading.unwanted, 1.0) for text in texts]
+        names = [view.name for view in views]
+        expected = np.array([[sum(own.values()) or 1.0] for own in asked])
+        return np.stack(
+            [
+                _shared(asked, [view.words for view in views]) / expected,
+                _shared(near, [view.near for view in views]) / expected,
+                _shared(said, names) + _table(_verb_meant, texts, views),
+                _table(_effect, texts, views),
+                _table(_ownership, texts, views),
+                0.0 - (_shared(unwanted, names) > 0),
+            ]
+        )
+
+    def _read(self, row: int) -> _View:
+        card = self._cards[row]
+        own = (card.name_stems, card.text_stems, card.schema_stems, card.tag_stems)
+        fields = (*own, *card.example_stems)
+        telling = {word: max(0.0, self._idf(word)) for word in card.name_stems}
+        # Infinite where a name says nothing, so that no share of it is ever said.
+        mass = sum(telling.values()) or float("inf")
+        name = {word: own / mass for word, own in telling.items()}
+        return _View(
+            words=dict.fromkeys(chain(*fields), 1.0),
+            near=dict.fromkeys(chain(*map(_near, fields)), 1.0),
+            name=name,
+            verb=name.get(stem(card.verb), 0.0),
+            card=card,
+        )
+
+
+def _shared(texts: Sequence[Mapping[_K, float]], cards: Sequence[Mapping[_K, float]]) -> Floats:
+    """The sums of what both a text and a card hold, one's weight times the other's."""
+    keys = tuple(dict.fromkeys(chain(*texts)))
+    own, held = (
+        np.array([[one.get(key, 0.0) for key in keys] for one in some]).reshape(
+            len(some), len(keys)
+        )
+        for some in (texts, cards)
+    )
+    sums: Floats = own @ held.T
+    return sums
+
+
+def _table(
+    rule: Callable[[Sought, _View], float], texts: Sequence[Sought], views: Sequence[_View]
+) -> Floats:
+    found = [[rule(text, view) for view in views] for text in texts]
+    return np.array(found).reshape(len(texts), len(views))
+
+
+def _verb_meant(text: Sought, view: _View) -> float:
+    """What the name's verb is of it, where another that means the same was said."""
+    is_meant = text.reading.action is view.card.action and view.card.verb != text.reading.verb
+    return view.verb if is_meant and stem(view.card.verb) not in text.reading.stems else 0.0
+
+
+def _ownership(text: Sought, view: _View) -> float:
+    return text.ownership * view.card.shows_own
+
+
+def _effect(text: Sought, view: _View) -> float:
+    return effect_agreement(text.reading, view.card)
+
+
+def _near(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of different words that stand at most three apart, each in alphabetical order."""
+    for step in range(1, _REACH + 1):
+        for first, second in zip(words, words[step:], strict=False):
+            if first != second:
+                yield (first, second) if first < second else (second, first)

@@ -1,0 +1,106 @@
+"""What a closer look at a few cards tells: words where they stand, names, effects."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.language.clause_reading import read_clause
+from orchestrator.routing.cards.capability_card import make_card, make_cards
+from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.scoring.closer_look import FEATURES, CloserLook, Sought
+
+
+@pytest.fixture
+def look(make_tool: Callable[..., Tool]) -> CloserLook:
+    """Tools that share words in other places."""
+    tools = [
+        make_tool("bank_rates", "Exchange rate of the day."),
+        make_tool("spa_find", "Rate a guest whom the hot baths allowed to leave for an exchange."),
+        make_tool("taxi_ride", inputs={"driver": {"description": "who drives"}}),
+        make_tool("list_files"),
+    ]
+    return CloserLook([make_card(tool) for tool in tools], lambda word: 1.0)
+
+
+def read(
+    look: CloserLook,
+    text: str,
+    values: Collection[str] = (),
+    rows: Sequence[int] = (0, 1, 2),
+) -> dict[str, Floats]:
+    """The features of one text."""
+    found = look.features([sought(text, values)], np.array(rows, dtype=np.intp))
+    return dict(zip(FEATURES, found[:, 0], strict=True))
+
+
+def sought(text: str, values: Collection[str] = ()) -> Sought:
+    """A text in which every word weighs the same."""
+    reading = read_clause(text)
+    return Sought(reading, dict.fromkeys(reading.stems, 1.0), values)
+
+
+def test_words_that_meet_are_told_from_words_apart(look: CloserLook) -> None:
+    """Both tools hold both words; only one holds them together, whatever their order."""
+    found = read(look, "the exchange rate please")
+
+    assert found["coverage"].tolist() == [1, 1, 0]
+    assert found["near"][0] > 0 == found["near"][1]
+    assert read(look, "rate my exchange")["near"][0] > 0
+
+
+def test_a_field_never_meets_the_next(look: CloserLook) -> None:
+    """The last word of a name and the first of an input's are no pair."""
+    assert read(look, "ride driver")["near"].tolist() == [0, 0, 0]
+
+
+def test_coverage_asks_for_no_values(look: CloserLook) -> None:
+    """A city need not be known; what only an input says is not the tool's own."""
+    found = read(look, "driver harbour", values={"harbour"})
+
+    assert found["coverage"].tolist() == [0, 0, 1]
+
+
+def test_a_verb_of_the_same_class_says_the_names_verb(look: CloserLook) -> None:
+    """Enumerating files is listing them; reading them is not."""
+    said = [read(look, f"{verb} the files", rows=(3,))["name"] for verb in ("enumerate", "extract")]
+
+    assert [share.tolist() for share in said] == [[1.0], [0.5]]
+
+
+def test_the_rows_asked_for_are_answered(look: CloserLook) -> None:
+    """Without the others; and no rows and no words are answered too."""
+    every, some = read(look, "exchange rate"), read(look, "exchange rate", rows=(0, 2))
+
+    assert all(some[name].tolist() == every[name][[0, 2]].tolist() for name in FEATURES)
+    assert all(not found.any() for found in read(look, "").values())
+    assert all(len(found) == 0 for found in read(look, "rate", rows=()).values())
+
+
+def test_texts_read_together_say_what_each_says_alone(look: CloserLook) -> None:
+    """The words of one text are not taken for those of another."""
+    rows = np.array([0, 1, 2])
+    texts = [
+        sought("exchange rate of a harbour", {"harbour"}),
+        sought("rate the exchange"),
+        sought(""),
+        sought("taxi driver please"),
+    ]
+
+    together = look.features(texts, rows)
+
+    for number, text in enumerate(texts):
+        alone = look.features([text], rows)[:, 0]
+        np.testing.assert_allclose(together[:, number], alone, atol=1e-12)
+
+
+def test_what_is_not_wanted_speaks_against_names(shipped: Catalog) -> None:
+    """Of two tools, the one whose name says what another clause forbids."""
+    cards = make_cards([shipped.tool("hotel_search_rooms"), shipped.tool("flight_search_offers")])
+    reading = replace(read_clause("find something"), unwanted=("hotel",))
+    found = CloserLook(cards, lambda word: 1.0).features([Sought(reading, {})], np.array([0, 1]))
+
+    assert dict(zip(FEATURES, found[:, 0].tolist(), strict=True))["negated"] == [-1.0, 0.0]
