@@ -1,6 +1,5 @@
 """Documents that change while missions run: each mission keeps the contract it began with."""
 
-import os
 import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from orchestrator.saga.ledger import ObligationState
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
+from tests.integration.installations import standing
 
 Document = dict[str, Any]
 Change = Callable[[Document], None]
@@ -53,14 +53,8 @@ async def own_stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[S
     folder = tmp_path_factory.mktemp("changing")
     specs = shutil.copytree(bundled_specs(), folder / "specs")
     installation = Stack(folder / "state", (specs,), Ports.free())
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [n for n in os.environ if n.startswith(("ORCHESTRATOR_", "TEMPORAL_"))]:
-            patch.delenv(name)
-        await installation.__aenter__()
-    try:
+    async with standing(installation):
         yield installation
-    finally:
-        await installation.stop()
 
 
 @pytest.fixture
