@@ -26,6 +26,16 @@ _TESTS: Final = Path(__file__).parent
 _BIN: Final = Path(sys.executable).parent
 _SUFFIX: Final = ".exe" if os.name == "nt" else ""
 _MARKED_FOLDERS: Final = ("unit", "workflow", "replay", "integration", "chaos", "browser")
+_WAITING_FOLDERS: Final = ("integration", "chaos")
+_LONG_FILES: Final = (
+    "test_unproved_answers.py",
+    "test_without_a_worker.py",
+    "test_cli_mission.py",
+    "test_catalog_change.py",
+    "test_worker_death.py",
+    "test_chaos_run.py",
+    "test_own_documents.py",
+)
 _TIME_SKIPPING: Final = "time-skipping"
 _LOCAL: Final = "local"
 _OPTION: Final = "--workflow-environment"
@@ -62,12 +72,27 @@ def no_model_requests() -> None:
     pydantic_ai.models.ALLOW_MODEL_REQUESTS = False
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test with the name of its folder."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test with the name of its folder; mix the files when they run side by side."""
     for item in items:
         folder = _folder(item.path)
         if folder in _MARKED_FOLDERS:
             item.add_marker(folder)
+    if hasattr(config, "workerinput"):
+        _mix(items)
+
+
+def _mix(items: list[pytest.Item]) -> None:
+    """Spread the files that mostly wait over those that compute, so that no core ever idles.
+
+    Processes take the files in this order: those of minutes begin first, so that none ends alone.
+    """
+    files = list(dict.fromkeys(item.path for item in items))
+    waiting = [file for file in files if _folder(file) in _WAITING_FOLDERS]
+    waiting.sort(key=lambda file: file.name not in _LONG_FILES)
+    computing = [file for file in files if _folder(file) not in _WAITING_FOLDERS]
+    place = {file: n / len(group) for group in (waiting, computing) for n, file in enumerate(group)}
+    items.sort(key=lambda item: place[item.path])
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from temporalio.client import Client
 from temporalio.plugin import SimplePlugin
-from temporalio.worker import UnsandboxedWorkflowRunner
+from temporalio.worker import UnsandboxedWorkflowRunner, WorkerConfig
 
 from orchestrator.adapters.http.addresses import AddressPolicy, AddressRefused
 from orchestrator.adapters.http.tool_client import ToolClient
@@ -133,9 +133,7 @@ async def installed(
             planner=planner,
             agents=(),
             tools=tools,
-            # The SDK's sandbox reads the workflow's modules anew for each one, and finds mistakes
-            # of theirs, which our own tests look for: here it would only double the time.
-            plugins=[SimplePlugin("bare", workflow_runner=UnsandboxedWorkflowRunner())],
+            plugins=[_Bare("bare", workflow_runner=UnsandboxedWorkflowRunner())],
         ):
             await stack.enter_async_context(worker)
         yield Installation(temporal, sandbox, catalog, settings, planner)
@@ -165,6 +163,20 @@ def installed_in_background(
 async def _leave(held: Any) -> None:
     await held.__aexit__(None, None, None)
     await asyncio.sleep(_SDK_SETTLES_S)
+
+
+class _Bare(SimplePlugin):
+    """Workers that run workflows as they are: our own tests look for mistakes of theirs.
+
+    The SDK's sandbox would read their modules anew for each one. Its watch for deadlocks allows two
+    seconds by the clock, which a process that runs tests beside them may well be busy for; it then
+    throws an error at whatever the thread is doing.
+    """
+
+    def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
+        configured = super().configure_worker(config)
+        configured["debug_mode"] = True
+        return configured
 
 
 class _OnlyThisMachine(AddressPolicy):

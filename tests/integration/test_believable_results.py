@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,21 +12,18 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.core.errors import UsageError
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan
 from orchestrator.planning.per_agent import PerAgentPlanner
-from orchestrator.planning.planner import Planner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
-from orchestrator.runtime.defaults import default_tools
 from orchestrator.runtime.devserver import Ports, Stack
-from orchestrator.runtime.worker import build
 from orchestrator.sandbox import FaultRule
 from orchestrator.testing import approve, eventually, run_to_end
+from tests.integration.installations import served_by
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Cli, Witness
@@ -52,19 +48,6 @@ class HalfOfIt(ChainingPlanner):
         plan = await super().split_goal(brief, catalog, agents)
         first: LegPlan = plan.legs[0]
         return MissionPlan(legs=(first,))
-
-
-@asynccontextmanager
-async def served_by(stack: Stack, planner: Planner, queue: str) -> AsyncIterator[MissionClient]:
-    """A client of a task queue whose worker plans with this planner."""
-    changes = {"task_queue": queue, "routing_timeout_ms": 5000}
-    settings = stack.settings.model_copy(update=changes)
-    temporal = await connect_temporal(stack.address)
-    async with AsyncExitStack() as running:
-        tools = await running.enter_async_context(default_tools(settings))
-        for worker in build(temporal, settings, planner=planner, tools=tools):
-            await running.enter_async_context(worker)
-        yield MissionClient(temporal, settings)
 
 
 async def test_a_model_that_only_says_so_has_booked_nothing(

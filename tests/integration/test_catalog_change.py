@@ -1,8 +1,8 @@
 """Documents that change while missions run: each mission keeps the contract it began with."""
 
-import os
 import shutil
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from orchestrator.saga.ledger import ObligationState
 from orchestrator.sandbox import FaultRule, SandboxClient
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
+from tests.integration.installations import standing
 
 Document = dict[str, Any]
 Change = Callable[[Document], None]
@@ -53,26 +54,47 @@ async def own_stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[S
     folder = tmp_path_factory.mktemp("changing")
     specs = shutil.copytree(bundled_specs(), folder / "specs")
     installation = Stack(folder / "state", (specs,), Ports.free())
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [n for n in os.environ if n.startswith(("ORCHESTRATOR_", "TEMPORAL_"))]:
-            patch.delenv(name)
-        await installation.__aenter__()
-    try:
+    async with standing(installation):
         yield installation
-    finally:
-        await installation.stop()
 
 
-@pytest.fixture
-async def unchanged(own_stack: Stack) -> AsyncIterator[Stack]:
-    """The installation with its documents as they were, before and after the test."""
-    (specs,) = own_stack.specs
-    yield own_stack
-    async with SandboxClient(own_stack.sandbox_url) as sandbox:
-        await sandbox.clear_faults()
+async def _restore(stack: Stack) -> None:
+    """The documents as they were, and a worker that has read them."""
+    (specs,) = stack.specs
     shutil.copytree(bundled_specs(), specs, dirs_exist_ok=True)
-    await own_stack.kill("worker")
-    await own_stack.start_worker()
+    await stack.kill("worker")
+    await stack.start_worker()
+
+
+@dataclass(frozen=True)
+class Overtaken:
+    """Two missions that began on documents which then were changed, the worker replaced."""
+
+    began_with: str
+    now: str
+    undecided: MissionHandle
+    """Waits for its first decisions."""
+    booked: MissionHandle
+    """Has booked something."""
+
+
+@pytest.fixture(scope="module", params=[_rename_fields, _move_paths, _remove_operations])
+async def overtaken(request: pytest.FixtureRequest, own_stack: Stack) -> Overtaken:
+    """What became of both documents and missions before a test decides on one of these."""
+    await _restore(own_stack)
+    began_with = Catalog.load(*own_stack.specs).digest
+    undecided = await _stopped_at_a_card(own_stack)
+    booked = await _stopped_at_a_card(own_stack)
+    async with SandboxClient(own_stack.sandbox_url) as sandbox:
+        for card in await booked.confirmations():
+            await approve(booked, card)
+
+        async def something_is_booked() -> bool:
+            return bool(await sandbox.live(booked.mission_id))
+
+        await eventually(something_is_booked)
+    now = await _change_and_restart(own_stack, request.param)
+    return Overtaken(began_with, now, undecided, booked)
 
 
 def _change(specs: Path, change: Change) -> None:
@@ -100,62 +122,51 @@ async def _change_and_restart(stack: Stack, change: Change) -> str:
     return Catalog.load(specs).digest
 
 
-@pytest.mark.parametrize("change", [_rename_fields, _move_paths, _remove_operations])
 async def test_a_mission_finishes_on_the_contract_it_began_with(
-    change: Change, unchanged: Stack
+    overtaken: Overtaken, own_stack: Stack
 ) -> None:
     """Started before, approved after: everything is booked by the names and paths of then."""
-    began_with = Catalog.load(*unchanged.specs).digest
-    mission = await _stopped_at_a_card(unchanged)
-
-    now = await _change_and_restart(unchanged, change)
+    mission = overtaken.undecided
     result = await run_to_end(mission)
 
-    assert now != began_with
+    assert overtaken.now != overtaken.began_with
     assert result.status is MissionStatus.SUCCEEDED, result.error
     assert {o.tool for o in result.ledger.obligations} == set(_BOOKED)
-    assert {o.catalog_digest for o in result.ledger.obligations} == {began_with}
-    async with SandboxClient(unchanged.sandbox_url) as sandbox:
+    assert {o.catalog_digest for o in result.ledger.obligations} == {overtaken.began_with}
+    async with SandboxClient(own_stack.sandbox_url) as sandbox:
         assert len(await sandbox.live(mission.mission_id)) == len(_BOOKED)
         assert await sandbox.duplicates(mission.mission_id) == []
 
 
-@pytest.mark.parametrize("change", [_rename_fields, _move_paths, _remove_operations])
 async def test_a_mission_is_rolled_back_on_the_contract_it_began_with(
-    change: Change, unchanged: Stack
+    overtaken: Overtaken, own_stack: Stack
 ) -> None:
     """Booked before, refused after: what was booked is cancelled as its contract said then."""
-    began_with = Catalog.load(*unchanged.specs).digest
-    async with SandboxClient(unchanged.sandbox_url) as sandbox:
+    mission = overtaken.booked
+    async with SandboxClient(own_stack.sandbox_url) as sandbox:
         await sandbox.set_faults(
             [FaultRule(operation_id="expense_file_report", kind="status_before", status=409)]
         )
-        mission = await _stopped_at_a_card(unchanged)
-        for card in await mission.confirmations():
-            await approve(mission, card)
-
-        async def something_is_booked() -> bool:
-            return bool(await sandbox.live(mission.mission_id))
-
-        await eventually(something_is_booked)
-        await _change_and_restart(unchanged, change)
         result = await run_to_end(mission)
+        await sandbox.clear_faults()
 
+        assert overtaken.now != overtaken.began_with
         assert result.status is MissionStatus.ROLLED_BACK, result.error
         states = {o.tool: o.state for o in result.ledger.obligations}
         assert states.pop("expense_file_report") is ObligationState.VOID
         assert set(states.values()) == {ObligationState.CANCELLED}
-        assert {o.catalog_digest for o in result.ledger.obligations} == {began_with}
+        assert {o.catalog_digest for o in result.ledger.obligations} == {overtaken.began_with}
         assert await sandbox.live(mission.mission_id) == []
 
 
-async def test_a_mission_that_starts_after_a_change_has_another_contract(unchanged: Stack) -> None:
+async def test_a_mission_that_starts_after_a_change_has_another_contract(own_stack: Stack) -> None:
     """Old and new missions run side by side on one worker, each on its own catalog."""
-    began_with = Catalog.load(*unchanged.specs).digest
-    before = await _stopped_at_a_card(unchanged)
+    await _restore(own_stack)
+    began_with = Catalog.load(*own_stack.specs).digest
+    before = await _stopped_at_a_card(own_stack)
 
-    now = await _change_and_restart(unchanged, _name_the_airline)
-    after = await _stopped_at_a_card(unchanged)
+    now = await _change_and_restart(own_stack, _name_the_airline)
+    after = await _stopped_at_a_card(own_stack)
 
     assert began_with != now
     for mission, digest in ((before, began_with), (after, now)):
@@ -163,7 +174,7 @@ async def test_a_mission_that_starts_after_a_change_has_another_contract(unchang
         assert result.status is MissionStatus.SUCCEEDED, result.error
         assert result.catalog_digest == digest
         assert {o.catalog_digest for o in result.ledger.obligations} == {digest}
-    kept = {file.stem for file in (unchanged.settings.state_dir / "catalogs").glob("*.json")}
+    kept = {file.stem for file in (own_stack.settings.state_dir / "catalogs").glob("*.json")}
     assert {began_with, now} <= kept
 
 

@@ -28,6 +28,7 @@ from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually, run_to_end
 from orchestrator.testing.commands import Ran, run_apart
+from tests.integration.installations import standing
 
 GOAL = "Reserve a table for four at an Italian restaurant in Lisbon on 2026-12-04 at 20:00"
 HOSTILE = (
@@ -64,14 +65,10 @@ async def own_stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[S
     state.mkdir(mode=0o755)
     installation = Stack(state, (specs,), Ports.free())
     before = os.umask(0)
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [n for n in os.environ if n.startswith(("ORCHESTRATOR_", "TEMPORAL_"))]:
-            patch.delenv(name)
-        await installation.__aenter__()
     try:
-        yield installation
+        async with standing(installation):
+            yield installation
     finally:
-        await installation.stop()
         os.umask(before)
 
 

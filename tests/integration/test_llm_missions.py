@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,16 +17,14 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from orchestrator.client.connection import connect_temporal
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.messages.mission import MissionRequest, MissionStatus
 from orchestrator.planning.llm.model_planner import LlmPlanner
 from orchestrator.planning.per_agent import PerAgentPlanner
 from orchestrator.planning.rules.chaining import ChainingPlanner
 from orchestrator.routing.router import Router
-from orchestrator.runtime.defaults import default_tools
-from orchestrator.runtime.worker import build
 from orchestrator.testing import approve, run_to_end
+from tests.integration.installations import served_by
 
 if TYPE_CHECKING:
     from orchestrator.runtime.devserver import Stack
@@ -75,16 +72,10 @@ def mind() -> Mind:
 @pytest.fixture
 async def modelled(stack: Stack, mind: Mind) -> AsyncIterator[MissionClient]:
     """A client of a task queue whose worker plans with the fake model."""
-    changes = {"task_queue": QUEUE, "routing_timeout_ms": 5000}
-    settings = stack.settings.model_copy(update=changes)
     model = LlmPlanner(default_model="a:model", models=lambda name: FunctionModel(mind))
     planner = PerAgentPlanner(ChainingPlanner(Router), lambda: model, default_model="a:model")
-    client = await connect_temporal(stack.address)
-    async with AsyncExitStack() as running:
-        tools = await running.enter_async_context(default_tools(settings))
-        for worker in build(client, settings, planner=planner, tools=tools):
-            await running.enter_async_context(worker)
-        yield MissionClient(client, settings)
+    async with served_by(stack, planner, QUEUE) as client:
+        yield client
 
 
 async def test_a_model_plans_a_mission_on_real_parts(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from orchestrator.messages.mission import MissionRequest
 from orchestrator.runtime.devserver import Ports, Stack
 from orchestrator.settings import bundled_specs
 from orchestrator.testing import approve, eventually
+from tests.integration.installations import standing
 
 SERVER = {
     "url": "http://{host}:{port}/till",
@@ -143,14 +143,8 @@ async def own_stack(
 ) -> AsyncIterator[Stack]:
     """An installation over these documents."""
     installation = Stack(tmp_path_factory.mktemp("prices"), (documents,), Ports.free())
-    with pytest.MonkeyPatch.context() as patch:
-        for name in [n for n in os.environ if n.startswith(("ORCHESTRATOR_", "TEMPORAL_"))]:
-            patch.delenv(name)
-        await installation.__aenter__()
-    try:
+    async with standing(installation):
         yield installation
-    finally:
-        await installation.stop()
 
 
 def _amounts(card: ConfirmationCard) -> dict[str, str]:

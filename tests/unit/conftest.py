@@ -156,6 +156,20 @@ def router(shipped: Catalog) -> Router:
     return Router(shipped)
 
 
+def _refusal(check: Callable[[], object]) -> Exception | None:
+    try:
+        check()
+    except Exception as refused:
+        return refused
+    return None
+
+
+@pytest.fixture
+def refusal() -> Callable[[Callable[[], object]], Exception | None]:
+    """What a check raises; None when it lets pass what it is given."""
+    return _refusal
+
+
 @pytest.fixture
 def thawed() -> Iterator[None]:
     """Gives the collector back, after a worker was made, what it is then told to pass by."""

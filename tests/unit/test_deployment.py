@@ -32,6 +32,7 @@ _INSTRUCTIONS: Final = [
     if line and not line.startswith("#")
 ]
 ParseCommand = Callable[[list[str]], None]
+Refusal = Callable[[Callable[[], object]], Exception | None]
 _PREFIX: Final = "ORCHESTRATOR_"
 _WORKDIR: Final = "/app"
 
@@ -58,16 +59,20 @@ def test_the_services_are_the_ones_promised() -> None:
 
 
 @pytest.mark.parametrize("service", _OURS)
-def test_the_command_of_a_service_exists(service: str, parse_command: ParseCommand) -> None:
+def test_the_command_of_a_service_exists(
+    service: str, parse_command: ParseCommand, refusal: Refusal
+) -> None:
     """The command line of a service is one that the CLI parses, options and all."""
-    parse_command(_SERVICES[service]["command"])
+    command = _SERVICES[service]["command"]
+
+    assert refusal(lambda: parse_command(command)) is None
 
 
-def test_the_command_of_the_image_exists(parse_command: ParseCommand) -> None:
+def test_the_command_of_the_image_exists(parse_command: ParseCommand, refusal: Refusal) -> None:
     """What the image runs by itself is a command of the CLI."""
     (command,) = _arguments("CMD")
 
-    parse_command(yaml.safe_load(command))
+    assert refusal(lambda: parse_command(yaml.safe_load(command))) is None
 
 
 def test_commands_in_the_compose_comments_exist(parse_command: ParseCommand) -> None:

@@ -7,23 +7,20 @@ from rich.console import Console
 from orchestrator.cli import render_missions, render_parked, render_waiting
 from orchestrator.client.known_mission import KnownLeg, KnownMission
 from orchestrator.client.overview import MissionSummary, Wait
-from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.messages.leg import Question
 from orchestrator.messages.open_waits import UnaskedLeg, Waiting
 from orchestrator.messages.parked import ParkedRollback, parked_of
 from orchestrator.messages.rollback import RollbackReport
 from orchestrator.saga.ledger import Ledger, ObligationState
 from orchestrator.testing import fake_obligation
+from tests.unit.cards import open_card
 
 NOON = datetime(2026, 12, 3, 12, tzinfo=UTC)
-CARD = ConfirmationCard(
-    confirmation_id="m.1-dinner.2",
-    mission_id="m",
-    leg_id="1-dinner",
-    card_type="structured-order",
+CARD = open_card(
+    "m.1-dinner.2",
+    "dining_reserve_table",
+    "structured-order",
     title="Reserve a [table]",
-    tool="dining_reserve_table",
-    digest="ab" * 32,
     expires_at=NOON,
     round=2,
     reminded=1,

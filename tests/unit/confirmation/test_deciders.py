@@ -5,19 +5,17 @@ from datetime import UTC, datetime
 import pytest
 
 from orchestrator.confirmation.deciders import check_decider
-from orchestrator.confirmation.models import Approve, ConfirmationCard
+from orchestrator.confirmation.models import Approve
 from orchestrator.core.errors import ApproverRefused
+from tests.unit.cards import open_card
 
 ANN = "ann@finance.example.com"
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
-CARD = ConfirmationCard(
-    confirmation_id="m.1-pay.2",
-    mission_id="m",
-    leg_id="1-pay",
-    card_type="structured-payment",
+CARD = open_card(
+    "m.1-pay.2",
+    "pay",
+    "structured-payment",
     title="Pay",
-    tool="pay",
-    digest="d" * 64,
     approvers=("ann@*", "bob@*"),
     operators_approvers=("*@finance.example.com",),
 )

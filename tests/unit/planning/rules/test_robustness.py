@@ -1,5 +1,7 @@
 """Whatever providers answer, a step is decided."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -35,7 +37,12 @@ BODIES = st.recursive(
 )
 @given(found=BODIES, learned=BODIES)
 def test_any_answer_leads_to_a_decision(
-    found: Any, learned: Any, shipped: Catalog, router: Router, step_context: StepContext
+    found: Any,
+    learned: Any,
+    shipped: Catalog,
+    router: Router,
+    step_context: StepContext,
+    refusal: Callable[[Callable[[], object]], Exception | None],
 ) -> None:
     """No body of a search or of a fact makes the planner raise or decide what cannot be done."""
     for goal in (
@@ -61,7 +68,8 @@ def test_any_answer_leads_to_a_decision(
 
         decision = decide(context, selection, shipped)
 
-        check_decision(decision, selection, context, shipped)
+        check = partial(check_decision, decision, selection, context, shipped)
+        assert refusal(check) is None, goal
 
 
 def test_deeply_nested_answers_are_read_to_a_bounded_depth() -> None:

@@ -1,0 +1,388 @@
+"""Changes to a good document, and what the linter says of each."""
+
+from collections.abc import Callable
+from typing import Any
+
+POST, GET, CANCEL = ("/orders", "post"), ("/orders", "get"), ("/cancel", "post")
+AT_POST, AT_GET = "/paths/~1orders/post", "/paths/~1orders/get"
+AT_CANCEL = "/paths/~1cancel/post"
+PREFIX = "x-orchet-compensation-"
+ANSWER = "/responses/200/content/application~1json/schema"
+Change = Callable[[dict[str, Any]], object]
+
+
+def operation(shop: dict[str, Any], place: tuple[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = shop["paths"][place[0]][place[1]]
+    return found
+
+
+def laid_out(*fields: str) -> Change:
+    """Gives orders a card type of the document's own, which shows these fields."""
+
+    def change(shop: dict[str, Any]) -> None:
+        section = {"title": "The gift", "fields": list(fields)}
+        shop["x-orchet-card-types"] = [{"name": "gift-wrap", "sections": [section]}]
+        operation(shop, POST)["x-orchet-requires-confirmation"] = "gift-wrap"
+
+    return change
+
+
+def put(place: tuple[str, str], **keywords: Any) -> Change:
+    """Sets keywords of an operation; _ stands for -, and None removes."""
+
+    def change(shop: dict[str, Any]) -> None:
+        for name, value in keywords.items():
+            key = name.replace("_", "-") if name.startswith("x_") else name
+            if value is None:
+                operation(shop, place).pop(key)
+            else:
+                operation(shop, place)[key] = value
+
+    return change
+
+
+def args(**more: Any) -> Change:
+    """Adds compensation args, or replaces them."""
+    return lambda shop: operation(shop, POST)[PREFIX + "args"].update(more)
+
+
+def probe_args(**more: str) -> Change:
+    """Replaces what the probe is asked with."""
+    return lambda shop: operation(shop, POST)[PREFIX + "probe"]["args"].update(more)
+
+
+def probe_with(name: str) -> Change:
+    """Replaces the tool that probes."""
+    return lambda shop: operation(shop, POST)[PREFIX + "probe"].update(operationId=name)
+
+
+def in_body(place: tuple[str, str], **keywords: Any) -> Change:
+    """Sets keywords of the schema of a body."""
+
+    def change(shop: dict[str, Any]) -> None:
+        body = operation(shop, place)["requestBody"]["content"]["application/json"]["schema"]
+        body.update(keywords)
+
+    return change
+
+
+def priced(total: dict[str, Any], currency: str = "EUR") -> dict[str, Any]:
+    """An answer that has a total and a currency."""
+    return {"properties": {"total": total, "currency": {"const": currency}}}
+
+
+def in_answer_of_post(schema: dict[str, Any]) -> Change:
+    """Replaces the schema of the answer to an order, without what reads from it."""
+
+    def change(shop: dict[str, Any]) -> None:
+        answer = {"properties": {"order_id": {"type": "string"}, **schema.get("properties", {})}}
+        made = operation(shop, POST)["responses"]["201"]
+        made["content"]["application/json"]["schema"] = {"type": "object", **answer}
+
+    return change
+
+
+def in_answer(place: tuple[str, str], schema: dict[str, Any]) -> Change:
+    """Replaces the schema of the 200 answer."""
+
+    def change(shop: dict[str, Any]) -> None:
+        answer = operation(shop, place)["responses"]["200"]
+        answer["content"]["application/json"]["schema"] = schema
+
+    return change
+
+
+def cancels_without_names(shop: dict[str, Any]) -> None:
+    """The cancel takes nothing but a reason, which is optional, and nothing fills it."""
+    in_body(
+        CANCEL,
+        anyOf=[{}],
+        properties={"reason": {"type": "string", "maxLength": 9, "description": "Why."}},
+    )(shop)
+    operation(shop, POST).pop(PREFIX + "args")
+
+
+def by_constants(shop: dict[str, Any]) -> None:
+    """The cancel is told the same of every order."""
+    cancels_without_names(shop)
+    operation(shop, POST)[PREFIX + "args"] = {"reason": "undone"}
+
+
+def without_inputs(shop: dict[str, Any]) -> None:
+    """The cancel takes nothing at all."""
+    operation(shop, CANCEL).pop("requestBody")
+    operation(shop, POST).pop(PREFIX + "args")
+
+
+def shows_states(shop: dict[str, Any]) -> None:
+    """A cancel leaves one state, which a found order may have among others."""
+    states = {"type": "string", "enum": ["open", "ended"]}
+    in_answer(CANCEL, {"type": "object", "properties": {"state": {"enum": ["ended"]}}})(shop)
+    found = {"state": states, "client_reference": {"type": "string"}}
+    in_answer(GET, {"type": "object", "properties": found})(shop)
+
+
+def lists_orders(shop: dict[str, Any]) -> None:
+    """The probe answers with a list, which may be empty."""
+    order = {"type": "object", "properties": {"client_reference": {"type": "string"}}}
+    listed = {"orders": {"type": "array", "items": order}}
+    in_answer(GET, {"type": "object", "properties": listed})(shop)
+
+
+def gone_when(condition: str) -> Change:
+    """The probe's answer has states, and this says which is gone."""
+
+    def change(shop: dict[str, Any]) -> None:
+        shows_states(shop)
+        operation(shop, POST)[PREFIX + "probe"]["gone-when"] = condition
+
+    return change
+
+
+def accepted_only(shop: dict[str, Any]) -> None:
+    """An order is answered 202, and nothing finds it later."""
+    answers = operation(shop, POST)["responses"]
+    answers["202"] = answers.pop("201")
+    operation(shop, POST).pop(PREFIX + "probe")
+
+
+def secured(scheme: dict[str, Any]) -> Change:
+    """Asks for a credential by this scheme."""
+
+    def change(shop: dict[str, Any]) -> None:
+        shop["components"] = {"securitySchemes": {"key": scheme}}
+        operation(shop, GET)["security"] = [{"key": []}]
+
+    return change
+
+
+def without_reference(shop: dict[str, Any]) -> None:
+    """The order can only be cancelled by the id in its answer, and nothing finds it otherwise."""
+    operation(shop, POST)[PREFIX + "args"].pop("client_reference")
+    operation(shop, POST).pop(PREFIX + "probe")
+
+
+def deleted_as_read(shop: dict[str, Any]) -> None:
+    """A DELETE that says of itself that it only reads."""
+    shop["paths"]["/orders"]["delete"] = {
+        **operation(shop, GET),
+        "operationId": "shop_wipe",
+        "x-orchet-read-only": True,
+    }
+
+
+def nothing_undoes(asks: object) -> Change:
+    """Makes orders irreversible, and sets whether a person is asked."""
+
+    def change(shop: dict[str, Any]) -> None:
+        for keyword in ("x-orchet-cancels", PREFIX + "args", PREFIX + "probe"):
+            operation(shop, POST).pop(keyword)
+        del shop["paths"]["/cancel"]
+        operation(shop, POST).update(
+            {"x-orchet-irreversible": True, "x-orchet-requires-confirmation": asks}
+        )
+
+    return change
+
+
+def by_article(shop: dict[str, Any]) -> None:
+    """The cancel finds an order by the article, which others order too, and there is no key."""
+    operation(shop, POST)[PREFIX + "args"]["client_reference"] = "$request.body#/article_id"
+    operation(shop, POST).pop(PREFIX + "probe")
+    operation(shop, POST)["parameters"] = []
+
+
+FAULTS: list[tuple[str, Change, str]] = [
+    ("ORC001", lambda s: s["info"].pop("title"), "/info"),
+    ("ORC001", lambda s: s.update(openapi="3.2.0"), ""),
+    ("ORC002", in_answer(GET, {"$ref": "#/components/schemas/Order"}), f"{AT_GET}{ANSWER}"),
+    ("ORC010", put(GET, operationId=None), AT_GET),
+    ("ORC010", put(GET, operationId="find it"), f"{AT_GET}/operationId"),
+    ("ORC011", put(GET, operationId="shop_cancel_order"), f"{AT_CANCEL}/operationId"),
+    ("ORC012", put(GET, summary=None), AT_GET),
+    ("ORC013", put(GET, description="Order."), f"{AT_GET}/description"),
+    ("ORC014", put(GET, summary="Calls the orders endpoint."), f"{AT_GET}/summary"),
+    ("ORC014", put(GET, summary="Finds by clientReference."), f"{AT_GET}/summary"),
+    ("ORC015", put(GET, description="Finds an order of the shop."), f"{AT_GET}/description"),
+    (
+        "ORC021",
+        in_body(CANCEL, properties={"order_id": {"type": "string", "description": "x"}}),
+        f"{AT_CANCEL}/requestBody",
+    ),
+    (
+        "ORC022",
+        in_body(CANCEL, properties={"order_id": {"type": "string", "maxLength": 9}}),
+        f"{AT_CANCEL}/requestBody",
+    ),
+    (
+        "ORC023",
+        lambda s: operation(s, POST)["requestBody"].pop("required"),
+        f"{AT_POST}/requestBody",
+    ),
+    ("ORC024", put(GET, responses={"204": {"description": "x"}}), f"{AT_GET}/responses"),
+    (
+        "ORC025",
+        in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "("}}}),
+        f"{AT_GET}{ANSWER}/properties/a/pattern",
+    ),
+    ("ORC026", in_answer(GET, {"allOf": [{"$ref": f"#{AT_GET}{ANSWER}"}]}), f"{AT_GET}{ANSWER}"),
+    (
+        "ORC001",
+        in_body(CANCEL, properties={"order_id": {"type": "texts", "description": "x"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/type",
+    ),
+    (
+        "ORC025",
+        in_body(CANCEL, properties={"order_id": {"pattern": "(", "type": "string"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
+    ),
+    (
+        "ORC026",
+        lambda s: (
+            s.update(components={"schemas": {"A": {"anyOf": [{"$ref": "#/components/schemas/A"}]}}})
+            or in_body(CANCEL, properties={"a": {"$ref": "#/components/schemas/A"}})(s)
+        ),
+        "/components/schemas/A",
+    ),
+    (
+        "ORC027",
+        in_answer(GET, {"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}),
+        f"{AT_GET}{ANSWER}/properties/a/pattern",
+    ),
+    (
+        "ORC027",
+        in_answer(GET, {"properties": {"a": {"patternProperties": {"^(?!x-)": {}}}}}),
+        f"{AT_GET}{ANSWER}/properties/a/patternProperties/^(?!x-)",
+    ),
+    (
+        "ORC028",
+        in_body(CANCEL, properties={"order_id": {"pattern": "(a{999}){999}", "type": "string"}}),
+        f"{AT_CANCEL}/requestBody/content/application~1json/schema/properties/order_id/pattern",
+    ),
+    ("ORC030", put(GET, x_orchet_intent_tag=["a"]), f"{AT_GET}/x-orchet-intent-tag"),
+    ("ORC030", lambda s: s.update({"x-orchet-tool": True}), "/x-orchet-tool"),
+    (
+        "ORC030",
+        lambda s: s["paths"]["/cancel"].update({"x-orchet-tool": True}),
+        "/paths/~1cancel/x-orchet-tool",
+    ),
+    ("ORC031", put(POST, x_orchet_requires_confirmation=None), AT_POST),
+    (
+        "ORC032",
+        put(POST, x_orchet_requires_confirmation="fancy"),
+        f"{AT_POST}/x-orchet-requires-confirmation",
+    ),
+    ("ORC033", put(POST, x_orchet_pii_required=["passport"]), f"{AT_POST}/x-orchet-pii-required/0"),
+    ("ORC034", put(GET, security=[{"key": []}]), f"{AT_GET}/security/0/key"),
+    ("ORC034", secured({"type": "mutualTLS"}), f"{AT_GET}/security/0/key"),
+    ("ORC034", secured({"type": "http", "scheme": "digest"}), f"{AT_GET}/security/0/key"),
+    ("ORC035", lambda s: s.update(servers=[{"url": "/v1"}]), "/servers"),
+    ("ORC035", lambda s: s.pop("servers"), AT_GET),
+    ("ORC036", put(GET, x_orchet_tool="yes"), f"{AT_GET}/x-orchet-tool"),
+    ("ORC036", put(POST, x_orchet_compensation_timeout="soon"), f"{AT_POST}/{PREFIX}timeout"),
+    ("ORC036", put(GET, x_orqen_examples="one"), f"{AT_GET}/x-orqen-examples"),
+    ("ORC036", put(GET, x_orchet_read_only="yes"), f"{AT_GET}/x-orchet-read-only"),
+    ("ORC036", put(POST, x_orchet_irreversible=1), f"{AT_POST}/x-orchet-irreversible"),
+    ("ORC037", put(POST, x_orchet_read_only=True), f"{AT_POST}/x-orchet-read-only"),
+    ("ORC037", put(POST, x_orchet_irreversible=True), f"{AT_POST}/x-orchet-irreversible"),
+    ("ORC037", put(CANCEL, x_orchet_read_only=True), f"{AT_CANCEL}/x-orchet-read-only"),
+    (
+        "ORC037",
+        put(GET, x_orchet_read_only=True, x_orchet_irreversible=True),
+        f"{AT_GET}/x-orchet-read-only",
+    ),
+    ("ORC037", deleted_as_read, "/paths/~1orders/delete/x-orchet-read-only"),
+    ("ORC040", put(POST, x_orchet_cancels=None), AT_POST),
+    ("ORC040", put(GET, x_orchet_read_only=False), AT_GET),
+    ("ORC031", put(GET, x_orchet_read_only=False), AT_GET),
+    ("ORC041", put(POST, x_orchet_cancels="shop_undo"), f"{AT_POST}/x-orchet-cancels"),
+    ("ORC041", put(CANCEL, x_orchet_tool=False), f"{AT_POST}/x-orchet-cancels"),
+    ("ORC041", probe_with("shop_find"), f"{AT_POST}/{PREFIX}probe/operationId"),
+    ("ORC042", put(POST, x_orchet_cancels="shop_find_order"), f"{AT_POST}/x-orchet-cancels"),
+    (
+        "ORC042",
+        put(CANCEL, x_orchet_cancel_for="shop_find_order"),
+        f"{AT_CANCEL}/x-orchet-cancel-for",
+    ),
+    ("ORC043", put(CANCEL, x_orchet_requires_confirmation=None), AT_CANCEL),
+    (
+        "ORC043",
+        put(CANCEL, x_orchet_requires_confirmation="structured-order"),
+        f"{AT_CANCEL}/x-orchet-requires-confirmation",
+    ),
+    (
+        "ORC044",
+        in_body(CANCEL, required=["reason"], properties={"reason": {"type": "string"}}),
+        f"{AT_POST}/{PREFIX}args",
+    ),
+    ("ORC044", put(POST, **{PREFIX.replace("-", "_") + "args": {}}), f"{AT_POST}/{PREFIX}args"),
+    ("ORC045", args(client_reference=7), f"{AT_POST}/{PREFIX}args"),
+    ("ORC045", args(colour="red"), f"{AT_POST}/{PREFIX}args"),
+    ("ORC046", args(order_id="$response.body#/id"), f"{AT_POST}/{PREFIX}args"),
+    ("ORC046", args(order_id="$request.query.id"), f"{AT_POST}/{PREFIX}args"),
+    ("ORC047", without_reference, f"{AT_POST}/{PREFIX}args"),
+    ("ORC048", probe_args(client_reference="$response.body#/order_id"), f"{AT_POST}/{PREFIX}probe"),
+    ("ORC049", probe_with("shop_cancel_order"), f"{AT_POST}/{PREFIX}probe"),
+    ("ORC050", put(POST, parameters=[]), AT_POST),
+    ("ORC051", put(GET, x_orchet_compensation_timeout=3), f"{AT_GET}/{PREFIX}timeout"),
+    ("ORC052", by_article, f"{AT_POST}/{PREFIX}args"),
+    ("ORC053", laid_out("artcle"), "/x-orchet-card-types/0"),
+    ("ORC054", nothing_undoes(False), f"{AT_POST}/x-orchet-requires-confirmation"),
+    ("ORC055", without_inputs, f"{AT_POST}/x-orchet-cancels"),
+    ("ORC055", cancels_without_names, f"{AT_POST}/x-orchet-cancels"),
+    ("ORC055", by_constants, f"{AT_POST}/{PREFIX}args"),
+    ("ORC056", lambda s: operation(s, GET)["responses"].pop("404"), f"{AT_POST}/{PREFIX}probe"),
+    ("ORC056", lists_orders, f"{AT_POST}/{PREFIX}probe"),
+    ("ORC057", shows_states, f"{AT_POST}/{PREFIX}probe"),
+    (
+        "ORC064",
+        in_answer(GET, {"type": "object", "properties": {"order_id": {"type": "string"}}}),
+        f"{AT_POST}/{PREFIX}probe",
+    ),
+    ("ORC058", accepted_only, f"{AT_POST}/responses/202"),
+    (
+        "ORC059",
+        put(GET, x_orchet_success_when='$response.body#/nowhere == "ok"'),
+        f"{AT_GET}/x-orchet-success-when",
+    ),
+    (
+        "ORC059",
+        put(GET, x_orchet_success_when="$response.body#/order_id == 7"),
+        f"{AT_GET}/x-orchet-success-when",
+    ),
+    (
+        "ORC059",
+        put(GET, x_orchet_success_when=["$statusCode != 202"]),
+        f"{AT_GET}/x-orchet-success-when",
+    ),
+    (
+        "ORC059",
+        gone_when('$response.body#/state == "over"'),
+        f"{AT_POST}/{PREFIX}probe/gone-when",
+    ),
+    ("ORC036", put(GET, x_orchet_success_when="ok"), f"{AT_GET}/x-orchet-success-when"),
+    ("ORC036", put(GET, x_orchet_success_when=[]), f"{AT_GET}/x-orchet-success-when"),
+    ("ORC036", gone_when("$response.header.A"), f"{AT_POST}/{PREFIX}probe/gone-when"),
+    ("ORC060", in_answer_of_post({}), AT_POST),
+    ("ORC060", in_answer_of_post(priced({"type": "integer"})), AT_POST),
+    ("ORC060", in_answer_of_post(priced({"type": "string", "format": "uuid"}, "PTS")), AT_POST),
+    ("ORC061", put(POST, x_orchet_price="$response.body#/fare"), f"{AT_POST}/x-orchet-price"),
+    ("ORC061", put(POST, x_orchet_price="$request.body#/amount"), f"{AT_POST}/x-orchet-price"),
+    (
+        "ORC061",
+        put(POST, x_orchet_price={"amount": "$response.body#/price/amount/x"}),
+        f"{AT_POST}/x-orchet-price",
+    ),
+    ("ORC036", put(POST, x_orchet_price="fare"), f"{AT_POST}/x-orchet-price"),
+    ("ORC036", put(POST, x_orchet_price=True), f"{AT_POST}/x-orchet-price"),
+    (
+        "ORC062",
+        in_answer_of_post(priced({"type": "integer", "description": "In cents, or in euros."})),
+        f"{AT_POST}/responses/201/content/application~1json/schema/properties/total",
+    ),
+    (
+        "ORC063",
+        in_answer_of_post(priced({"type": "number"}, "PTS")),
+        f"{AT_POST}/responses/201/content/application~1json/schema/properties/currency/const",
+    ),
+]
