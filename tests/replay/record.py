@@ -207,7 +207,7 @@ class Recorder:
         await self._write("leg-unproved", _leg(result, 0))
 
     async def overcharged(self) -> None:
-        """A call that cost more than its card said, and that its leg undoes when nobody keeps it."""
+        """A call that cost more than its card said: its leg undoes it when nobody keeps it."""
         goal = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
         budget = Money.model_validate({"amount": 80, "currency": "EUR"})
 
