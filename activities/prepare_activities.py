@@ -91,7 +91,10 @@ class PrepareActivities:
             # What a planner wants has its reservation before a person reads the card: only what
             # people change can exceed what other legs have left of the budget.
             left = await self._prices.left(wanted) or wanted.budget_left
-            wanted = wanted.model_copy(update={"budget_left": left})
+            spent = wanted.spent.model_copy(
+                update={"unpriced": await self._prices.unpriced(wanted)}
+            )
+            wanted = wanted.model_copy(update={"budget_left": left, "spent": spent})
         rules = self._authority.spending(wanted.policy)
         unpriced = await self._prices.found(wanted, tool, price, rules)
         if unpriced is not None:
@@ -219,6 +222,7 @@ def _card(
             answers=answers,
             given=tuple(str(value) for value in wanted.given.values()),
             left=wanted.budget_left if tool.spends else None,
+            unpriced=wanted.spent.unpriced,
             doubt=doubt,
             asked=wanted.asked,
             proposals=wanted.proposals,

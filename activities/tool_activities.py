@@ -112,7 +112,7 @@ class ToolActivities:
                     await self._origins.check(call, tool)
                     await self._reserved.check(call)
             except NotReserved as no_money:
-                return _not_sent(no_money, earlier_attempts=activity.info().attempt > 1)
+                return _not_sent(no_money, earlier_attempts=_an_earlier_may_have_arrived())
             except MissionSilent as silent:
                 if _is_the_only_attempt():
                     return _not_sent(silent, earlier_attempts=False)

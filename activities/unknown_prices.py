@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
@@ -17,6 +17,7 @@ from orchestrator.messages.spending_policy import SpendingPolicy
 from orchestrator.messages.spending_rules import unknown_price
 from orchestrator.messages.tool_call import PrepareInput
 
+T = TypeVar("T")
 _ANSWER: Final = 5.0
 """Seconds in which a mission says what is left; the card is drawn without an answer as well."""
 
@@ -59,18 +60,26 @@ class UnknownPrices:
             return None
         if not may_be_overcharged(tool):
             return None
-        doubt = unknown_price(wanted.budget, await self.left(wanted))
+        left, unpriced = await asyncio.gather(self.left(wanted), self.unpriced(wanted))
+        doubt = unknown_price(wanted.budget, left, unpriced)
         return UnpricedCall(doubt, is_refused=rules.unknown_price == "refuse")
 
     async def left(self, wanted: PrepareInput) -> Money | None:
         """What the mission says is left, all of its legs counted; None: it does not answer now."""
+        left = await self._asked(names.BUDGET_LEFT_QUERY, wanted, gives=list[Money])
+        return next(iter(left or ()), None)
+
+    async def unpriced(self, wanted: PrepareInput) -> int:
+        """How many calls of unknown price that does not count; its own leg's if nobody answers."""
+        known = await self._asked(names.UNPRICED_QUERY, wanted, gives=int)
+        return wanted.spent.unpriced if known is None else known
+
+    async def _asked(self, query: str, wanted: PrepareInput, *, gives: type[T]) -> T | None:
         mission = self._client.get_workflow_handle(wanted.mission_id)
         asked = ReserveInput(leg_id=wanted.leg_id, call_id=wanted.call_id, spent=wanted.spent)
         try:
             async with asyncio.timeout(_ANSWER):
-                left: list[Money] = await mission.query(
-                    names.BUDGET_LEFT_QUERY, asked, result_type=list[Money]
-                )
+                answer: T = await mission.query(query, asked, result_type=gives)
         except (RPCError, TimeoutError, WorkflowQueryFailedError):
             return None
-        return next(iter(left), None)
+        return answer

@@ -341,6 +341,11 @@ class MissionWorkflow:
         left = self._reservations.left(asked)
         return [] if left is None else [left]
 
+    @workflow.query(name=names.UNPRICED_QUERY)
+    def unpriced(self, asked: ReserveInput) -> int:
+        """How many calls of unknown price that does not count."""
+        return self._reservations.unpriced(asked)
+
     @workflow.query(name=names.RESERVED_QUERY)
     def reserved(self, call_id: str) -> list[Money]:
         """What of the budget is set aside for a call; nothing when nothing is."""

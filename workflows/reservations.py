@@ -32,6 +32,10 @@ class BudgetReservations:
             return None
         return left_of(self._budget, Spend.total([*self._others(asked.leg_id), asked.spent]))
 
+    def unpriced(self, asked: ReserveInput) -> int:
+        """How many calls, of all legs, cost nobody knows what."""
+        return Spend.total([*self._others(asked.leg_id), asked.spent]).unpriced
+
     def reserve(self, wanted: ReserveInput) -> ReserveOutput:
         """Reserve money for a leg's next call, or say why it does not fit."""
         taken = Spend.total([*self._others(wanted.leg_id), wanted.spent])

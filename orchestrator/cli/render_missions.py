@@ -11,6 +11,7 @@ from rich.text import Text
 
 from orchestrator.cli import render_parked
 from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
+from orchestrator.core import command_lines
 from orchestrator.messages.open_waits import commands_for
 from orchestrator.messages.parked import parked_of
 
@@ -104,9 +105,10 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(line((result.error, "red")))
     if result.summary:
         console.print()
-        if result.summary_is_past:
-            console.print("before its rollback it said:")
         console.print(indented(block(result.summary)))
+    if result.summary_before:
+        console.print("before its rollback it said:")
+        console.print(indented(block(result.summary_before)))
     for missing in result.unserved:
         console.print(line((f"unserved: {missing}", "red")))
     legs = table_of("leg", "agent", "status", "goal", "steps")
@@ -121,6 +123,11 @@ def mission(console: Console, result: MissionResult) -> None:
     for receipt in result.receipts:
         told = ["receipt:", receipt.title, _price(receipt), receipt.reference]
         console.print(_told(told))
+    for left in result.left:
+        told = [f"left, {left.state}:", left.title, _price(left), left.reference]
+        console.print(_told(told))
+    if any(left.state == "parked" for left in result.left):
+        console.print(f"  decide on it: {command_lines.show_rollback(result.mission_id)}")
     for gone in result.cancelled:
         by = "by the rollback" if gone.by_rollback else "by a leg"
         decided = f"confirmed by {gone.confirmed_by}" if gone.confirmed_by else None

@@ -54,6 +54,8 @@ class CardContext:
     """What people gave with the goal and as answers."""
     left: Money | None = None
     """Of the budget."""
+    unpriced: int = 0
+    """Calls whose price nobody knows, and which what is left does not count."""
     doubt: str = ""
     """What a person must know of a call whose price nobody knows."""
     asked: tuple[AskedCall, ...] = ()
@@ -155,7 +157,7 @@ def _in_context(
     ids = tuple(one for one in ids if one.argument not in tool.reference_inputs)
     costs = tool.spends and (amounts or states_price(tool))
     is_unknown = card.price is None and (context.doubt or costs)
-    too_dear = tuple(over_what_is_left(card.price, context.left))
+    too_dear = tuple(over_what_is_left(card.price, context.left, context.unpriced))
     warnings = (
         *on_conditions(context.clause),
         *((unknown_price(context.doubt, amounts),) if is_unknown else ()),

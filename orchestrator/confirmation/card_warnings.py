@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from orchestrator.confirmation.card_facts import CardFact, facts, label_of, readable
 from orchestrator.confirmation.named_ids import NamedId, stands_in
 from orchestrator.confirmation.named_things import EarlierAnswer, FoundThing
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, told_left
 from orchestrator.core.record import JsonObject
 from orchestrator.language.provisos import conditions_in
 
@@ -41,14 +41,15 @@ def on_conditions(clause: str) -> Iterator[str]:
         yield f"it is asked for only under a condition, which nothing here proves: {condition!r}"
 
 
-def over_what_is_left(price: Money | None, left: Money | None) -> Iterator[str]:
+def over_what_is_left(price: Money | None, left: Money | None, unpriced: int = 0) -> Iterator[str]:
     """That a call costs more than its mission may still spend, so that no approval sends it."""
     if price is None or left is None:
         return
     if price.currency != left.currency:
         yield f"it costs {price}, and the budget is in {left.currency}: approved, it is not sent"
     elif price.amount > left.amount:
-        yield f"it costs {price}, and {left} is left of the budget: approved, it is not sent"
+        told = told_left(left, unpriced)
+        yield f"it costs {price}, and {told} is left of the budget: approved, it is not sent"
 
 
 def unknown_price(doubt: str, amounts: Iterable[Money]) -> str:

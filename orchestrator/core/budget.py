@@ -111,6 +111,13 @@ def left_of(budget: Money, spend: Spend) -> Money:
     return Money(amount=max(budget.amount - spent, budget.amount * 0), currency=budget.currency)
 
 
+def told_left(left: Money, unpriced: int) -> str:
+    """What is left, as it is told to people: at most that, while the price of calls is unknown."""
+    if not unpriced:
+        return str(left)
+    return f"{left} at most, not counting {Spend(unpriced=unpriced)},"
+
+
 def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str | None:
     """Why `price` on top of `spend` does not fit `budget`; None when it does.
 
@@ -124,4 +131,5 @@ def over_budget(budget: Money | None, spend: Spend, price: Money | None) -> str 
     spent = spend.by_currency.get(budget.currency, Decimal(0))
     if spent + price.amount <= budget.amount:
         return None
-    return f"{price} is more than the {left_of(budget, spend)} left of the budget of {budget}"
+    left = told_left(left_of(budget, spend), spend.unpriced)
+    return f"{price} is more than the {left} left of the budget of {budget}"

@@ -12,7 +12,15 @@ from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
-from orchestrator.messages.receipts import Cancelled, Receipt, cancelled_of, receipts_of, spend_of
+from orchestrator.messages.receipts import (
+    Cancelled,
+    Left,
+    Receipt,
+    cancelled_of,
+    left_of,
+    receipts_of,
+    spend_of,
+)
 from orchestrator.messages.unserved import Unserved
 from orchestrator.planning.models import MissionPlan
 from orchestrator.saga.ledger import Ledger, ObligationState
@@ -114,6 +122,9 @@ class MissionResult(Record):
     status: MissionStatus
     error: str | None = Field(default=None, description="the first error; never a later one")
     summary: str = ""
+    summary_before: str = Field(
+        default="", description="what its summary was before it was rolled back; empty: it was not"
+    )
     legs: tuple[LegResult, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     unserved: tuple[Unserved, ...] = Field(
@@ -121,6 +132,9 @@ class MissionResult(Record):
     )
     cancelled: tuple[Cancelled, ...] = Field(
         default=(), description="what its legs or its rollback cancelled"
+    )
+    left: tuple[Left, ...] = Field(
+        default=(), description="what stands, or may, though the rest was taken back"
     )
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
@@ -131,14 +145,25 @@ class MissionResult(Record):
     finished_at: datetime | None = None
     stopped: bool = Field(default=False, description="a person cancelled it")
 
-    @property
-    def summary_is_past(self) -> bool:
-        """Whether what it says of itself was said before it was, or began to be, rolled back."""
-        return self.status in _AFTER_ROLLBACK
-
     def on(self, ledger: Ledger, status: MissionStatus) -> "MissionResult":
-        """This result with a newer ledger, and the status that follows from that."""
-        return self.model_copy(update={"status": status, **told_of(ledger)})
+        """This result with a newer ledger, and the status that follows from that.
+
+        What it said of itself before it was rolled back is kept apart from what is so now.
+        """
+        changed = self.model_copy(update={"status": status, **told_of(ledger)})
+        if status not in _AFTER_ROLLBACK or not self.summary or self.summary_before:
+            return changed
+        said = {"summary": _summary_of(changed), "summary_before": self.summary}
+        return changed.model_copy(update=said)
+
+
+def _summary_of(result: MissionResult) -> str:
+    """What became of a mission that was, or is being, rolled back."""
+    counts = {"cancelled": len(result.cancelled), "left standing": len(result.left)}
+    counts["still to be taken back"] = len(result.receipts)
+    told = ", ".join(f"{number} {what}" for what, number in counts.items() if number)
+    status = result.status.value.replace("_", " ")
+    return f"{status.capitalize()}: {told or 'nothing of it stood'}."
 
 
 def told_of(ledger: Ledger) -> dict[str, Any]:
@@ -147,6 +172,7 @@ def told_of(ledger: Ledger) -> dict[str, Any]:
         "ledger": ledger,
         "receipts": receipts_of(ledger),
         "cancelled": cancelled_of(ledger),
+        "left": left_of(ledger),
         "spend": spend_of(ledger),
     }
 

@@ -33,6 +33,13 @@ class Receipt(Record):
     reference: JsonObject = Field(default_factory=dict, description="by what its provider knows it")
 
 
+class Left(Receipt):
+    """Something that was to be taken back, and stands or may stand."""
+
+    state: ObligationState
+    note: str = Field(default="", description="why it was left")
+
+
 class Cancelled(Record):
     """Something that was cancelled at its provider, by a leg or by the rollback."""
 
@@ -50,6 +57,16 @@ class Cancelled(Record):
 def receipts_of(ledger: Ledger) -> tuple[Receipt, ...]:
     """A receipt for each obligation that stands, in the order they were written."""
     return tuple(_receipt(o) for o in ledger.obligations if o.state is ObligationState.COMMITTED)
+
+
+def left_of(ledger: Ledger) -> tuple[Left, ...]:
+    """What a rollback left: to an operator, or by the decision of one."""
+    kept = (ObligationState.PARKED, ObligationState.ACCEPTED)
+    return tuple(
+        Left(**_receipt(o).model_dump(), state=o.state, note=o.note)
+        for o in ledger.obligations
+        if o.state in kept
+    )
 
 
 def cancelled_of(ledger: Ledger) -> tuple[Cancelled, ...]:

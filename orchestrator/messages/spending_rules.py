@@ -1,21 +1,24 @@
 """What policies make of the price of a prepared call: whom it is put before, what it may cost."""
 
 from orchestrator.confirmation.policy import ConfirmationPolicy
-from orchestrator.core.budget import Money
+from orchestrator.core.budget import Money, told_left
 from orchestrator.core.spending_limit import limit_of
 from orchestrator.messages.spending_policy import SpendingPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput
 
 
-def unknown_price(budget: Money, left: Money | None) -> str:
+def unknown_price(budget: Money, left: Money | None, unpriced: int = 0) -> str:
     """What a person must know of a call whose price nobody knows.
 
     Args:
         budget: the mission's.
         left: what is left of it; None: nobody can say just now.
+        unpriced: calls before it whose price nobody knows either.
     """
-    what = f"the budget of {budget}" if left is None else f"what is left of the budget, {left}"
-    return f"price unknown: it may exceed {what}"
+    if left is None:
+        return f"price unknown: it may exceed the budget of {budget}"
+    told = told_left(left, unpriced).rstrip(",")
+    return f"price unknown: it may exceed what is left of the budget, {told}"
 
 
 def limited(prepared: PreparedCall, wanted: PrepareInput, rules: SpendingPolicy) -> PreparedCall:

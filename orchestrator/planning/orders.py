@@ -11,7 +11,7 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.language.anaphora import reference_in
+from orchestrator.language.anaphora import POINTING_STEMS, reference_in
 from orchestrator.language.clause_reading import MODALS, ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.intent import Action, Slot
@@ -228,7 +228,9 @@ class OrderReader:
         if not able:
             return ()
         best, top = able[0]
-        likely = [t for t, score in able if score >= _ALIKE * top or t.domain == best.domain]
+        # "Undo it" says nothing of what: whatever does that may be meant.
+        any_thing = _only_points(asked.clause)
+        likely = [t for t, s in able if s >= _ALIKE * top or t.domain == best.domain or any_thing]
         # A verb may be misread: what is named by another one, and fits the words better, does too.
         better = [
             tool
@@ -243,6 +245,12 @@ def _telling_words(text: str, tools: Collection[str]) -> tuple[str, ...]:
     values = {s for slot in read_slots(text, now=None) for s in content_stems(slot.text)}
     asked = values.union(*(name_stems(tool) for tool in tools))
     return tuple(dict.fromkeys(word for word in content_stems(text) if word not in asked))
+
+
+def _only_points(clause: ClauseReading) -> bool:
+    """Whether a clause has no word for the thing that is meant."""
+    rest = {*content_stems(clause.text)} - {stem(clause.verb)} - POINTING_STEMS
+    return bool(reference_in(clause.text)) and not rest
 
 
 def _is_question(clause: ClauseReading) -> bool:

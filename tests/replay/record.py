@@ -7,6 +7,7 @@ break.
 
 import argparse
 import asyncio
+import json
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from pydantic import JsonValue
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
@@ -62,6 +64,7 @@ class Recorder:
         await self.cancelled_of_another()
         await self.incomplete()
         await self.sent_back()
+        await self.overcharged()
 
     async def succeeded(self) -> None:
         """Legs side by side, a budget that they share, confirmations, facts handed on."""
@@ -203,6 +206,22 @@ class Recorder:
         await self._write("mission-incomplete", result.mission_id)
         await self._write("leg-unproved", _leg(result, 0))
 
+    async def overcharged(self) -> None:
+        """A call that cost more than its card said: its leg undoes it when nobody keeps it."""
+        goal = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+        budget = Money.model_validate({"amount": 80, "currency": "EUR"})
+
+        async def keep_none(mission: MissionHandle, card: ConfirmationCard) -> None:
+            if card.card_type == "structured-overcharge":
+                await mission.reject(card, reason="too dear", approver="recorder", then="skip")
+            else:
+                await approve(mission, card)
+
+        async with self._trouble("dining_reserve_table", "overcharge"):
+            result = await run_to_end(await self._start(goal, budget=budget), keep_none)
+        await self._write("mission-that-shows-its-waits", result.mission_id)
+        await self._write("leg-overcharged", _leg(result, 0))
+
     async def _decided_on(self, tool: str, decide: Decide) -> MissionResult:
         """A dinner whose cards are approved, except for those of one tool."""
 
@@ -240,7 +259,15 @@ class Recorder:
         handle = self._client.temporal.get_workflow_handle(workflow_id)
         history = await handle.fetch_history()
         self._folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(history.to_json() + "\n", encoding="utf-8")
+        kept = json.dumps(_without_traces(json.loads(history.to_json())), indent=2)
+        path.write_text(kept + "\n", encoding="utf-8")
+
+
+def _without_traces(value: JsonValue) -> JsonValue:
+    """A history without stack traces: they hold paths of this machine, and nothing replays them."""
+    if isinstance(value, dict):
+        return {n: _without_traces(held) for n, held in value.items() if n != "stackTrace"}
+    return [_without_traces(held) for held in value] if isinstance(value, list) else value
 
 
 _ANSWERS = {"origin": "Berlin", "departure_date": "2026-12-03", "return_date": "2026-12-06"}

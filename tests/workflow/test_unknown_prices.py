@@ -70,6 +70,23 @@ async def test_a_card_says_what_an_unknown_price_may_exceed(stage: Stage, world:
     assert (await mission.end()).status is MissionStatus.SUCCEEDED
 
 
+async def test_after_one_of_unknown_price_what_is_left_is_at_most_that(
+    stage: Stage, world: FakeWorld
+) -> None:
+    """Of this leg or another: nobody knows how much of the budget it took."""
+    world.plan(fake_leg("north"), fake_leg("south", after=("north",)))
+    world.decide("north", unpriced("take_ride"))
+    world.decide("south", unpriced())
+    mission = await stage.start(budget=EIGHTY)
+    await mission.approve(await mission.card("north"))
+    card = await mission.card("south")
+    told = "80.00 EUR at most, not counting 1 call of unknown price"
+
+    assert f"price unknown: it may exceed what is left of the budget, {told}" in card.warnings
+    await mission.approve(card)
+    await mission.end()
+
+
 async def test_without_a_budget_nothing_is_said(stage: Stage, world: FakeWorld) -> None:
     """There is nothing that it could exceed."""
     world.plan(fake_leg("north"))

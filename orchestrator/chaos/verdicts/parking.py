@@ -33,7 +33,8 @@ def why_not_parked(
     if obligation.cancel_tool is None:
         return None
     theirs = [r for r in requests if _is_about(r, obligation)]
-    if any(_is_refused(r) for r in theirs if _takes_back(r, obligation)):
+    # A refusal parks at once: one after which the cancel was sent again excuses nothing any more.
+    if any(_is_refused(r) for r in [r for r in theirs if _takes_back(r, obligation)][-1:]):
         return None
     unclear = sum(_is_unclear(r) for r in theirs)
     needed = obligation.cancel_max_attempts

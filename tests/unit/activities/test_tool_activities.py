@@ -17,7 +17,7 @@ from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.adapters.storage.grant_book import GrantBook
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.confirmation.models import Grant
-from orchestrator.core.errors import MissionSilent, PiiMissing, TransportFailed
+from orchestrator.core.errors import MissionSilent, NotReserved, PiiMissing, TransportFailed
 from orchestrator.core.record import JsonObject
 from orchestrator.messages.mission_policy import MissionPolicy, widenings
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
@@ -381,6 +381,33 @@ async def test_a_call_whose_mission_cannot_be_asked_waits(
 
     assert not raised.value.non_retryable
     assert once.kind == "rejected"
+    assert client.calls == []
+
+
+class NoMoney:
+    """A mission that has set nothing aside for the call."""
+
+    async def check(self, call: Any, tool: Any) -> None:
+        raise NotReserved(call.call_id, "20 EUR")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "noted", "kind"), [(1, (), "rejected"), (2, (), "unknown"), (2, (1,), "rejected")]
+)
+async def test_a_call_without_its_money_is_settled_as_what_came_before_allows(
+    store: CatalogStore,
+    shop: Shop,
+    scripted: Any,
+    attempt: int,
+    noted: tuple[int, ...],
+    kind: str,
+) -> None:
+    """Like every call that is not sent: by whether an earlier attempt may have arrived."""
+    client = scripted({"order_book": [ORDERED]})
+    call = await approved(store, client, shop())
+    outcome = await invoke(store, client, call, attempt=attempt, noted=noted, origins=NoMoney())
+
+    assert outcome.kind == kind
     assert client.calls == []
 
 

@@ -36,6 +36,15 @@ def test_a_refusal_and_spent_attempts_excuse_it() -> None:
     assert why_not_parked(PARKED, [cancel("drop_after")] * 2) is not None
 
 
+def test_a_refusal_that_was_followed_by_another_attempt_excuses_nothing() -> None:
+    """Only the last word of the provider on its cancel does."""
+    refused, unclear = cancel("status_before", 403), cancel("drop_after")
+
+    assert why_not_parked(PARKED, [unclear, refused]) is None
+    assert why_not_parked(PARKED, [refused, unclear]) is not None
+    assert why_not_parked(PARKED, [refused, cancel(None, 200)]) is not None
+
+
 def test_what_uses_up_no_attempt_excuses_nothing() -> None:
     """Being asked to come back, and what leaves the answer as it is."""
     harmless = [cancel("rate_limit", 429), cancel("late_duplicate", 200), cancel("duplicate", 200)]

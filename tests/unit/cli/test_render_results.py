@@ -7,6 +7,8 @@ from rich.console import Console
 
 from orchestrator.cli import render_missions
 from orchestrator.messages.mission import MissionResult, MissionStatus
+from orchestrator.saga.ledger import Ledger, ObligationState
+from orchestrator.testing import fake_obligation
 
 
 @pytest.mark.parametrize(
@@ -21,7 +23,10 @@ from orchestrator.messages.mission import MissionResult, MissionStatus
 )
 def test_what_it_said_is_not_said_of_what_stands_now(status: MissionStatus, is_past: bool) -> None:
     """'Locker reserved' stood above a ledger in which it was cancelled."""
-    result = MissionResult(mission_id="m", goal="g", status=status, summary="Locker reserved.")
+    own = MissionResult(
+        mission_id="m", goal="g", status=MissionStatus.SUCCEEDED, summary="Locker reserved."
+    )
+    result = own.on(Ledger(), status)
     written = StringIO()
 
     render_missions.mission(Console(file=written, width=200), result)
@@ -29,3 +34,22 @@ def test_what_it_said_is_not_said_of_what_stands_now(status: MissionStatus, is_p
     text = written.getvalue()
     assert "Locker reserved." in text
     assert ("before its rollback it said:" in text) is is_past
+
+
+@pytest.mark.parametrize("state", [ObligationState.PARKED, ObligationState.ACCEPTED])
+def test_what_was_left_has_a_line_of_its_own(state: ObligationState) -> None:
+    """By what its provider knows it, and, while somebody has to decide, where to."""
+    made = fake_obligation(
+        state=state, response={"booking_id": "b1"}, title="Book a room", note="refused: too late"
+    )
+    own = MissionResult(mission_id="m", goal="g", status=MissionStatus.SUCCEEDED, summary="Booked.")
+    written = StringIO()
+    render_missions.mission(
+        Console(file=written, width=200),
+        own.on(Ledger(obligations=(made,)), MissionStatus.ROLLED_BACK_AFTER_SUCCESS),
+    )
+
+    text = written.getvalue()
+    assert f"left, {state}: Book a room" in text
+    assert "booking_id b1" in text
+    assert ("orchestrator rollback show m" in text) is (state is ObligationState.PARKED)

@@ -82,3 +82,22 @@ def test_a_result_tells_what_its_rollback_took_back() -> None:
     (gone,) = after.cancelled
     assert (gone.tool, gone.title, gone.confirmed_by) == ("cancel", "Book a room", "ann")
     assert (gone.reference, gone.by_rollback) == ({"booking_id": "b1"}, True)
+
+
+@pytest.mark.parametrize(
+    ("states", "summary"),
+    [
+        ([S.CANCELLED, S.CANCELLED], "Rolled back after success: 2 cancelled."),
+        ([S.CANCELLED, S.ACCEPTED], "Rolled back after success: 1 cancelled, 1 left standing."),
+        ([], "Rolled back after success: nothing of it stood."),
+    ],
+)
+def test_a_summary_says_what_is_so_now(states: list[ObligationState], summary: str) -> None:
+    """What it said before is kept apart, and asking twice changes nothing."""
+    made = tuple(fake_obligation(f"m.1-a.{n}", state=s) for n, s in enumerate(states))
+    own = MissionResult(mission_id="m", goal="g", status=M.SUCCEEDED, summary="Room booked.")
+    report = RollbackReport(mission_id="m", settled=True, ledger=Ledger(obligations=made))
+    after = after_rollback(own, report)
+
+    assert (after.summary, after.summary_before) == (summary, "Room booked.")
+    assert after.on(after.ledger, after.status) == after
