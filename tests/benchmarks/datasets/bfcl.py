@@ -41,11 +41,8 @@ def make_v1(source: Repository) -> DataSet:
 def make_live(source: Repository) -> DataSet:
     """What users sent with functions of their own, of several languages, each over its own few."""
     made = _single_turns(source, "bfcl_live", (*_LIVE, "live_irrelevance"))
-    return DataSet(made.tools, [_over_its_own(row) for row in made.queries])
-
-
-def _over_its_own(row: Row) -> Row:
-    return {**row, "candidates": row["candidates"] or row["scope"]}
+    own = [{**row, "candidates": row.get("scope") or row["candidates"]} for row in made.queries]
+    return DataSet(made.tools, [row for row in own if row["candidates"]])
 
 
 def _single_turns(source: Repository, name: str, parts: Iterable[str]) -> DataSet:
