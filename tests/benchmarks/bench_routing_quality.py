@@ -15,8 +15,8 @@ from typing import Final
 
 from orchestrator.adapters.embedding.built_in import similarity_in_process
 from orchestrator.routing.learning.evaluation import (
-    Answer,
     Evaluation,
+    JudgedAnswer,
     coverage_at,
     evaluate,
     open_folder,
@@ -94,7 +94,7 @@ def _row(report: Evaluation) -> Row:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _ranked(answers: Sequence[Answer], tools: int, size: float) -> Row:
+def _ranked(answers: Sequence[JudgedAnswer], tools: int, size: float) -> Row:
     covered = coverage_at([a for a in answers if a.query.groups], size)
     report = summarise(answers, tools)
     return _row(report.model_copy(update={"forwarded_coverage": covered, "mean_forwarded": size}))

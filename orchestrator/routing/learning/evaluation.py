@@ -81,7 +81,7 @@ class Evaluation(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JudgedAnswer:
     """What the router, or what it is compared with, made of one query."""
 
     query: Query
@@ -144,7 +144,7 @@ def open_folder(folder: str | Path, *, split: str | None) -> tuple[Catalog, list
     return catalog, _queries(root / "queries.jsonl", split)
 
 
-def summarise(answers: Sequence[Answer], tools: int) -> Evaluation:
+def summarise(answers: Sequence[JudgedAnswer], tools: int) -> Evaluation:
     """The figures of the answers to the queries of one folder."""
     asked = [a for a in answers if a.query.groups]
     several = [a for a in asked if len(a.query.groups) > 1]
@@ -177,7 +177,7 @@ def summarise(answers: Sequence[Answer], tools: int) -> Evaluation:
     )
 
 
-def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> Answer:
+def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> JudgedAnswer:
     start = clock() if clock else 0.0
     selection = router.route(query.query)
     seconds = clock() - start if clock else None
@@ -185,7 +185,7 @@ def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> 
     if query.candidates is not None:
         ranking = [name for name in ranking if name in query.candidates]
     score = router.best_score(query.query, among=query.candidates)
-    return Answer(query, ranking, selection, score, seconds)
+    return JudgedAnswer(query, ranking, selection, score, seconds)
 
 
 def _queries(path: Path, split: str | None) -> list[Query]:
@@ -227,7 +227,7 @@ def _ndcg(ranking: Sequence[str], query: Query) -> float:
     return gain / sum(1 / math.log2(position + 2) for position in range(best))
 
 
-def coverage_at(answers: Collection[Answer], size: float) -> float | None:
+def coverage_at(answers: Collection[JudgedAnswer], size: float) -> float | None:
     """Requests covered by a fixed number of tools; between whole numbers, interpolated."""
     low = math.floor(size)
     at_low = _mean(a.found(a.ranking[:low]) == 1 for a in answers)
@@ -245,7 +245,7 @@ def _auroc(positives: Sequence[float], negatives: Sequence[float]) -> float | No
     return float((below + not_above).sum()) / (2 * len(positives) * len(negatives))
 
 
-def _auroc_by_kind(answers: Collection[Answer]) -> dict[str, float]:
+def _auroc_by_kind(answers: Collection[JudgedAnswer]) -> dict[str, float]:
     fitting = [answer.score for answer in answers if answer.query.groups]
     scores: dict[str, list[float]] = defaultdict(list)
     for answer in answers:
