@@ -15,11 +15,12 @@ from pydantic import Field, ValidationError
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DocumentUnreadable, UsageError
 from orchestrator.core.record import Record
+from orchestrator.core.wall import Wall
 from orchestrator.routing.learning.trace import RouteRecord, record_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import CardSimilarity
-from orchestrator.routing.selection import USED, Band, Selection
+from orchestrator.routing.selection import USED, Band, RouteContext, Selection
 
 CUTOFFS = (1, 3, 5)
 
@@ -179,13 +180,20 @@ def summarise(answers: Sequence[JudgedAnswer], tools: int) -> Evaluation:
 
 def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> JudgedAnswer:
     start = clock() if clock else 0.0
-    selection = router.route(query.query)
+    selection = router.route(query.query, _context(query))
     seconds = clock() - start if clock else None
     ranking = router.rank(query.query)
     if query.candidates is not None:
         ranking = [name for name in ranking if name in query.candidates]
     score = router.best_score(query.query, among=query.candidates)
     return JudgedAnswer(query, ranking, selection, score, seconds)
+
+
+def _context(query: Query) -> RouteContext:
+    """A request that brings its own few tools is routed over those alone."""
+    if not query.candidates:
+        return RouteContext()
+    return RouteContext(walls=(Wall(agent=query.id, tools=query.candidates),))
 
 
 def _queries(path: Path, split: str | None) -> list[Query]:
