@@ -42,7 +42,8 @@ class SharedFinds:
 
     def keep(self, tools: Iterable[str]) -> list[str]:
         """Those of the tools that were not known, kept; the oldest make room for them."""
-        new = [tool for tool in tools if tool not in self._found and len(tool) <= _LONGEST]
+        named = dict.fromkeys(tool for tool in tools if len(tool) <= _LONGEST)
+        new = [tool for tool in named if tool not in self._found]
         self._found |= dict.fromkeys(new)
         self._found = dict.fromkeys([*self._found][-_MOST:])
         return new

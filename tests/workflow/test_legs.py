@@ -23,6 +23,7 @@ from orchestrator.planning.models import (
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import ToolOutcome
 from orchestrator.testing import FakeWorld, fake_leg, states_of
+from tests.workflow.replays import replays_at_every_task
 
 if TYPE_CHECKING:
     from tests.workflow.conftest import Mission, Stage
@@ -183,6 +184,9 @@ async def test_what_a_leg_found_reaches_one_that_runs_beside_it(
     *_, last = world.contexts("hotel")
     assert sorted(last.discovered) == ["book_hotel", "rent_car"]
     assert {leg.status for leg in result.legs} == {LegStatus.SUCCEEDED}
+    # Whoever takes one of them over at any of its tasks, sharing included, goes on the same way.
+    legs = [mission.leg_handle(leg_id) for leg_id in ("flight", "hotel")]
+    assert await replays_at_every_task(mission.handle, *legs) > len(legs)
 
 
 async def test_discovery_adds_tools_to_every_later_step(stage: Stage, world: FakeWorld) -> None:
