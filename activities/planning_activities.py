@@ -33,7 +33,7 @@ from orchestrator.planning.orders import with_orders
 from orchestrator.planning.planner import MeteredPlanner, Planner, check_decision, check_plan
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.walls import Walls, is_inside
-from orchestrator.routing.discovery import DiscoveryIndexes
+from orchestrator.routing.discovery import DiscoveryIndexes, Match
 from orchestrator.routing.learning.trace import record_of
 from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import Selection
@@ -146,6 +146,17 @@ class PlanningActivities:
             return await _awaited(self._planner.plan_metered(step.context, step.selection, catalog))
         return await _awaited(self._planner.plan_step(step.context, step.selection, catalog)), None
 
+    def _discovered(
+        self, wanted: DiscoverInput, catalog: Catalog, walls: Sequence[Wall]
+    ) -> list[Match]:
+        router = self._router_or_none(catalog)
+        return self._indexes.of(catalog).search(
+            wanted.query,
+            limit=wanted.limit,
+            walls=walls,
+            similarity=router.similarity if router else None,
+        )
+
     def _route(self, context: StepContext, catalog: Catalog, walls: Sequence[Wall]) -> Selection:
         try:
             router = self._routers(catalog)
@@ -157,9 +168,9 @@ class PlanningActivities:
     async def discover_tools(self, wanted: DiscoverInput) -> DiscoverOutput:
         """Tools that fit the query, of all that the agent may touch."""
         with translated_errors():
-            index = self._indexes.of(self._catalogs.get(wanted.catalog_digest))
+            catalog = self._catalogs.get(wanted.catalog_digest)
             walls = self._guard.walls.around(wanted.agent)
-            matches = index.search(wanted.query, limit=wanted.limit, walls=walls)
+            matches = await asyncio.to_thread(self._discovered, wanted, catalog, walls)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
 
 

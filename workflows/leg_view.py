@@ -61,6 +61,7 @@ def leg_result(leg: LegInput) -> LegResult:
         usage=state.usage,
         decisions=state.decisions,
         looked_up=tuple(_looked_up(leg)),
+        discovered=state.discovered,
     )
 
 

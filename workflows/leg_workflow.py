@@ -8,6 +8,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.leg import (
         AnswerInput,
+        FoundTools,
         LegInput,
         LegResult,
         LegStatus,
@@ -27,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.approval import Approvals
     from workflows.call import Caller
     from workflows.failures import LOST, LegLost, LegSkipped, first_words
+    from workflows.finds import tell_mission
     from workflows.leg_view import leg_result, step_context
     from workflows.lineage import check_leg
     from workflows.progress import Progress
@@ -140,6 +142,7 @@ class LegWorkflow:
             body=list(found),
         )
         self._progress.record(f"discover {query!r}", f"{len(found)} found")
+        await tell_mission(self._progress.leg.leg.leg_id, found)
 
     # -- what people and the mission send in ------------------------------------------------------
 
@@ -173,6 +176,11 @@ class LegWorkflow:
     def hold_spending(self, hold: SpendingHold) -> None:
         """The mission's word on whether this leg may spend."""
         self._progress.hold_spending(hold.held)
+
+    @workflow.signal(name=names.FOUND_SIGNAL)
+    def found_tools(self, found: FoundTools) -> None:
+        """What another leg's search found: the next step may use it, as far as the walls go."""
+        self._progress.discover(found.tools)
 
     # -- what can be seen -------------------------------------------------------------------------
 

@@ -16,8 +16,10 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
     from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.leg import (
+        FoundTools,
         LegInput,
         LegResult,
+        LegState,
         LegStatus,
         OverchargeNews,
         ReserveInput,
@@ -40,6 +42,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
     from workflows.failures import LOST, first_words, refuse
+    from workflows.finds import SharedFinds
     from workflows.leg_news import PATCH, NewsOfLegs
     from workflows.lineage import check_mission
     from workflows.mission_page import MissionPage
@@ -73,6 +76,7 @@ class MissionWorkflow:
         self._reservations = BudgetReservations(mission.request.budget)
         self._news = NewsOfLegs(self._mission_id)
         self._holds = SpendingHolds(self._mission_id, self._under_way)
+        self._finds = SharedFinds(self._mission_id, self._under_way)
         self._rollback = OwnRollback(self._mission_id, mission.request.requester)
         self._finished = False
 
@@ -133,6 +137,7 @@ class MissionWorkflow:
                 result = running.pop(ended.pop(0)).result()
                 self._results[result.leg_id] = result
                 self._reservations.settle(result.leg_id, result.taken)
+                self._finds.keep(result.discovered)
                 self._show(self._status)
                 self._start_ready(running, ended)
         except LOST as error:
@@ -196,6 +201,7 @@ class MissionWorkflow:
                 catalog=self._catalog,
                 started_at=workflow.info().start_time,
                 spending_held=self._holds.starts(leg.leg_id),
+                state=LegState(discovered=self._finds.tools),
             ),
             id=names.leg_workflow_id(self._mission_id, leg.leg_id),
             task_queue=leg.agent.task_queue,
@@ -334,6 +340,11 @@ class MissionWorkflow:
         """A call of a leg cost more than was approved, or that was decided on."""
         self._reservations.settle(news.leg_id, news.spent)
         await self._holds.take(news)
+
+    @workflow.signal(name=names.FOUND_SIGNAL)
+    async def found_tools(self, found: FoundTools) -> None:
+        """A leg's search found tools: the others may use them too."""
+        await self._finds.take(found)
 
     @workflow.query(name=names.BUDGET_LEFT_QUERY)
     def budget_left(self, asked: ReserveInput) -> list[Money]:

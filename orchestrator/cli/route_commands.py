@@ -68,7 +68,7 @@ def route_text(
 
     settings = load_settings()
     catalog = open_catalog(specs, overlays)
-    similarity = _similarity(embedder or settings.embedder, settings)
+    similarity = patient_similarity(embedder or settings.embedder, settings)
     router = Router(
         catalog,
         profile=load_routing_profile(settings.routing_profile),
@@ -118,7 +118,7 @@ def evaluate_folder(
             profile=load_routing_profile(profile),
             clock=time.perf_counter,
             traces=records.append,
-            similarity=_similarity(embedder or settings.embedder, settings),
+            similarity=patient_similarity(embedder or settings.embedder, settings),
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     if traces is not None:
@@ -154,7 +154,7 @@ def calibrate_profile(
     present(report, partial(render_routes.calibration, out=out), as_json=as_json)
 
 
-def _similarity(
+def patient_similarity(
     named: str | None, settings: Settings
 ) -> "Callable[[Catalog], CardSimilarity] | None":
     """What embeds the cards, with all the time it needs; None without an embedder."""

@@ -118,10 +118,14 @@ def discover(
 
     Example: orchestrator tools discover "send a massage to the team"
     """
+    from orchestrator.cli.route_commands import patient_similarity
     from orchestrator.routing.discovery import DiscoveryIndex
 
+    settings = load_settings()
     catalog = open_catalog(specs, overlays)
-    matches = DiscoveryIndex(catalog).search(query, limit=limit)
+    embedded = patient_similarity(settings.embedder, settings)
+    similarity = embedded(catalog) if embedded else None
+    matches = DiscoveryIndex(catalog).search(query, limit=limit, similarity=similarity)
     if as_json:
         found = [{"name": m.name, "score": m.score, "tier": m.tier} for m in matches]
         print_json({"query": query, "matches": found})

@@ -120,6 +120,9 @@ class LegResult(Record):
     looked_up: tuple[LookedUp, ...] = Field(
         default=(), description="what its calls told of the conditions of its mission's goal"
     )
+    discovered: tuple[str, ...] = Field(
+        default=(), description="tools that searches found, its own and those of other legs"
+    )
 
     @property
     def told(self) -> str:
@@ -192,3 +195,14 @@ class SpendingHold(Record):
     """A mission tells a leg whether it may spend: not while an overcharge of another is open."""
 
     held: bool
+
+
+class FoundTools(Record):
+    """A leg tells its mission of tools that a search found, and the mission its other legs.
+
+    A signal names no sender, and names are all that it carries: whoever sends it, each leg may use
+    what is inside its own walls and nothing else.
+    """
+
+    leg_id: str = Field(default="", max_length=1000, description="whose search; told by a leg")
+    tools: tuple[str, ...] = Field(max_length=20)

@@ -46,6 +46,7 @@ RESERVED_SIGNAL: Final = "budget_reserved"
 LEG_WAITS_SIGNAL: Final = "leg_waits"
 OVERCHARGED_SIGNAL: Final = "overcharged"
 HOLD_SIGNAL: Final = "hold_spending"
+FOUND_SIGNAL: Final = "found_tools"
 
 MISSION_ID_ATTRIBUTE: Final = "OrchetMissionId"
 STATUS_ATTRIBUTE: Final = "OrchetStatus"

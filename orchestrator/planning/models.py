@@ -166,7 +166,7 @@ class StepContext(Record):
         default=(), description="what the steps of this leg did, the oldest first"
     )
     discovered: tuple[str, ...] = Field(
-        default=(), description="tools that searches of this leg found; they can be called too"
+        default=(), description="tools that searches of the mission found; they can be called too"
     )
     orders: tuple[Order, ...] = Field(
         default=(), description="what the leg's goal orders: it is not reached without an effect"

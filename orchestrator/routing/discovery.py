@@ -1,4 +1,4 @@
-"""Discovery: tools found by a few words, exact matches first and BM25 where there are none."""
+"""Discovery: tools found by a few words, exact matches first; else by descriptions and vectors."""
 
 import re
 from collections import OrderedDict
@@ -19,6 +19,7 @@ from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.routing.indexes.bm25 import SparseBm25
 from orchestrator.routing.indexes.terms import Floats, TermIndex
 from orchestrator.routing.phonetic import JARO_WINKLER_FLOOR, PhoneticIndex, PhoneticMatch
+from orchestrator.routing.scoring.embedding import CardSimilarity, closeness
 
 EXACT: Final = 1.0
 SUBSTRING: Final = 0.97
@@ -28,6 +29,8 @@ K1: Final = 1.5
 B: Final = 0.75
 JARO_WINKLER_BOOST: Final = 0.35
 DOMAIN_BOOST: Final = 0.1
+VECTOR_BOOST: Final = 1.5
+"""Of the nearest tool by vectors, where there are any; 0 for one in the middle of the catalog."""
 FALLBACK_RANGE: Final = (0.05, 0.79)
 """Below the deterministic tier's floor, so that scores of both tiers can be compared."""
 
@@ -35,6 +38,12 @@ _SEPARATORS = re.compile(r"[\W_]+")
 _SHORTEST_SUBSTRING = 3
 _INFLECTED = 0.9
 """What a word counts that is in the name in another form: `book` for `booking`, or a slip."""
+_OUTLIER = 3.0
+"""Deviations above the catalog's middle from which nearness alone is a match: embedders differ in
+how near they see what has nothing in common, so the other tools are the measure."""
+_EQUAL = 1e-6
+_NORMAL = 1.4826
+"""What makes the median of absolute deviations a standard deviation, were they normal."""
 _KEPT_INDEXES = 8
 
 Tier = Literal["deterministic", "bm25"]
@@ -78,18 +87,26 @@ class DiscoveryIndex:
             (word for words in (*named, *domains) for word in words), self._bm25.index.terms
         )
 
-    def search(self, query: str, limit: int = 3, walls: Sequence[Wall] = ()) -> list[Match]:
+    def search(
+        self,
+        query: str,
+        limit: int = 3,
+        walls: Sequence[Wall] = (),
+        similarity: CardSimilarity | None = None,
+    ) -> list[Match]:
         """The tools that fit, best first; at most `limit`, none when nothing fits.
 
         Ties go to the name that is closest to the query by Jaro-Winkler, then by name. A tool
-        outside one of the walls is not there, however well it fits.
+        outside one of the walls is not there, however well it fits. Where names say nothing,
+        `similarity`, an embedder's view of the same catalog, is asked beside the descriptions.
         """
         joined, words = _joined(query), self._phonetic.match(tokens(query))
         inside = self._inside(walls)
         scores = np.where(inside, self._deterministic(joined, words), 0.0)
         if scores.any():
             return self._best(joined, scores, "deterministic", limit)
-        return self._best(joined, np.where(inside, self._ranked(words), 0.0), "bm25", limit)
+        ranked = self._ranked(words, _nearness(similarity, query))
+        return self._best(joined, np.where(inside, ranked, 0.0), "bm25", limit)
 
     def _inside(self, walls: Sequence[Wall]) -> _Flags:
         named = zip(self._names, self._domains, strict=True)
@@ -128,8 +145,11 @@ class DiscoveryIndex:
         overlap = _overlap(held, said, self._named)
         return np.where(overlap >= 0, _within(OVERLAP_RANGE, overlap), scores)
 
-    def _ranked(self, words: Sequence[PhoneticMatch]) -> Floats:
-        """BM25 over name, description and parameters, its best as 1, boosted; 0 for no match."""
+    def _ranked(self, words: Sequence[PhoneticMatch], near: tuple[Floats, _Flags] | None) -> Floats:
+        """BM25 over name, description and parameters, its best as 1, boosted; 0 for no match.
+
+        What is near by meaning is boosted too, and matches without a word in common.
+        """
         if not words or not self._size:
             return np.zeros(self._size)
         weights: dict[str, float] = {}
@@ -144,6 +164,10 @@ class DiscoveryIndex:
         boosted = relevance + JARO_WINKLER_BOOST * likeness + DOMAIN_BOOST * in_domain
         best = 1 + JARO_WINKLER_BOOST + DOMAIN_BOOST
         matched = in_domain | shares | (likeness >= JARO_WINKLER_FLOOR)
+        if near is not None:
+            closest, stands_out = near
+            boosted, best = boosted + VECTOR_BOOST * closest, best + VECTOR_BOOST
+            matched = matched | stands_out
         return np.where(matched, _within(FALLBACK_RANGE, boosted / best), 0.0)
 
 
@@ -183,6 +207,22 @@ class _Likeness:
         closest: Floats = np.maximum.reduceat(similar[:, self._flat], self._starts, axis=1)
         mean: Floats = closest.mean(axis=0)
         return mean
+
+
+def _nearness(similarity: CardSimilarity | None, query: str) -> tuple[Floats, _Flags] | None:
+    """How near each tool is by meaning, 1 for the nearest, and which stand out by that alone.
+
+    None where vectors do not say.
+    """
+    if similarity is None or not query.strip():
+        return None
+    try:
+        cosines = similarity.of([query])[0]
+    except Exception:  # an embedder that fails takes nothing away from the words
+        return None
+    above = cosines - np.median(cosines)
+    deviation = _NORMAL * float(np.median(np.abs(above)))
+    return np.maximum(closeness(cosines), 0.0), above > max(_OUTLIER * deviation, _EQUAL)
 
 
 def _postings(documents: Iterable[Iterable[str]]) -> TermIndex:

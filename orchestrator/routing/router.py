@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice
+from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall, admitted
@@ -88,6 +89,8 @@ class Router:
                 answer, the others decide.
             cards: those made for earlier routers, to be used again; None: all are made.
         """
+        self.similarity: Final = similarity
+        """The embedder's view of the cards that it was given."""
         self._clock = clock
         self._timeout_s = timeout_s
         self._catalog = catalog

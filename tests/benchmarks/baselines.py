@@ -11,7 +11,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.intent import IntentFrame
 from orchestrator.routing.indexes.terms import Floats
-from orchestrator.routing.learning.evaluation import Answer, Query
+from orchestrator.routing.learning.evaluation import JudgedAnswer, Query
 from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.routing.selection import Selection
 
@@ -46,13 +46,13 @@ def fused(*all_scores: Scores) -> Scores:
     return scores
 
 
-def answers(catalog: Catalog, queries: Iterable[Query], scores: Scores) -> list[Answer]:
+def answers(catalog: Catalog, queries: Iterable[Query], scores: Scores) -> list[JudgedAnswer]:
     """A ranking for each query; the selection that goes with it holds no tool."""
     names = np.array([*catalog.tools])
     return [_answer(names.tolist(), query, scores(query.query)) for query in queries]
 
 
-def _answer(names: Sequence[str], query: Query, scores: Floats) -> Answer:
+def _answer(names: Sequence[str], query: Query, scores: Floats) -> JudgedAnswer:
     order = np.argsort(-scores, kind="stable").tolist()
     allowed: Collection[str] = names if query.candidates is None else query.candidates
     ranked = [(names[at], float(scores[at])) for at in order if names[at] in {*allowed}]
@@ -65,7 +65,7 @@ def _answer(names: Sequence[str], query: Query, scores: Floats) -> Answer:
         frame=IntentFrame(),
         catalog_size=len(names),
     )
-    return Answer(query, [name for name, _ in ranked], nothing, best, None)
+    return JudgedAnswer(query, [name for name, _ in ranked], nothing, best, None)
 
 
 def _ranks(scores: Floats) -> Floats:

@@ -13,16 +13,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
+from orchestrator.adapters.embedding.built_in import similarity_in_process
 from orchestrator.routing.learning.evaluation import (
-    Answer,
     Evaluation,
+    JudgedAnswer,
     coverage_at,
     evaluate,
     open_folder,
     summarise,
 )
-from orchestrator.routing.scoring.embedding import EmbeddedCards
 from tests.benchmarks import baselines
 from tests.benchmarks.figure import Figure, NothingToMeasure
 
@@ -51,10 +50,10 @@ def run() -> list[Figure]:
 def measured(folder: Path) -> dict[str, Row]:
     """The figures of one set, by method."""
     catalog, queries = open_folder(folder, split="eval")
-    embedder = BuiltInEmbedder()
-    ours = evaluate(folder, similarity=lambda cards: EmbeddedCards(cards, embedder))
+    similarity = similarity_in_process()
+    ours = evaluate(folder, similarity=similarity)
     by_words = baselines.rank_bm25(catalog)
-    by_vectors = baselines.embedder_alone(EmbeddedCards(catalog, embedder))
+    by_vectors = baselines.embedder_alone(similarity(catalog))
     rankings = {
         "rank-bm25": by_words,
         "embedder alone": by_vectors,
@@ -95,7 +94,7 @@ def _row(report: Evaluation) -> Row:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _ranked(answers: Sequence[Answer], tools: int, size: float) -> Row:
+def _ranked(answers: Sequence[JudgedAnswer], tools: int, size: float) -> Row:
     covered = coverage_at([a for a in answers if a.query.groups], size)
     report = summarise(answers, tools)
     return _row(report.model_copy(update={"forwarded_coverage": covered, "mean_forwarded": size}))

@@ -9,6 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
@@ -30,6 +31,8 @@ _CORE_SHARE: Final = 8
 _STEP_SHARE: Final = 4
 _DISCOVERED_SHARE: Final = 8
 """A section may take one part in so many of the context."""
+_INITIAL_SHARE: Final = 0.45
+"""The block that an agent starts with may take so much of what all its schemas would."""
 _LONGEST_LABEL: Final = 64
 _TOLD_BY: Final = frozenset({"enum", "const", "format", "default"})
 _IN_MINOR_UNITS: Final = "Counts the smallest unit of its currency: 2500 for 25.00 EUR."
@@ -178,7 +181,8 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
     What the router selected joins the full schemas; core tools of domains that no request's best
     tool is of go to the catalog for this step, unless the router failed open. The best selected and
     the last discovered tools are taken first; what finds no room keeps its line in the catalog.
-    The best selected tool is shown whatever its size; a tool outside the agent's wall never.
+    The best selected tool is shown whatever its size; a tool outside the agent's wall never. An
+    agent of few tools gets those core schemas that leave the block a small part of all of them.
     """
     room = context.agent.context_tokens
     own = listed(catalog.tools.values(), context.agent)
@@ -188,7 +192,7 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
     touched = {tool.domain for tool in _named(best, catalog, walls)}
     is_whole = selection.band == "fail_open" or not touched
     always = [t for t in own if t.load_policy == "core" and (is_whole or t.domain in touched)]
-    core = _within(always, room // _CORE_SHARE)
+    core = _within(always, min(room // _CORE_SHARE, _room_for_core(own, room)))
     held = {tool.name for tool in core}
     # A probe looks up a call by a reference that is ours: nothing to choose, but to be found.
     left_out = held | probes_of(own)
@@ -202,6 +206,24 @@ def block_of(context: StepContext, selection: Selection, catalog: Catalog) -> To
         deferred=tuple(tool for tool in own if tool.name not in left_out),
         catalog_tokens=room // _CATALOG_SHARE,
     )
+
+
+def _room_for_core(own: Sequence[Tool], room: int) -> int:
+    """What core schemas may take beside the meta tools and the catalog, in tokens."""
+    spoken_for = _meta_tokens() + room // _CATALOG_SHARE
+    enough = (spoken_for + room // _CORE_SHARE) / _INITIAL_SHARE
+    flat = 0
+    for tool in own:
+        flat += estimate_tokens(tool_schema(tool))
+        if flat >= enough:  # so an agent of many tools costs no more than one of some
+            return room // _CORE_SHARE
+    catalog = catalog_section(map(catalog_row, own), most_tokens=room // _CATALOG_SHARE)
+    return max(0, int(_INITIAL_SHARE * flat) - _meta_tokens() - estimate_tokens(catalog))
+
+
+@cache
+def _meta_tokens() -> int:
+    return estimate_tokens("\n".join(meta_schemas()))
 
 
 def _named(

@@ -15,11 +15,12 @@ from pydantic import Field, ValidationError
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import DocumentUnreadable, UsageError
 from orchestrator.core.record import Record
+from orchestrator.core.wall import Wall
 from orchestrator.routing.learning.trace import RouteRecord, record_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.embedding import CardSimilarity
-from orchestrator.routing.selection import USED, Band, Selection
+from orchestrator.routing.selection import USED, Band, RouteContext, Selection
 
 CUTOFFS = (1, 3, 5)
 
@@ -81,7 +82,7 @@ class Evaluation(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JudgedAnswer:
     """What the router, or what it is compared with, made of one query."""
 
     query: Query
@@ -144,7 +145,7 @@ def open_folder(folder: str | Path, *, split: str | None) -> tuple[Catalog, list
     return catalog, _queries(root / "queries.jsonl", split)
 
 
-def summarise(answers: Sequence[Answer], tools: int) -> Evaluation:
+def summarise(answers: Sequence[JudgedAnswer], tools: int) -> Evaluation:
     """The figures of the answers to the queries of one folder."""
     asked = [a for a in answers if a.query.groups]
     several = [a for a in asked if len(a.query.groups) > 1]
@@ -177,15 +178,22 @@ def summarise(answers: Sequence[Answer], tools: int) -> Evaluation:
     )
 
 
-def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> Answer:
+def _answer(router: Router, query: Query, clock: Callable[[], float] | None) -> JudgedAnswer:
     start = clock() if clock else 0.0
-    selection = router.route(query.query)
+    selection = router.route(query.query, _context(query))
     seconds = clock() - start if clock else None
     ranking = router.rank(query.query)
     if query.candidates is not None:
         ranking = [name for name in ranking if name in query.candidates]
     score = router.best_score(query.query, among=query.candidates)
-    return Answer(query, ranking, selection, score, seconds)
+    return JudgedAnswer(query, ranking, selection, score, seconds)
+
+
+def _context(query: Query) -> RouteContext:
+    """A request that brings its own few tools is routed over those alone."""
+    if not query.candidates:
+        return RouteContext()
+    return RouteContext(walls=(Wall(agent=query.id, tools=query.candidates),))
 
 
 def _queries(path: Path, split: str | None) -> list[Query]:
@@ -227,7 +235,7 @@ def _ndcg(ranking: Sequence[str], query: Query) -> float:
     return gain / sum(1 / math.log2(position + 2) for position in range(best))
 
 
-def coverage_at(answers: Collection[Answer], size: float) -> float | None:
+def coverage_at(answers: Collection[JudgedAnswer], size: float) -> float | None:
     """Requests covered by a fixed number of tools; between whole numbers, interpolated."""
     low = math.floor(size)
     at_low = _mean(a.found(a.ranking[:low]) == 1 for a in answers)
@@ -245,7 +253,7 @@ def _auroc(positives: Sequence[float], negatives: Sequence[float]) -> float | No
     return float((below + not_above).sum()) / (2 * len(positives) * len(negatives))
 
 
-def _auroc_by_kind(answers: Collection[Answer]) -> dict[str, float]:
+def _auroc_by_kind(answers: Collection[JudgedAnswer]) -> dict[str, float]:
     fitting = [answer.score for answer in answers if answer.query.groups]
     scores: dict[str, list[float]] = defaultdict(list)
     for answer in answers:

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str], recipes: Mapping[str, Recipe] = RECIPES) -> i
     parser.add_argument("names", nargs="*", metavar="SET", help=f"of {', '.join(recipes)}")
     parser.add_argument("--mirrors", type=Path, help="folder with git directories, for no network")
     parser.add_argument("--pin", action="store_true", help="write the digests down as right")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if unknown := set(options.names) - set(recipes):
         parser.error(f"no set is called {', '.join(sorted(unknown))}")
     digests = manifest.pinned()
@@ -57,6 +57,8 @@ def make(recipe: Recipe, folder: Path, mirrors: Path | None) -> dict[str, str]:
     else:
         source = from_mirrors(recipe.origin, mirrors)
     made = recipe.make(source)
+    if recipe.held_out:
+        made = made.held_out()
     made.write(folder)
     return made.digests()
 

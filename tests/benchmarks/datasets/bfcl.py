@@ -1,7 +1,7 @@
-"""Two sets of the Berkeley Function-Calling Leaderboard: single turns, pooled; conversations."""
+"""Three sets of the Berkeley Function-Calling Leaderboard: single turns, users', conversations."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tests.benchmarks.datasets.form import DataSet, Row, query, tool
@@ -9,6 +9,7 @@ from tests.benchmarks.datasets.repository import Repository
 
 _FOLDER: Final = "berkeley-function-call-leaderboard/bfcl_eval/data"
 _ANSWERED: Final = ("simple_python", "multiple", "parallel_multiple")
+_LIVE: Final = ("live_simple", "live_multiple", "live_parallel_multiple")
 _TYPES: Final = {
     "dict": "object",
     "float": "number",
@@ -34,17 +35,28 @@ def make_v1(source: Repository) -> DataSet:
     `scope` holds what the leaderboard itself offers with a request. Where nothing fits, that is
     the request's candidates.
     """
+    return _single_turns(source, "bfcl_v1", (*_ANSWERED, "irrelevance"))
+
+
+def make_live(source: Repository) -> DataSet:
+    """What users sent with functions of their own, of several languages, each over its own few."""
+    made = _single_turns(source, "bfcl_live", (*_LIVE, "live_irrelevance"))
+    own = [{**row, "candidates": row.get("scope") or row["candidates"]} for row in made.queries]
+    return DataSet(made.tools, [row for row in own if row["candidates"]])
+
+
+def _single_turns(source: Repository, name: str, parts: Iterable[str]) -> DataSet:
     tools: dict[str, Row] = {}
     queries = []
-    for part in (*_ANSWERED, "irrelevance"):
-        answers = _answers(source, part) if part in _ANSWERED else {}
+    for part in parts:
+        answers = _answers(source, part) if part in (*_ANSWERED, *_LIVE) else {}
         for case in source.json_lines(f"{_FOLDER}/BFCL_v4_{part}.json"):
             offered = [function["name"] for function in case["function"]]
             for function in case["function"]:
                 tools.setdefault(function["name"], _tool(function))
-            called = [name for call in answers.get(case["id"], ()) for name in call]
+            called = [key for call in answers.get(case["id"], ()) for key in call]
             more = {"scope": offered} if called else {"candidates": offered, "kind": "irrelevant"}
-            queries.append(query("bfcl_v1", case["id"], _said(case["question"][0]), called, **more))
+            queries.append(query(name, case["id"], _said(case["question"][0]), called, **more))
     return DataSet([*tools.values()], queries)
 
 

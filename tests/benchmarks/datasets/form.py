@@ -22,6 +22,10 @@ class DataSet:
     tools: Sequence[Row]
     queries: Sequence[Row]
 
+    def held_out(self) -> "DataSet":
+        """The same with every request in the evaluation half: there is nothing to fit."""
+        return DataSet(self.tools, [{**row, "split": "eval"} for row in self.queries])
+
     def files(self) -> dict[str, bytes]:
         """The content of each file, by its name."""
         return {TOOLS: _lines(self.tools), QUERIES: _lines(self.queries)}

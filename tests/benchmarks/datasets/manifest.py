@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.benchmarks.datasets import bfcl, metatool, nestful, restbench, sealtools, toolalpaca
+from tests.benchmarks.datasets import (
+    bfcl,
+    metatool,
+    nestful,
+    restbench,
+    sealtools,
+    taubench,
+    toolalpaca,
+)
 from tests.benchmarks.datasets.form import DataSet
 from tests.benchmarks.datasets.repository import Origin, Repository
 
@@ -29,13 +37,15 @@ class Recipe:
     held_out: bool = False
 
 
+_RESTBENCH: Final = Origin(
+    "https://github.com/Yifan-Song793/RestGPT",
+    "d99012860cb45323975bf5780152d7aa44f390f5",
+    "MIT",
+)
+
 RECIPES: Final[Mapping[str, Recipe]] = {
     "restbench_tmdb": Recipe(
-        Origin(
-            "https://github.com/Yifan-Song793/RestGPT",
-            "d99012860cb45323975bf5780152d7aa44f390f5",
-            "MIT",
-        ),
+        _RESTBENCH,
         restbench.make_tmdb,
     ),
     "toolalpaca": Recipe(
@@ -71,6 +81,17 @@ RECIPES: Final[Mapping[str, Recipe]] = {
             "Apache-2.0",
         ),
         sealtools.make_sealtools,
+    ),
+    "restbench_spotify": Recipe(_RESTBENCH, restbench.make_spotify, held_out=True),
+    "bfcl_live": Recipe(_LEADERBOARD, bfcl.make_live, held_out=True),
+    "tau_bench": Recipe(
+        Origin(
+            "https://github.com/sierra-research/tau-bench",
+            "59a200c6d575d595120f1cb70fea53cef0632f6b",
+            "MIT",
+        ),
+        taubench.make_tau_bench,
+        held_out=True,
     ),
 }
 

@@ -1,4 +1,4 @@
-"""RestBench, the TMDB half: people's requests over the real OpenAPI document of a film database."""
+"""RestBench: people's requests over real OpenAPI documents, of a film database and of a player."""
 
 import re
 
@@ -8,8 +8,18 @@ from tests.benchmarks.datasets.repository import Repository
 
 
 def make_tmdb(source: Repository) -> DataSet:
+    """Films."""
+    return _make(source, "tmdb")
+
+
+def make_spotify(source: Repository) -> DataSet:
+    """Music."""
+    return _make(source, "spotify")
+
+
+def _make(source: Repository, service: str) -> DataSet:
     """The operations; the first part of a path is its tool's domain."""
-    document = source.json("specs/tmdb_oas.json")
+    document = source.json(f"specs/{service}_oas.json")
     tools, names = [], {}
     for path, method, operation in operations(document):
         name = names[_route(f"{method.upper()} {path}")] = operation["operationId"]
@@ -19,15 +29,17 @@ def make_tmdb(source: Repository) -> DataSet:
                 name,
                 in_one_line(said),
                 input_schema(operation, document),
-                domain=f"tmdb.{path.split('/')[1]}",
+                domain=f"{service}.{path.split('/')[1]}",
                 method=method.upper(),
                 path=path,
             )
         )
     queries = []
-    for at, case in enumerate(source.json("datasets/tmdb.json")):
-        called = [names[_route(call)] for call in case["solution"]]
-        queries.append(query("restbench_tmdb", f"tmdb-{at}", case["query"], called))
+    for at, case in enumerate(source.json(f"datasets/{service}.json")):
+        called = [names.get(_route(call), "") for call in case["solution"]]
+        if not all(called):  # what is asked for is not in the document
+            continue
+        queries.append(query(f"restbench_{service}", f"{service}-{at}", case["query"], called))
     return DataSet(tools, queries)
 
 

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import bench_routing_quality
-from tests.benchmarks.datasets import bfcl, manifest, metatool, nestful, restbench, sealtools
+from tests.benchmarks.datasets import (
+    bfcl,
+    manifest,
+    metatool,
+    nestful,
+    restbench,
+    sealtools,
+    taubench,
+)
 from tests.benchmarks.datasets.__main__ import main
 from tests.benchmarks.datasets.form import sample, split
 from tests.benchmarks.datasets.manifest import RECIPES, Recipe
@@ -219,6 +227,55 @@ def test_no_example_is_asked(tmp_path: Path) -> None:
     unfit, none = made.queries[-2:]
     assert (unfit["candidates"], unfit["gold"]) == (["other"], [])
     assert (none["query"], none["kind"]) == ("why", "no_tool")
+
+
+def test_tools_and_tasks_are_read_from_python_that_never_runs(tmp_path: Path) -> None:
+    tool = """
+raise SystemExit("it ran")
+class Cancel:
+    def get_info():
+        return {"type": "function", "function": {
+            "name": "cancel", "description": "Cancel.", "parameters": {"type": "object"}}}
+"""
+    task = "TASKS = [Task(instruction='end\\n it', actions=[Action(name='cancel', kwargs={})])]"
+    files: dict[str, Any] = {}
+    for service in ("airline", "retail"):
+        folder = f"tau_bench/envs/{service}"
+        files |= {
+            f"{folder}/tools/__init__.py": "from .cancel import Cancel\nfrom .think import Think\n",
+            f"{folder}/tools/cancel.py": tool,
+            f"{folder}/tasks_test.py": task,
+        }
+    made = taubench.make_tau_bench(_commit(tmp_path / "tau", files))
+    assert [(t["name"], t["domain"]) for t in made.tools] == [("cancel", "airline")]
+    assert [(q["query"], q["gold"]) for q in made.queries] == [("end it", ["cancel"])] * 2
+    assert {q["split"] for q in made.held_out().queries} == {"eval"}
+
+
+def test_users_requests_go_over_what_they_brought_along(tmp_path: Path) -> None:
+    data = bfcl._FOLDER
+    function = {"name": "f", "description": "F.", "parameters": {"type": "dict", "properties": {}}}
+    asked = {"question": [[{"role": "user", "content": "do f"}]], "function": [function]}
+    files: dict[str, Any] = {}
+    for part in bfcl._LIVE:
+        files |= {
+            f"{data}/BFCL_v4_{part}.json": "",
+            f"{data}/possible_answer/BFCL_v4_{part}.json": "",
+        }
+    files |= {
+        f"{data}/BFCL_v4_live_simple.json": _lines({"id": "l0", **asked}),
+        f"{data}/possible_answer/BFCL_v4_live_simple.json": _lines(
+            {"id": "l0", "ground_truth": [{"f": {}}]}
+        ),
+        f"{data}/BFCL_v4_live_irrelevance.json": _lines(
+            {"id": "i0", **asked}, {"id": "i1", **asked, "function": []}
+        ),
+    }
+    made = bfcl.make_live(_commit(tmp_path / "live", files))
+    assert [(q["id"], q["gold"], q["candidates"]) for q in made.queries] == [
+        ("l0", ["f"], ["f"]),
+        ("i0", [], ["f"]),
+    ]
 
 
 def test_a_sample_does_not_depend_on_the_order_it_is_drawn_from() -> None:

@@ -1,9 +1,15 @@
 """Discovery: the two tiers, their scores and their order."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from orchestrator.adapters.embedding.built_in import similarity_in_process
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.core.errors import EmbedderUnavailable
+from orchestrator.core.wall import Wall
 from orchestrator.routing.discovery import FALLBACK_RANGE, DiscoveryIndex
+from orchestrator.routing.indexes.terms import Floats
 
 TOOLS = [
     ("messages_send", "messages", "Send a text to a person.", ["recipient", "text"]),
@@ -140,3 +146,57 @@ def test_order_does_not_depend_on_the_order_of_tools() -> None:
 def test_an_empty_catalog_finds_nothing() -> None:
     """BM25 over no words is no error."""
     assert DiscoveryIndex(Catalog.from_functions([])).search("anything") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "domain"),
+    [
+        ("dinner for two", "dining"),
+        ("umbrella needed tomorrow", "weather"),
+        ("plane to Rome", "flights"),
+    ],
+)
+def test_where_names_say_nothing_vectors_are_asked(
+    shipped: Catalog, query: str, domain: str
+) -> None:
+    """The built-in embedder's; the words alone find something else, or nothing."""
+    near = similarity_in_process()(shipped)
+    index = DiscoveryIndex(shipped)
+    found = [shipped.tool(m.name).domain for m in index.search(query, similarity=near)]
+    assert found[0] == domain
+    assert [shipped.tool(m.name).domain for m in index.search(query)][:1] != [domain]
+
+
+def test_vectors_find_nothing_where_no_tool_stands_out(shipped: Catalog) -> None:
+    """Some tool is always the nearest."""
+    near = similarity_in_process()(shipped)
+    for query in ("asdf", "xyzzy plugh", "translate this to Finnish", "!!!", ""):
+        assert not DiscoveryIndex(shipped).search(query, similarity=near)
+
+
+def test_what_a_name_says_is_not_asked_of_vectors(shipped: Catalog) -> None:
+    """The first tier decides alone, as it does without an embedder."""
+
+    class Loud:
+        def of(self, texts: Sequence[str]) -> Floats:
+            raise AssertionError(texts)
+
+    index = DiscoveryIndex(shipped)
+    query = "send message"
+    assert index.search(query, similarity=Loud()) == index.search(query)
+
+
+def test_an_embedder_that_fails_leaves_the_words(shipped: Catalog) -> None:
+    """And a tool outside the wall is not there, however near it is."""
+
+    class Broken:
+        def of(self, texts: Sequence[str]) -> Floats:
+            raise EmbedderUnavailable("gone")
+
+    index = DiscoveryIndex(shipped)
+    query = "a table for four tonight"
+    assert index.search(query, similarity=Broken()) == index.search(query)
+    wall = Wall(agent="a", domains=("flights",))
+    near = similarity_in_process()(shipped)
+    found = index.search("dinner for two", walls=(wall,), similarity=near)
+    assert {shipped.tool(match.name).domain for match in found} <= {"flights"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from hypothesis import given, settings
@@ -81,6 +82,30 @@ def _flat(catalog: Catalog) -> str:
 def test_the_initial_tool_block_is_at_most_38_percent_of_all_schemas(shipped: Catalog) -> None:
     """In real tokens, core tools and catalog against every schema, on the example documents."""
     assert _COUNT(_text(_initial(shipped))) <= 0.38 * _COUNT(_flat(shipped))
+
+
+def test_the_initial_block_of_an_agent_of_one_domain_is_under_45_percent_of_its_own(
+    shipped: Catalog,
+) -> None:
+    """Its baseline is the schemas of its own domain alone; whatever its core tools are."""
+    for domain in {tool.domain for tool in shipped.tools.values()}:
+        own = [tool for tool in shipped.tools.values() if tool.domain == domain]
+        flat = _COUNT(section(CORE_TITLE, map(tool_schema, own)))
+        block = _initial(shipped, domain)
+        assert _COUNT(_text(block)) < 0.45 * flat, domain
+        listed = {t.name for t in (*block.core, *block.deferred)}
+        assert listed == {t.name for t in own} - probes_of(own)
+
+
+def test_the_initial_block_keeps_its_share_for_any_part_of_a_catalog(shipped: Catalog) -> None:
+    """Estimated as its budgets are; core tools give way, the meta tools and names never do."""
+    tools = [*shipped.tools.values()]
+    for size in (1, 5, 10, 20, 40, 93):
+        part = _catalog(*tools[:size])
+        block = _initial(part)
+        flat = estimate_tokens(_flat(part))
+        bare = estimate_tokens(_text(replace(block, core=())))
+        assert estimate_tokens(_text(block)) <= max(0.45 * flat + 10, bare)
 
 
 def test_with_pruning_the_block_is_at_most_15_percent(

@@ -155,3 +155,13 @@ def test_kinds_of_requests_that_nothing_fits_are_told_apart(write: Write) -> Non
 
     assert report.nothing_fits_by_kind == {"nonsense": 1.0, "trap": 0.5}
     assert report.nothing_fits_auroc == 0.75
+
+
+def test_a_request_that_brings_its_own_tools_is_routed_over_those_alone(write: Write) -> None:
+    """The nearest tool of the whole catalog is not among them."""
+    query = {"query": "add two numbers", "gold": ["play_song"], "candidates": ["play_song"]}
+    report = evaluate(write([query]))
+
+    assert report.recall_at[1] == 1
+    assert report.forwarded_coverage == 1
+    assert report.mean_forwarded == 1
