@@ -28,6 +28,8 @@ def farm() -> Router:
         ("weather in London", "open_meteo_weather"),
         ("forecast for Sittingbourne Kent", "open_meteo_weather"),
         ("list files in /tmp", "list_files"),
+        ("list channels", "mcp__slack__list_channels"),
+        ("list my reminders", "reminders.list"),
         ("who is free on Friday", "findFreeSlots"),
         ("what is the status of the billing service", "service_status"),
     ],
