@@ -1,24 +1,40 @@
 """Plain function tools, as a proxy is given them: every example and row of the adaptive-K table."""
 
+from collections.abc import Callable
+
 import pytest
 
+from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import EmbeddedCards
 from orchestrator.routing.selection import RouteContext
 from tests.unit.routing.function_catalogs import ASSISTANT, FARM
 
 
+@pytest.fixture(scope="module", params=["words", "vectors"])
+def make_router(request: pytest.FixtureRequest) -> Callable[[Catalog], Router]:
+    """Routers without vectors, and with those that are built in."""
+
+    def make(catalog: Catalog) -> Router:
+        if request.param == "words":
+            return Router(catalog)
+        return Router(catalog, similarity=EmbeddedCards(catalog, BuiltInEmbedder()))
+
+    return make
+
+
 @pytest.fixture(scope="module")
-def assistant() -> Router:
-    """Of 51 functions, without vectors."""
+def assistant(make_router: Callable[[Catalog], Router]) -> Router:
+    """Of 51 functions."""
     assert len(ASSISTANT) == 51
-    return Router(Catalog.from_functions(ASSISTANT))
+    return make_router(Catalog.from_functions(ASSISTANT))
 
 
 @pytest.fixture(scope="module")
-def farm() -> Router:
+def farm(make_router: Callable[[Catalog], Router]) -> Router:
     """Of 16 functions of another trade."""
-    return Router(Catalog.from_functions(FARM))
+    return make_router(Catalog.from_functions(FARM))
 
 
 @pytest.mark.parametrize(
