@@ -69,6 +69,10 @@ class CapabilityCard:
         """Whether the words of a request say the whole name; its domain may go without saying."""
         return bool(self.own_stems) and all(word in stems for word in self.own_stems)
 
+    def is_exemplified_by(self, stems: Collection[str]) -> bool:
+        """Whether the words of a request are those of one of its examples."""
+        return any({*stems} == {*example} for example in self.example_stems)
+
 
 def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
     """The card of a tool; the rest is what `probes_of` and `own_views_of` say of it."""

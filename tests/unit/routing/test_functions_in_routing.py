@@ -71,6 +71,14 @@ def test_so_it_does_in_another_trade(text: str, tool: str, farm: Router) -> None
     assert farm.route(text).tools == (tool,)
 
 
+def test_what_an_example_says_is_meant(make_router: Callable[[Catalog], Router]) -> None:
+    """Though another tool has it in its name."""
+    near = {"name": "get_weather", "description": "Get the weather of now."}
+    router = make_router(Catalog.from_functions([*ASSISTANT, near]))
+
+    assert router.route("weather in London").tools == ("open_meteo_weather",)
+
+
 def test_the_frame_says_what_is_asked(assistant: Router) -> None:
     """The domain is no constant, and nothing is ordered."""
     frame = assistant.route("forecast for Sittingbourne Kent").frame
