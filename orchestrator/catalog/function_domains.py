@@ -17,7 +17,7 @@ def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str
 
     Args:
         functions: names and descriptions.
-        otherwise: the domain of a name that has no noun.
+        otherwise: the domain of a name that has no word.
     """
     spaces = {name: namespace_of(name) for name in functions}
     found = {name: space.lower() for name, (space, _) in spaces.items() if space}
@@ -35,9 +35,9 @@ def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str
 
 
 def _nouns(name: str) -> Sequence[str]:
-    """The nouns of a name, in one number, in order and once each; its verb is none of them."""
-    words = [word for word in name_words(name) if word not in STOP_WORDS and word.isalpha()]
-    if words and is_verb(words[0]):
-        words = words[1:]
-    told = (singular(word) for word in words if not is_verb(word) or word in NOUN_LIKE_VERBS)
-    return list(dict.fromkeys(told))
+    """The nouns of a name, in one number, in order and once each; its verb where it has none."""
+    words = [word for word in name_words(name) if word.isalpha()]
+    rest = words[1:] if words and is_verb(words[0]) else words
+    told = [word for word in rest if not is_verb(word) or word in NOUN_LIKE_VERBS]
+    told = [word for word in told if word not in STOP_WORDS] or words[-1:]
+    return list(dict.fromkeys(map(singular, told)))

@@ -40,10 +40,11 @@ def compile_functions(functions: Iterable[Mapping[str, Any]]) -> dict[str, Tool]
         found[name] = function
     told = {name: str(one.get("description") or "") for name, one in found.items()}
     domains = domains_by_name(told, otherwise=DOCUMENT)
-    return {
-        name: _compile_function(function, index, domain=domains[name])
-        for index, (name, function) in enumerate(found.items())
-    }
+    tools = {}
+    # No comprehension: a warning names the caller by counting frames.
+    for index, (name, function) in enumerate(found.items()):
+        tools[name] = _compile_function(function, index, domain=domains[name])
+    return tools
 
 
 def _compile_function(function: Mapping[str, Any], index: int, *, domain: str) -> Tool:

@@ -99,8 +99,10 @@ class Router:
         self._cards = make_cards(tools) if cards is None else cards.of(tools)
         self._by_name = {card.name: card for card in self._cards}
         self._by_domain: dict[str, list[str]] = defaultdict(list)
-        for card in self._cards:
-            self._by_domain[card.domain].append(card.name)
+        # What only reads first: nobody asked for it.
+        self._filling = [card.name for card in sorted(self._cards, key=lambda c: c.is_change)]
+        for name in self._filling:
+            self._by_domain[self._by_name[name].domain].append(name)
         self._vocabulary = CatalogVocabulary(self._cards)
         self._scorer = Scorer(self._cards, self._profile)
         self._parser = RequestParser(
@@ -277,15 +279,18 @@ class Router:
         return min(found, key=lambda bounds: (bounds.most, bounds.least), default=NOTHING)
 
     def _bounds_of(self, table: ScoreTable, stems: Collection[str]) -> Bounds:
-        best = [self._by_name[name] for name in table.names[:1]]
+        cards = [self._by_name[name] for name in table.names]
         # Words that the catalog knows and that tool has not are about something else as well.
-        if best and table.features["coverage"][0] == 1:
-            named = [name for name in table.names if self._by_name[name].is_named_by(stems)]
-            if named == [best[0].name]:
+        if cards and table.features["coverage"][0] == 1:
+            said = [card for card in cards if card.is_exemplified_by(stems)]
+            said = said or [card for card in cards if card.is_named_by(stems)]
+            if said == cards[:1]:
                 return STATED
         if table.strength >= self._profile.fits:
             return Bounds()
-        return IN_PART if any(word in stems for c in best for word in c.name_stems) else NOTHING
+        return (
+            IN_PART if any(word in stems for c in cards[:1] for word in c.name_stems) else NOTHING
+        )
 
     def _unasked(
         self, scores: Collection[str], winners: Iterable[str], context: RouteContext
@@ -294,7 +299,7 @@ class Router:
         domains = dict.fromkeys(self._by_name[name].domain for name in winners)
         near = (name for domain in domains for name in self._by_domain[domain])
         told = {*scores}
-        for name in chain(near, self._by_name):
+        for name in chain(near, self._filling):
             card = self._by_name[name]
             if (
                 name not in told

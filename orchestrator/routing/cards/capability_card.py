@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.function_effects import namespace_of
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
@@ -44,7 +45,9 @@ class CapabilityCard:
     name_stems: tuple[str, ...]
     text_stems: tuple[str, ...]
     schema_stems: tuple[str, ...]
-    domain_stems: tuple[str, ...]
+    own_stems: tuple[str, ...]
+    """Of the name, without those of namespace and domain, unless too little would be left."""
+
     tag_stems: tuple[str, ...]
     example_stems: tuple[tuple[str, ...], ...]
     id_marks: tuple[str, ...]
@@ -64,9 +67,11 @@ class CapabilityCard:
 
     def is_named_by(self, stems: Collection[str]) -> bool:
         """Whether the words of a request say the whole name; its domain may go without saying."""
-        own = [word for word in self.name_stems if word not in self.domain_stems]
-        said = self.name_stems if len(own) < _FEWEST_OWN else own
-        return bool(said) and all(word in stems for word in said)
+        return bool(self.own_stems) and all(word in stems for word in self.own_stems)
+
+    def is_exemplified_by(self, stems: Collection[str]) -> bool:
+        """Whether the words of a request are those of one of its examples."""
+        return any({*stems} == {*example} for example in self.example_stems)
 
 
 def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) -> CapabilityCard:
@@ -89,7 +94,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
         schema_stems=tuple(_schema_stems(tool)),
-        domain_stems=tuple(content_stems(tool.domain)),
+        own_stems=_own_stems(tool),
         tag_stems=tuple(content_stems(" ".join((_said_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
         id_marks=marks_of(_example_ids(tool, required)),
@@ -132,6 +137,13 @@ def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:
             single = {t.name for t in looks if _ids(t.required_inputs) - makes}
             own |= {name for name, ids in answers.items() if ids & makes} - single
     return frozenset(own)
+
+
+def _own_stems(tool: Tool) -> tuple[str, ...]:
+    domain = content_stems(tool.domain)
+    local = content_stems(namespace_of(tool.name)[1])
+    own = tuple(word for word in local if word not in domain)
+    return own if len(own) >= _FEWEST_OWN else tuple(dict.fromkeys((*domain, *local)))
 
 
 def _said_domain(tool: Tool) -> str:

@@ -16,13 +16,15 @@ NAMES = {
     "zoom_create_meeting": "zoom",
     "zoom_delete_meeting": "zoom",
     "get_weather": "weather",
-    "calculate": "functions",
+    "calculate": "calculate",
+    "rollback_deploy": "deploy",
+    "42": "functions",
     "GET /api/v2/keys": "api",
 }
 
 
 def test_a_namespace_is_a_domain_and_so_is_a_noun_that_names_share() -> None:
-    """A name without any noun is of no domain of its own."""
+    """Where there is none, the verb is."""
     catalog = Catalog.from_functions([{"name": name} for name in NAMES])
 
     assert {tool.name: tool.domain for tool in catalog.tools.values()} == NAMES

@@ -123,10 +123,11 @@ def test_hints_are_heard_in_both_places(function: dict[str, Any], changes: bool)
 @pytest.mark.parametrize("name", ["delete_file", "files.remove", "removeFile"])
 def test_a_hint_against_the_name_is_not_believed_and_said(name: str, more: dict[str, Any]) -> None:
     """The stricter of the two counts."""
-    with pytest.warns(FunctionWarning, match=f"{name}.*only reads.*confirmed"):
+    with pytest.warns(FunctionWarning, match=f"{name}.*only reads.*confirmed") as told:
         tool = Catalog.from_functions([{"name": name, **more}]).tool(name)
 
     assert tool.needs_confirmation
+    assert told[0].filename == __file__
 
 
 def test_tools_of_an_mcp_server_are_read_as_it_lists_them() -> None:

@@ -1,24 +1,40 @@
 """Plain function tools, as a proxy is given them: every example and row of the adaptive-K table."""
 
+from collections.abc import Callable
+
 import pytest
 
+from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import EmbeddedCards
 from orchestrator.routing.selection import RouteContext
 from tests.unit.routing.function_catalogs import ASSISTANT, FARM
 
 
+@pytest.fixture(scope="module", params=["words", "vectors"])
+def make_router(request: pytest.FixtureRequest) -> Callable[[Catalog], Router]:
+    """Routers without vectors, and with those that are built in."""
+
+    def make(catalog: Catalog) -> Router:
+        if request.param == "words":
+            return Router(catalog)
+        return Router(catalog, similarity=EmbeddedCards(catalog, BuiltInEmbedder()))
+
+    return make
+
+
 @pytest.fixture(scope="module")
-def assistant() -> Router:
-    """Of 51 functions, without vectors."""
+def assistant(make_router: Callable[[Catalog], Router]) -> Router:
+    """Of 51 functions."""
     assert len(ASSISTANT) == 51
-    return Router(Catalog.from_functions(ASSISTANT))
+    return make_router(Catalog.from_functions(ASSISTANT))
 
 
 @pytest.fixture(scope="module")
-def farm() -> Router:
+def farm(make_router: Callable[[Catalog], Router]) -> Router:
     """Of 16 functions of another trade."""
-    return Router(Catalog.from_functions(FARM))
+    return make_router(Catalog.from_functions(FARM))
 
 
 @pytest.mark.parametrize(
@@ -28,6 +44,8 @@ def farm() -> Router:
         ("weather in London", "open_meteo_weather"),
         ("forecast for Sittingbourne Kent", "open_meteo_weather"),
         ("list files in /tmp", "list_files"),
+        ("list channels", "mcp__slack__list_channels"),
+        ("list my reminders", "reminders.list"),
         ("who is free on Friday", "findFreeSlots"),
         ("what is the status of the billing service", "service_status"),
     ],
@@ -51,6 +69,14 @@ def test_a_crisp_single_intent_gets_one_tool(text: str, tool: str, assistant: Ro
 def test_so_it_does_in_another_trade(text: str, tool: str, farm: Router) -> None:
     """Nothing above is about one catalog."""
     assert farm.route(text).tools == (tool,)
+
+
+def test_what_an_example_says_is_meant(make_router: Callable[[Catalog], Router]) -> None:
+    """Though another tool has it in its name."""
+    near = {"name": "get_weather", "description": "Get the weather of now."}
+    router = make_router(Catalog.from_functions([*ASSISTANT, near]))
+
+    assert router.route("weather in London").tools == ("open_meteo_weather",)
 
 
 def test_the_frame_says_what_is_asked(assistant: Router) -> None:
