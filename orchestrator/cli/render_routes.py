@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from orchestrator.cli.drawing import block, line, table_of
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.routing.learning.calibration import Calibration
+    from orchestrator.routing.learning.curve import CurvePoint
     from orchestrator.routing.router import Explanation
     from orchestrator.routing.selection import Selection
 
@@ -63,6 +65,15 @@ def evaluation(console: Console, report: BaseModel) -> None:
     for name, value in report.model_dump(mode="json").items():
         if value is not None and value != {}:
             table.add_row(name, block(_figure(value)), fields[name].description)
+    console.print(table)
+
+
+def curve(console: Console, points: Sequence[CurvePoint]) -> None:
+    """Size against coverage: what each `gain` of the profile leads to."""
+    table = table_of("gain", "tools forwarded", "all needed are among them", "of as many first")
+    for point in points:
+        shares = (point.mean_forwarded, point.forwarded_coverage, point.fixed_coverage)
+        table.add_row(f"{point.gain:g}", *(f"{share:.3f}" for share in shares))
     console.print(table)
 
 

@@ -97,6 +97,9 @@ def evaluate_folder(
         Path | None, typer.Option(help="Write a record of each query here, for `calibrate`.")
     ] = None,
     embedder: EmbedderName = None,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Show size against coverage, for choosing `gain`.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Recall, coverage, mean K, nDCG and latency on a dataset.
@@ -109,6 +112,20 @@ def evaluate_folder(
         if not (folder / name).is_file():
             raise UsageError(f"{folder} has no {name}; name a folder that holds both files")
     settings = load_settings()
+    if curve:
+        from orchestrator.routing.learning.curve import width_curve
+
+        points = width_curve(
+            folder,
+            split=split,
+            profile=load_routing_profile(profile),
+            similarity=_similarity(embedder, load_settings()),
+        )
+        if as_json:
+            print_json({"points": [point.model_dump() for point in points]})
+        else:
+            render_routes.curve(console, points)
+        return
     records: list[RouteRecord] = []
     with counting_bar() as bar:
         task = bar.add_task("requests", total=None)

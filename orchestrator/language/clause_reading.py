@@ -24,9 +24,12 @@ from orchestrator.language.words import (
 )
 
 _LISTS: Final = WordLists("clauses")
+# "I am not flying any more" says how things are and forbids nothing; nor does "never mind".
 _NEGATED: Final = re.compile(
-    r"\b(?:don['\u2019]?t|do\s+not|does\s+not|never|not(?:\s+yet)?|without|no\s+need\s+to"
-    r"|instead\s+of|rather\s+than|avoid)\b",
+    r"\b(?:don['\u2019]?t|do\s+not|does\s+not|never"
+    r"|(?<!\bam\s)(?<!\bare\s)(?<!\bis\s)(?<!\bwas\s)(?<!\bwere\s)not(?:\s+yet)?"
+    r"|without|no\s+need\s+to|instead\s+of|rather\s+than|avoid)\b"
+    r"(?!\s+(?:let\s+\w+\s+)?(?:forget|mind|hesitate)\b)",
     re.IGNORECASE,
 )
 _STATED_WISH: Final = re.compile(
@@ -105,7 +108,7 @@ def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
         action=action,
         objects=_objects(rest),
         is_own=bool(_OWN.search(lowered(clause))),
-        is_negated=bool(_NEGATED.search(before)),
+        is_negated=any(m.start() < len(before) for m in _NEGATED.finditer(clause)),
     )
 
 

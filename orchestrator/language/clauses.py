@@ -102,9 +102,12 @@ def joints(text: str) -> tuple[tuple[int, int], ...]:
     )
 
 
-def begins_request(rest: str, *, verbs: Collection[str] = ()) -> bool:
-    """Whether a text begins with an imperative or a question; `verbs` as in `split_clauses`."""
-    return _begins_request(rest, verbs, firm=False)
+def begins_request(rest: str, *, verbs: Collection[str] = (), firm: bool = False) -> bool:
+    """Whether a text begins with an imperative or a question; `verbs` as in `split_clauses`.
+
+    `firm`: what may be a noun is taken for a verb.
+    """
+    return _begins_request(rest, verbs, firm=firm)
 
 
 def without_lead(clause: str) -> str:

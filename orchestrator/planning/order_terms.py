@@ -111,7 +111,9 @@ def is_of_another(clause: ClauseReading, values: Iterable[Slot], goal: str) -> b
     """
     if clause.action is not Action.CANCEL or reference_in(clause.text):
         return False
-    rest = goal.replace(clause.text, " ").casefold()
+    # What has no verb of its own was given that of the clause before it.
+    written = clause.text if clause.text in goal else clause.text.partition(" ")[2]
+    rest = goal.replace(written or clause.text, " ").casefold()
     return any(slot.text.casefold() not in rest for slot in values if tells_apart(slot))
 
 

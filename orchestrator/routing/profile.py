@@ -43,16 +43,23 @@ class RoutingProfile(Record):
     )
     synonym: float = Field(default=0.3, ge=0, le=1, description="what a synonym counts")
     crisp: float = Field(default=0.67, description="confidence from which one tool suffices")
-    sure: float = Field(
-        default=0.75, description="chance to have all that is needed from which no tool is added"
+    unsure: float = Field(
+        default=0.55, description="confidence below which a request gets no fewer than three tools"
     )
-    gain: float = Field(default=0.06, description="least gain of that chance that a tool is worth")
+    sure: float = Field(
+        default=0.92, description="chance to have all that is needed from which no tool is added"
+    )
+    gain: float = Field(
+        default=0.05,
+        description="least gain of the root of the chance to have all that is needed that a tool "
+        "is worth: lower forwards more",
+    )
     side_effect_sure: float = Field(
         default=0.9, description="confidence from which a side effect needs no third tool"
     )
     fits: float = Field(default=0.85, description="evidence below which no tool fits a text")
     apart: float = Field(
-        default=1.2,
+        default=0.8,
         description="what the parts of a clause must gain over the whole to be requests of their "
         "own; in words that only one tool has",
     )

@@ -21,6 +21,7 @@ from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.deadline import PROXY_LIMIT_S, Deadline, OutOfTime
 from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.needs import certainty, needs_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reading.request_parser import RequestParser
 from orchestrator.routing.scoring.embedding import CardSimilarity
@@ -39,8 +40,7 @@ from orchestrator.routing.width import (
     STATED,
     Bounds,
     adaptive_k,
-    chances_of,
-    width_signs,
+    bounded,
 )
 
 _SCORES_KEPT = 20
@@ -219,9 +219,9 @@ class Router:
         try:
             deadline = self._deadline(limit_s)
             reading = self._requests.score(text, context, now, deadline)
-            explanation = self._select(reading, context)
+            selection = self.selection_of(reading, context)
             deadline.check("selecting")
-            return explanation
+            return Explanation(selection, reading)
         except OutOfTime as late:
             return Explanation(fail_open(self._catalog, str(late), context.walls))
         except Exception as error:  # the request must go on, whatever is wrong in here
@@ -233,44 +233,53 @@ class Router:
             return Deadline(self._clock, self._timeout_s)
         return Deadline(self._clock or time.monotonic, limit_s)
 
-    def _select(self, reading: ScoredRequest, context: RouteContext) -> Explanation:
-        scores, winners = merged(reading), reading.winners
-        names, cards = [*scores], [self._by_name[name] for name in winners]
-        signs = width_signs(
-            [*scores.values()], reading.tables, requests=len(winners), words=reading.words
-        )
-        chances = chances_of(signs, reading.tables, self._bounds(reading))
-        frame = reading.frame.model_copy(update={"confidence": chances[0]})
+    def selection_of(
+        self, request: ScoredRequest, context: RouteContext, *, gain: float | None = None
+    ) -> Selection:
+        """The tools for a request that is scored already.
+
+        Args:
+            request: as `explain` has it.
+            context: what the step knows beside it.
+            gain: what a tool must be worth; the profile's when None.
+        """
+        profile = self._profile
+        if gain is not None:
+            profile = profile.model_copy(update={"gain": gain})
+        scores, winners = merged(request), request.winners
+        cards = [self._by_name[name] for name in winners]
+        needs = needs_of(request, scores)
+        chances = bounded(needs.covered(), certainty(request), self._bounds(request))
+        frame = request.frame.model_copy(update={"confidence": chances[0]})
         width = adaptive_k(
             chances,
             clauses=len(winners),
             is_retry=frame.previous_tool_error,
             is_side_effect=frame.side_effect_allowed or any(card.is_change for card in cards),
-            profile=self._profile,
+            profile=profile,
         )
-        chosen = in_order(names[: width.k], winners)
+        chosen = in_order(needs.names[: width.k], winners)
         padding = tuple(islice(self._unasked(scores, winners, context), width.k - len(chosen)))
         prerequisites = self._producers.prerequisites(
             chosen,
             known=context.known,
-            slots=reading.slots,
+            slots=request.slots,
             scores=scores,
             walls=context.walls,
         )
-        selection = Selection(
+        return Selection(
             tools=tuple(dict.fromkeys((*chosen, *padding, *prerequisites))),
             k=width.k,
             band=width.band,
             reason=width.reason,
             frame=frame,
-            scores={name: scores[name] for name in names[:_SCORES_KEPT]},
+            scores={name: scores[name] for name in [*scores][:_SCORES_KEPT]},
             chances=chances,
             prerequisites=prerequisites,
             padding=tuple(name for name in padding if name not in prerequisites),
             catalog_size=len(self._cards),
-            embedder=reading.embedder,
+            embedder=request.embedder,
         )
-        return Explanation(selection, reading)
 
     def _bounds(self, reading: ScoredRequest) -> Bounds:
         """How sure the least sure request can be; see `Bounds`."""

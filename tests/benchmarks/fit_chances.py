@@ -1,84 +1,73 @@
-"""The chances that a width suffices: fitted to the training halves of folders.
+"""The chances that tools are needed: fitted to the training halves of folders.
 
-    python -m tests.benchmarks.fit_chances FOLDER FOLDER ...
+    python -m tests.benchmarks.fit_chances [--embedder none] FOLDER FOLDER ...
 
-prints the coefficients of `orchestrator.routing.width`, and for each folder and width
-how often the width's tools hold all that a query needs, beside the mean chance by coefficients that
-were fitted to the other folders. The evaluation halves are not read.
+prints the coefficients of `orchestrator.routing.needs`, and for each folder how many tools are
+needed, beside how many are expected by coefficients that were fitted to the other folders. The
+evaluation halves are not read.
 """
 
 import sys
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from orchestrator.routing.cards.capability_card import make_cards
-from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.evaluation import open_folder
+from orchestrator.routing.needs import CONSIDERED, SIGNS, need_signs
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.routing.scoring.request_scoring import merged
-from orchestrator.routing.width import CEILING, SIGNS, width_signs
 
-_PRIOR = 0.003
-_ROUNDS = 30
-_LEVELS: Final = np.array([sign.startswith("width") for sign in SIGNS])
+_PRIOR: Final = 0.0005
+_ROUNDS: Final = 30
+_MOST: Final = 250
+"""So many queries of a folder, the first ones."""
 
 
-class Widths(NamedTuple):
-    """Of a folder's queries, signs (n, 4, n_signs), and whether each width sufficed (n, 4)."""
+class Candidates(NamedTuple):
+    """Of a folder's candidates, signs (n, n_signs) and whether each is needed (n,)."""
 
     signs: Floats
-    sufficed: Floats
+    needed: Floats
 
 
 def main(folders: Sequence[str]) -> None:
     """Fit, check and print."""
-    found = {Path(folder).name: read_widths(folder) for folder in folders}
+    found = {Path(folder).name: read_candidates(folder) for folder in folders}
     fitted = dict(zip(SIGNS, fit(found.values()).round(2).tolist(), strict=True))
     sys.stdout.write(f"{fitted}\n")
     for name, own in found.items():
-        others = fit([widths for other, widths in found.items() if other != name])
-        chances = _chances(own.signs, others).mean(axis=0).round(2).tolist()
-        shares = own.sufficed.mean(axis=0).round(2).tolist()
-        sys.stdout.write(f"{name:20} sufficed {shares}, expected by the others {chances}\n")
+        others = fit([candidates for other, candidates in found.items() if other != name])
+        expected = _chances(own.signs, others).mean() * CONSIDERED
+        needed = own.needed.mean() * CONSIDERED
+        sys.stdout.write(f"{name:20} needed {needed:.2f}, expected by the others {expected:.2f}\n")
 
 
-def read_widths(folder: str) -> Widths:
-    """The training queries of a folder that some tool fits."""
+def read_candidates(folder: str, similarity: CardSimilarity | None = None) -> Candidates:
+    """The candidates of the training queries of a folder that some tool fits."""
     catalog, queries = open_folder(folder, split="train")
-    router, producers = Router(catalog), Producers(make_cards(tuple(catalog.tools.values())))
-    signs, sufficed = [], []
-    for query in queries:
-        request = router.explain(query.query).request if query.groups else None
+    router = Router(catalog, similarity=similarity)
+    signs, needed = [], []
+    for query in [query for query in queries if query.groups][:_MOST]:
+        request = router.explain(query.query).request
         if request is not None:
-            scores = merged(request)
-            fed = partial(producers.prerequisites, slots=request.slots, scores=scores)
-            signs.append(
-                width_signs(
-                    [*scores.values()],
-                    request.tables,
-                    requests=len(request.winners),
-                    words=request.words,
-                )
-            )
-            best = [[*scores][:k] for k in range(1, CEILING + 1)]
-            forwarded = [{*names, *fed(names)} for names in best]
-            sufficed.append([all(g & tools for g in query.groups) for tools in forwarded])
-    return Widths(np.array(signs), np.array(sufficed, dtype=np.float64))
+            scores, gold = merged(request), frozenset[str]().union(*query.groups)
+            signs.append(need_signs(request, scores))
+            needed += [name in gold for name in [*scores][:CONSIDERED]]
+    return Candidates(np.concatenate(signs), np.array(needed, dtype=np.float64))
 
 
-def fit(folders: Iterable[Widths]) -> Floats:
+def fit(folders: Iterable[Candidates]) -> Floats:
     """A logistic regression by Newton's method; each folder weighs alike."""
     parts = list(folders)
-    signs = np.concatenate([part.signs.reshape(-1, len(SIGNS)) for part in parts])
-    target = np.concatenate([part.sufficed.ravel() for part in parts])
-    sizes = [len(part.sufficed) for part in parts]
-    weight = np.repeat([1 / size / len(parts) for size in sizes], [4 * size for size in sizes])
-    held = _PRIOR * np.where(_LEVELS, 1e-3, 1.0)
+    signs = np.concatenate([part.signs for part in parts])
+    target = np.concatenate([part.needed for part in parts])
+    sizes = [len(part.needed) for part in parts]
+    weight = np.repeat([1 / size / len(parts) for size in sizes], sizes)
+    held = _PRIOR * np.array([1e-3, *[1.0] * (len(SIGNS) - 1)])
     coefficients = np.zeros(len(SIGNS))
     for _ in range(_ROUNDS):
         chances = _chances(signs, coefficients)

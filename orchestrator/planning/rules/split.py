@@ -11,7 +11,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import NothingAllowed, NothingFits
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import read_clause
-from orchestrator.language.clauses import split_clauses, without_lead
+from orchestrator.language.clauses import split_clauses
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan, StepContext
 from orchestrator.planning.rules.answers import answer_fields, answers_price
@@ -27,11 +27,6 @@ from orchestrator.routing.selection import RouteContext
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})
-_SECOND_OBJECT = re.compile(
-    r",?\s+and\s+(?=(?:also\s+)?(?:a|an|the|some|my|our|\d+)\s)", re.IGNORECASE
-)
-_COMPANION = re.compile(r"\b(?:with|between|of|that)\b", re.IGNORECASE)
-"""After one of these, "and" goes on about the same thing: "a hotel with a pool and a gym"."""
 _SLUG = re.compile(r"[^a-z0-9]+")
 
 
@@ -87,11 +82,10 @@ class _Goal:
         for clause in frame.clauses or split_clauses(goal):
             if read_clause(clause).is_negated:
                 continue
-            for request in self._coordinated(clause):
-                target = self._target(request, [part.target.name for part in reversed(parts)])
-                part = _Part(request, target, f"{len(parts) + 1}-{_slug(target.domain)}")
-                needed = _dependencies(part, parts, self._unfilled(part))
-                parts.append(replace(part, depends_on=needed))
+            target = self._target(clause, [part.target.name for part in reversed(parts)])
+            part = _Part(clause, target, f"{len(parts) + 1}-{_slug(target.domain)}")
+            needed = _dependencies(part, parts, self._unfilled(part))
+            parts.append(replace(part, depends_on=needed))
         if not parts:
             raise NothingFits(goal)
         return parts
@@ -112,21 +106,6 @@ class _Goal:
         situation = read_situation(context, [part.target.name], self.catalog)
         draft, _ = gather_arguments(part.target, situation)
         return draft.missing
-
-    def _coordinated(self, clause: str) -> tuple[str, ...]:
-        """One verb with two objects as two requests, where tools of two domains answer them.
-
-        "Book a flight to Lisbon and a hotel there" is "Book a flight to Lisbon", "Book a hotel
-        there".
-        """
-        match = _SECOND_OBJECT.search(clause)
-        if match is None or _COMPANION.search(clause[: match.start()]):
-            return (clause,)
-        verb = without_lead(clause).split()[0]
-        requests = (clause[: match.start()], f"{verb} {clause[match.end() :]}")
-        targets = ((request, self._best(request)) for request in requests)
-        domains = {t.domain for request, t in targets if t and self._speaks_of(request, t)}
-        return requests if len(domains) == 2 else (clause,)
 
     def _target(self, request: str, earlier: Sequence[str]) -> Tool:
         """The tool that reaches a request; NothingFits when its best has little to do with it."""

@@ -45,6 +45,10 @@ class Query(Record):
             return tuple(frozenset(group) for group in self.gold_groups)
         return tuple(frozenset({name}) for name in self.gold)
 
+    def is_covered(self, names: Collection[str]) -> bool:
+        """Whether these tools hold all that is needed."""
+        return all(not group.isdisjoint(names) for group in self.groups)
+
 
 class Evaluation(Record):
     """The figures of one folder; shares lie in [0, 1], None where no query could tell."""

@@ -7,20 +7,28 @@ for one tool or for none.
 """
 
 import math
+import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
 
 from orchestrator.language.clause_reading import read_clause
-from orchestrator.language.clauses import clause_spans, joints
-from orchestrator.language.intent import Slot
-from orchestrator.language.words import name_stems
+from orchestrator.language.clauses import begins_request, clause_spans, joints
+from orchestrator.language.intent import Action, Slot
+from orchestrator.language.words import name_stems, stem
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.scoring.word_evidence import EvidenceIndex
 
 Span = tuple[int, int]
 
+# What goes on about the thing before it: "returning on Friday", "with a pool", "that is near".
+_GOES_ON: Final = re.compile(
+    r"(?:\w{3,}ing|that|who|whose|with|without|for|from|in|at|on|to|by|of|under|over|near|until|since"
+    r"|because|so|if|unless)\b",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = frozenset(".;!?\n")
 _FEWEST_CARDS: Final = 12
 _MOST_ATOMS: Final = 24
 
@@ -29,19 +37,27 @@ class Conjuncts:
     """Finds the requests in texts over one catalog; immutable."""
 
     def __init__(
-        self, evidence: EvidenceIndex, *, size: int, verbs: Collection[str], apart: float
+        self,
+        evidence: EvidenceIndex,
+        *,
+        domains: Sequence[str],
+        verbs: Collection[str],
+        apart: float,
     ) -> None:
         """Take what tells what words speak for.
 
         Args:
             evidence: of the catalog's cards.
-            size: how many cards there are.
+            domains: of each card.
             verbs: those that its tools are named by.
-            apart: what two parts must gain over the whole; see `RoutingProfile.apart`.
+            apart: what two parts must gain over the whole, less where they share something; see
+                `RoutingProfile.apart`.
         """
         self._evidence = evidence
         self._verbs = verbs
-        self._price = apart * math.log(max(size, _FEWEST_CARDS))
+        numbers = {domain: number for number, domain in enumerate(dict.fromkeys(domains))}
+        self._domains = np.array([numbers[domain] for domain in domains]) if domains else None
+        self._price = apart * math.log(max(len(domains), _FEWEST_CARDS))
 
     def spans(self, text: str, slots: Sequence[Slot]) -> tuple[Span, ...]:
         """Where each request of a text starts and ends: clauses, cut where their parts stand alone.
@@ -54,40 +70,87 @@ class Conjuncts:
         values = {word for slot in slots for word in name_stems(slot.text)}
         return tuple(span for clause in clauses for span in self._apart(text, clause, values))
 
+    def texts(self, text: str, spans: Sequence[Span]) -> list[str]:
+        """The requests as they are written; what has no verb takes the order before it.
+
+        "Book a flight to Rome and a hotel there" orders both, where hotels are booked as well;
+        "rent a car and the weather" does not, for the weather is not rented.
+        """
+        found, order, last = [], "", 0
+        for start, end in spans:
+            piece, between, last = text[start:end], text[last:start], end
+            if not _SENTENCE.isdisjoint(between):
+                order = ""
+            if begins_request(piece, verbs=self._verbs, firm=True):
+                reading = read_clause(piece, verbs=self._verbs)
+                order = reading.verb if reading.asks_side_effect else ""
+            elif order and self._is_done_to(order, piece):
+                piece = f"{order} {piece}"
+            found.append(piece)
+        return found
+
+    def _is_done_to(self, verb: str, piece: str) -> bool:
+        """Whether a tool of the domain that a text speaks for is described with a verb."""
+        about = self._totals(piece, ())
+        if self._domains is None or not about.any():
+            return False
+        domain = self._domains == self._domains[about.argmax()]
+        return bool(self._evidence.find([stem(verb)]).total[domain].any())
+
     def _apart(self, text: str, clause: Span, values: Collection[str]) -> Sequence[Span]:
         start, end = clause
-        found = joints(text[start:end])[: _MOST_ATOMS - 1]
+        found = self._joints(text[start:end])
         if not found:
             return (clause,)
         starts = [start, *(start + joint[1] for joint in found)]
         ends = [*(start + joint[0] for joint in found), end]
         atoms = list(zip(starts, ends, strict=True))
         sums = np.cumsum([self._totals(text[a:b], values) for a, b in atoms], axis=0)
-        cuts = [0, *_cuts(sums, self._price, 0, len(atoms)), len(atoms)]
+        orders = [begins_request(text[a:end], verbs=self._verbs) for a in starts]
+        cuts = [0, *self._cuts(sums, orders, 0, len(atoms)), len(atoms)]
         return [(starts[a], ends[b - 1]) for a, b in zip(cuts, cuts[1:], strict=False)]
+
+    def _joints(self, clause: str) -> list[Span]:
+        """Where a clause may be cut: what somebody is told is cut where a sentence ends only."""
+        found = [joint for joint in joints(clause) if not _GOES_ON.match(clause, joint[1])]
+        if found and read_clause(clause, verbs=self._verbs).action is Action.SEND:
+            found = [(start, end) for start, end in found if clause[start] in _SENTENCE]
+        return found[: _MOST_ATOMS - 1]
 
     def _totals(self, part: str, values: Collection[str]) -> Floats:
         """What the words of a part say for each card; shape (n_cards,)."""
         stems = read_clause(part, verbs=self._verbs).stems
         return self._evidence.find([word for word in stems if word not in values]).total
 
+    def _cuts(self, sums: Floats, orders: Sequence[bool], first: int, end: int) -> list[int]:
+        """Where the atoms from `first` to `end` are best cut.
 
-def _cuts(sums: Floats, price: float, first: int, end: int) -> list[int]:
-    """Where the atoms from `first` to `end` are best cut.
+        What begins with no order or question must gain twice as much if it is about the domain of
+        what it follows, where the catalog has several.
 
-    Args:
-        sums: evidence for each card of the atoms up to each; shape (n_atoms, n_cards).
-        price: what the best tools of both sides must have more than the best of the whole.
-        first: the first atom.
-        end: the one after the last.
-    """
-    if end - first < 2 or not sums.shape[1]:
-        return []
-    before = sums[first - 1] if first else np.zeros(sums.shape[1])
-    left, right = sums[first : end - 1] - before, sums[end - 1] - sums[first : end - 1]
-    gains = left.max(axis=1) + right.max(axis=1) - (sums[end - 1] - before).max()
-    best = int(gains.argmax())
-    if gains[best] < price:
-        return []
-    middle = first + best + 1
-    return [*_cuts(sums, price, first, middle), middle, *_cuts(sums, price, middle, end)]
+        Args:
+            sums: evidence for each card of the atoms up to each; shape (n_atoms, n_cards).
+            orders: whether each atom begins with an order or a question.
+            first: the first atom.
+            end: the one after the last.
+        """
+        if end - first < 2 or self._domains is None:
+            return []
+        before = sums[first - 1] if first else np.zeros(sums.shape[1])
+        left, right = sums[first : end - 1] - before, sums[end - 1] - sums[first : end - 1]
+        tops = np.stack([left.max(axis=1), right.max(axis=1)])
+        gains = tops.sum(axis=0) - (sums[end - 1] - before).max()
+        # All that the weaker side says, where nothing of it speaks for the tool of the other one.
+        gains *= gains / np.maximum(tops.min(axis=0), 1e-9)
+        if self._domains.any():
+            same = self._domains[left.argmax(axis=1)] == self._domains[right.argmax(axis=1)]
+            gains[same & ~np.array(orders[first + 1 : end])] /= 2
+        best = int(gains.argmax())
+        if gains[best] < self._price:
+            return []
+        middle = first + best + 1
+        return [
+            *self._cuts(sums, orders, first, middle),
+            middle,
+            *self._cuts(sums, orders, middle, end),
+        ]

@@ -63,7 +63,10 @@ class RequestParser:
         self._vocabulary = vocabulary
         self._knows = evidence.knows
         self._conjuncts = Conjuncts(
-            evidence, size=len(cards), verbs=vocabulary.verbs, apart=profile.apart
+            evidence,
+            domains=[card.domain for card in cards],
+            verbs=vocabulary.verbs,
+            apart=profile.apart,
         )
 
     def parse(
@@ -74,8 +77,8 @@ class RequestParser:
         spans = self._conjuncts.spans(text, slots)
         own = [[s for s in slots if start <= s.position < end] for start, end in spans]
         clauses = [
-            self.clause(text[start:end], values, correct=correct)
-            for (start, end), values in zip(spans, own, strict=True)
+            self.clause(clause, values, correct=correct)
+            for clause, values in zip(self._conjuncts.texts(text, spans), own, strict=True)
         ]
         resolved = self._follow_ups.resolve(clauses, own, context)
         frame = _frame_of(

@@ -183,11 +183,11 @@ def merged(reading: ScoredRequest) -> dict[str, float]:
         return {}
     scores = dict(zip(reading.whole.names, reading.whole.fused.tolist(), strict=True))
     if reading.parts:
-        scores = _relative(reading.whole)
+        scores = relative(reading.whole)
         best: dict[str, float] = {}
         share = MEAN_COUNTS / len(reading.parts)
         for part in reading.parts:
-            for name, score in _relative(part).items():
+            for name, score in relative(part).items():
                 scores[name] = scores.get(name, 0.0) + share * score
                 if score > best.get(name, 0.0):
                     best[name] = score
@@ -197,7 +197,8 @@ def merged(reading: ScoredRequest) -> dict[str, float]:
     return {name: scores[name] for name in order}
 
 
-def _relative(table: ScoreTable) -> dict[str, float]:
+def relative(table: ScoreTable) -> dict[str, float]:
+    """The scores of a table, best first, 1 for the best."""
     top = max(float(table.fused[0]), 1e-9) if len(table.fused) else 1.0
     return dict(zip(table.names, (table.fused / top).tolist(), strict=True))
 

@@ -20,12 +20,13 @@ def test_a_crisp_single_intent_gets_one_tool() -> None:
 @pytest.mark.parametrize(
     ("chances", "k"),
     [
-        ((0.5, 0.85, 0.95, 1), 2),
-        ((0.3, 0.5, 0.52, 0.53), 2),
-        ((0.3, 0.5, 0.65, 0.8), 3),
+        ((0.6, 0.85, 0.9, 1), 2),
+        ((0.6, 0.62, 0.63, 0.64), 2),
+        ((0.6, 0.7, 0.85, 0.9), 3),
+        ((0.3, 0.9, 0.9, 0.9), 3),
         ((0, 0.2, 0.4, 0.9), 3),
     ],
-    ids=["two suffice", "a third would add nothing", "a third helps", "never a fourth"],
+    ids=["two suffice", "a third would add nothing", "a third helps", "unsure", "never a fourth"],
 )
 def test_moderate_confidence_gets_two_or_three(chances: tuple[float, ...], k: int) -> None:
     """Room for close alternatives, where there are any."""
@@ -37,12 +38,14 @@ def test_moderate_confidence_gets_two_or_three(chances: tuple[float, ...], k: in
     [
         (2, (0.1, 0.9, 0.92, 0.95), 2),
         (2, (0.1, 0.5, 0.6, 0.63), 3),
-        (2, (0.1, 0.4, 0.55, 0.7), 4),
-        (7, (0, 0.01, 0.02, 0.03), 3),
+        (2, (0.1, 0.4, 0.55, 0.7, 0.8, 0.9), 4),
+        (3, (0.1, 0.4, 0.55, 0.7, 0.8, 0.9), 6),
+        (7, (0, 0.01, 0.01, 0.01), 3),
+        (7, tuple((number / 16) ** 2 for number in range(1, 17)), 12),
     ],
 )
 def test_several_requests_get_up_to_four(clauses: int, chances: tuple[float, ...], k: int) -> None:
-    """One for each up to three, and more while they help, never above four."""
+    """One for each up to three, and more while they help: above four where there are more."""
     assert adaptive_k(chances, clauses=clauses)[:2] == (k, "multi_step")
 
 
@@ -67,7 +70,7 @@ def test_widths_keep_their_bounds(
     """1 to 4; side effects at least 3 below the threshold; a reason always."""
     width = adaptive_k(chances, clauses=clauses, is_retry=is_retry, is_side_effect=is_side_effect)
 
-    assert 1 <= width.k <= CEILING
+    assert 1 <= width.k <= CEILING  # of no more chances
     assert width.reason
     if width.band == "moderate":
         assert 2 <= width.k <= 3
@@ -84,5 +87,5 @@ def test_only_confidence_makes_a_request_crisp(chances: list[float]) -> None:
 def test_thresholds_are_the_profiles() -> None:
     """A calibrated profile moves the bands."""
     assert adaptive_k(UNSURE, profile=RoutingProfile(crisp=0.2)).band == "crisp"
-    assert adaptive_k(UNSURE, profile=RoutingProfile(sure=0.4)).k == 2
-    assert adaptive_k(UNSURE, profile=RoutingProfile(gain=0.3)).k == 2
+    assert adaptive_k(UNSURE, profile=RoutingProfile(unsure=0.1, sure=0.4)).k == 2
+    assert adaptive_k(UNSURE, profile=RoutingProfile(unsure=0.1, gain=0.3)).k == 2

@@ -13,7 +13,7 @@ from orchestrator.routing.cards.prerequisites import Producers
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.deadline import PROXY_LIMIT_S, STEP_LIMIT_S
 from orchestrator.routing.learning.trace import record_of
-from orchestrator.routing.reading import request_parser
+from orchestrator.routing.reading import conjuncts, request_parser
 from orchestrator.routing.reading.follow_ups import FollowUps
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring import request_scoring
@@ -25,7 +25,7 @@ from orchestrator.routing.selection import Selection
 
 GOAL = "find a hotel in Lisbon and book a table for four"
 STAGES = (
-    (request_parser, "clause_spans"),
+    (conjuncts, "clause_spans"),
     (request_parser, "read_clause"),
     (request_parser, "read_slots"),
     (FollowUps, "resolve"),
@@ -37,7 +37,7 @@ STAGES = (
     (EvidenceIndex, "find"),
     (CloserLook, "features"),
     (scoring, "value_stems"),
-    (module, "chances_of"),
+    (module, "needs_of"),
     (module, "adaptive_k"),
     (Producers, "prerequisites"),
 )
