@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.routing.selection import Selection
 
 
-def selection(console: Console, chosen: Selection, *, fits: bool) -> None:
-    """The forwarded tools and the reason; `fits`: some tool can do what is asked."""
-    if not fits:
+def selection(console: Console, chosen: Selection) -> None:
+    """The forwarded tools and the reason."""
+    if not chosen.fits:
         nearest = "; the nearest:" if chosen.tools else ""
         console.print(line(("nothing here seems to fit", "yellow"), nearest))
     for name in chosen.tools:

@@ -75,13 +75,11 @@ def route_text(
         similarity=similarity(catalog) if similarity else None,
     )
     explanation = router.explain(text, now=datetime.now(UTC))
-    fits = router.fits(text)
+    selection = explanation.selection
     if as_json:
-        selection = explanation.selection
-        told = {"fits": fits, "headers": selection.headers}
-        print_json({**selection.model_dump(mode="json"), **told})
+        print_json({**selection.model_dump(mode="json"), "headers": selection.headers})
         return
-    render_routes.selection(console, explanation.selection, fits=fits)
+    render_routes.selection(console, selection)
     if explain:
         render_routes.explanation(console, explanation)
 

@@ -29,6 +29,7 @@ from orchestrator.planning.models import LegPlan, MissionPlan
 from orchestrator.planning.order_deeds import can_serve, is_said, makes, of_the_deed
 from orchestrator.planning.order_terms import count_of, is_of_another, names_in
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.scorer import ScoreTable
 from orchestrator.routing.selection import RouteContext
 from orchestrator.saga.served import Order, Proviso
 
@@ -170,10 +171,18 @@ class OrderReader:
             readings = [read_clause(clause) for clause in split_clauses(text)]
             return [_Asked(reading, (), ()) for reading in readings if not reading.is_negated]
         return [
-            _Asked(clause, tuple(map(self._catalog.tool, table.names)), tuple(table.fused.tolist()))
+            self._candidates(clause, table)
             for clause, table in zip(request.clauses, request.tables, strict=False)
             if not clause.is_negated
         ]
+
+    def _candidates(self, clause: ClauseReading, table: ScoreTable) -> _Asked:
+        """A clause with the tools for it; where none fits, only those that its words speak for."""
+        scored = [*zip(table.names, table.fused.tolist(), table.weight.tolist(), strict=True)]
+        if self._router is None or not self._router.fits(clause.text):
+            scored = [row for row in scored if row[2] > 0]
+        tools = tuple(self._catalog.tool(name) for name, *_ in scored)
+        return _Asked(clause, tools, tuple(score for _, score, _ in scored))
 
     def _orders(self, asked: _Asked) -> bool:
         """Whether a clause orders a consequence, and not only what some tool that reads does.

@@ -63,6 +63,9 @@ class RoutingProfile(Record):
         description="what the parts of a clause must gain over the whole to be requests of their "
         "own; in words that only one tool has",
     )
+    least_fitness: float = Field(
+        default=0.15, ge=0, le=1, description="fitness of the best tool below which nothing fits"
+    )
     learned: dict[str, float] = Field(
         default_factory=dict, description="tool to what calibration adds to its score"
     )

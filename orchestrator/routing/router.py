@@ -9,12 +9,13 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Final
 
+import numpy as np
+
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.wall import Wall, admitted
-from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.clause_reading import joined
 from orchestrator.language.intent import IntentFrame
-from orchestrator.language.slots import read_slots, warm_up
-from orchestrator.language.words import name_stems
+from orchestrator.language.slots import warm_up
 from orchestrator.routing.cards.capability_card import make_cards
 from orchestrator.routing.cards.card_cache import CardCache
 from orchestrator.routing.cards.prerequisites import Producers
@@ -24,8 +25,8 @@ from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.needs import certainty, needs_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reading.request_parser import RequestParser
-from orchestrator.routing.scoring.embedding import CardSimilarity
-from orchestrator.routing.scoring.fitness import fitness, fitness_signs
+from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards
+from orchestrator.routing.scoring.fitness import FITTED_TO, SIGNS, Asked, Fitness
 from orchestrator.routing.scoring.request_scoring import (
     RequestScorer,
     ScoredRequest,
@@ -41,6 +42,7 @@ from orchestrator.routing.width import (
     Bounds,
     adaptive_k,
     bounded,
+    of_nothing,
 )
 
 _SCORES_KEPT = 20
@@ -111,6 +113,9 @@ class Router:
         self._requests = RequestScorer(
             self._parser, self._scorer, fits=self._profile.fits, similarity=similarity
         )
+        self._fitness = Fitness(
+            self._cards, has_vectors=_embedder_of(similarity).startswith(FITTED_TO)
+        )
         self._producers = Producers(self._cards)
         warm_up()
 
@@ -152,40 +157,42 @@ class Router:
         return self._attempt(text, context or RouteContext(), now)
 
     def best_score(self, text: str, *, among: Collection[str] | None = None) -> float:
-        """How well the tool that fits a text best fits it, 0 to 1; see `fitness`.
+        """How well the tool that fits a text best fits it, 0 to 1; see `Fitness.best`.
 
-        Comparable between texts over one catalog, unlike the scores of a selection.
+        Comparable between texts and between catalogs, unlike the scores of a selection.
 
         Args:
             text: the request.
             among: the tools to consider; all when None.
         """
-        return fitness(self.fitness_signs(text, among=among))
+        return self._fitness_of(self._requests.score(text, _only(among), None))
 
     def fitness_signs(self, text: str, *, among: Collection[str] | None = None) -> Floats:
-        """What `best_score` is read from; shape (n_tools, len(fitness.SIGNS))."""
-        reading = read_clause(text, verbs=self._vocabulary.verbs)
-        slots = read_slots(text, now=None)
-        table = self._scorer.score(reading, slots, RouteContext())
-        weight = self._scorer.evidence.find(reading.stems, slots).weight.tolist()
-        weights = {name: own for name, own in zip(self._by_name, weight, strict=True) if own}
-        tools = table.names if among is None else among
-        return fitness_signs(
-            reading,
-            slots,
-            table=table,
-            weights={name: weights[name] for name in tools if name in weights},
-            cards=self._by_name,
-        )
+        """What `best_score` is read from; shape (n_tools, len(SIGNS))."""
+        asked = self._asked(self._requests.score(text, _only(among), None))
+        return self._fitness.signs(asked) if asked else np.zeros((0, len(SIGNS)))
 
     def fits(self, text: str) -> bool:
         """Whether any tool of the catalog can do what the text asks."""
-        slots = read_slots(text, now=None)
-        names = {word for s in slots if s.kind == "name" for word in name_stems(s.text)}
-        stems = self._parser.clause(text, slots, correct=True).stems
-        said = [word for word in stems if word not in names or self._scorer.evidence.knows(word)]
-        strength = self._scorer.evidence.find(said, slots).strength
-        return strength >= self._profile.fits and self._parser.knows_order(text)
+        reading = self._requests.score(text, RouteContext(), None)
+        asked = self._asked(reading)
+        return asked is not None and self._is_fit(asked, self._fitness.best(asked))
+
+    def _is_fit(self, asked: Asked, fitness: float) -> bool:
+        """Whether the best tool fits, and no order is given that means nothing here."""
+        return asked.is_known_order and fitness >= self._profile.least_fitness
+
+    def _fitness_of(self, reading: ScoredRequest) -> float:
+        asked = self._asked(reading)
+        return self._fitness.best(asked) if asked else 0.0
+
+    def _asked(self, reading: ScoredRequest) -> Asked | None:
+        """The request as one text, for whether a tool fits it; None for one that says nothing."""
+        if reading.whole is None:
+            return None
+        whole = joined(reading.clauses)
+        known = any(self._parser.knows_order(clause.text) for clause in reading.clauses)
+        return Asked(whole, reading.slots, reading.whole, known)
 
     def rank(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
@@ -258,6 +265,11 @@ class Router:
             is_side_effect=frame.side_effect_allowed or any(card.is_change for card in cards),
             profile=profile,
         )
+        asked = self._asked(request)
+        fitness = self._fitness.best(asked) if asked else 0.0
+        fits = asked is not None and self._is_fit(asked, fitness)
+        if not fits:
+            width = of_nothing(width, empty=context.allow_empty)
         chosen = in_order(needs.names[: width.k], winners)
         padding = tuple(islice(self._unasked(scores, winners, context), width.k - len(chosen)))
         prerequisites = self._producers.prerequisites(
@@ -279,6 +291,8 @@ class Router:
             padding=tuple(name for name in padding if name not in prerequisites),
             catalog_size=len(self._cards),
             embedder=request.embedder,
+            fits=fits,
+            fitness=fitness,
         )
 
     def _bounds(self, reading: ScoredRequest) -> Bounds:
@@ -317,6 +331,17 @@ class Router:
             ):
                 told.add(name)
                 yield name
+
+
+def _only(names: Collection[str] | None) -> RouteContext:
+    """A context in which only these tools are there."""
+    if names is None:
+        return RouteContext()
+    return RouteContext(walls=(Wall(agent="", tools=tuple(sorted(names)) or ("",)),))
+
+
+def _embedder_of(similarity: CardSimilarity | None) -> str:
+    return similarity.embedder if isinstance(similarity, EmbeddedCards) else ""
 
 
 def fail_open(catalog: Catalog, reason: str, walls: Sequence[Wall] = ()) -> Selection:

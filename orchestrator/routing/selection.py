@@ -11,7 +11,7 @@ from orchestrator.language.intent import IntentFrame
 USED: Final = "used"
 """What a selection says of an embedder that answered."""
 
-Band = Literal["crisp", "moderate", "multi_step", "side_effect", "fail_open"]
+Band = Literal["crisp", "moderate", "multi_step", "side_effect", "nothing_fits", "fail_open"]
 
 
 class RouteContext(Record):
@@ -29,6 +29,8 @@ class RouteContext(Record):
     """Those that the agent prefers: a tool of one of them needs less evidence."""
     walls: tuple[Wall, ...] = ()
     """What the agent may touch: a tool outside one of them is never forwarded."""
+    allow_empty: bool = False
+    """Whether no tool at all is forwarded when none fits; else as many as are for any request."""
 
 
 class Selection(Record):
@@ -57,10 +59,21 @@ class Selection(Record):
         default="", description="'' without one, else 'used', or why it was left out"
     )
 
+    fits: bool = Field(
+        default=True, description="whether a tool seems to do what is asked; true after a fail-open"
+    )
+    fitness: float | None = Field(
+        default=None,
+        description="how well the tool that fits best does, 0 to 1, comparable between catalogs; "
+        "None after a fail-open",
+    )
+
     @property
     def headers(self) -> dict[str, str]:
         """The x-orqen-* trace headers of this selection."""
-        routing = "fail_open" if self.band == "fail_open" else "semantic"
+        routing = "semantic" if self.fits else "nothing_fits"
+        if self.band == "fail_open":
+            routing = "fail_open"
         headers = {
             "x-orqen-tools-input": str(self.catalog_size),
             "x-orqen-tools-output": str(len(self.tools)),

@@ -92,6 +92,20 @@ def adaptive_k(
     return Width(k, "side_effect", f"a side effect, confidence {confidence:.2f}")
 
 
+def of_nothing(width: Width, *, empty: bool) -> Width:
+    """The width where no tool seems to fit: the widest, since whoever asked may know better.
+
+    Args:
+        width: for the same request if one fitted; an ordered side effect stays one.
+        empty: no tool at all is wanted then.
+    """
+    if empty:
+        return Width(0, "nothing_fits", "no tool seems to fit, and none was wanted then")
+    if width.band == "side_effect":
+        return width._replace(k=CEILING)
+    return Width(CEILING, "nothing_fits", "no tool seems to fit; these are the nearest")
+
+
 def _single(chances: Sequence[float], profile: RoutingProfile) -> Width:
     confidence = chances[0]
     if confidence >= profile.crisp:

@@ -2,12 +2,13 @@
 
     python -m tests.benchmarks.fit_fitness FOLDER FOLDER ...
 
-prints the coefficients of `orchestrator.routing.scoring.fitness`, and for each folder and kind of
-unfit request the chance that a fit one scores higher: by the evidence alone, by coefficients fitted
-to all folders, and by those fitted to the others. Besides the folders' own requests that nothing
-fits there are those whose tools, and all that is much like them, are taken away: from the whole
-catalog ("taken"), and from a few of the best tools, beside fit requests for one of a few ("few").
-The evaluation halves are not read.
+prints the coefficients of `orchestrator.routing.scoring.fitness`, with the built-in vectors and
+without, and for each folder and kind of unfit request the chance that a fit one scores higher: by
+the evidence alone, by coefficients fitted to all folders, and by those fitted to the others.
+Besides the folders' own requests that nothing fits there are those whose tools, and all that is much like
+them, are taken away: from the whole catalog ("taken"), and from a few tools, 1 to 40, beside fit
+requests for one of a few ("few"). Beside the folders stand the everyday requests that rules may be
+made on. The evaluation halves are not read.
 """
 
 import random
@@ -19,20 +20,28 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from orchestrator.routing.cards.capability_card import CapabilityCard, make_cards
+from orchestrator.adapters.embedding.built_in import BuiltInEmbedder
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.routing.cards.capability_card import make_cards
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.learning.evaluation import Query, open_folder
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import EmbeddedCards
 from orchestrator.routing.scoring.fitness import SIGNS
 from orchestrator.routing.scoring.word_evidence import FIELDS, EvidenceIndex
+from tests.benchmarks.everyday_requests import catalogs, fresh, older
 
-_QUERIES = 150
+_ASKED = 250
+"""So many fit requests of a folder are read."""
+_QUERIES = 120
 """From so many requests of a folder the tools are taken away."""
 _ALIKE = 0.45
 """Another tool is much like one for whose texts it has that share of the evidence."""
-_FEW: Final = (1, 1, 1, 2, 5)
+_FEW: Final = (1, 1, 2, 3, 5, 8, 14, 25, 40)
 _BEST = 10
+_EVERYDAY: Final = ("older, first three lists", "fit")
 _PRIOR = 0.001
 _ROUNDS = 6
 _STEPS = 30
@@ -54,10 +63,16 @@ class Requests(NamedTuple):
 
 def main(folders: Sequence[str]) -> None:
     """Fit, check and print."""
-    found = {Path(folder).name: read_requests(folder) for folder in folders}
+    for vectors in (True, False):
+        found = {Path(folder).name: read_requests(folder, vectors=vectors) for folder in folders}
+        found["everyday"] = read_everyday(vectors=vectors)
+        _fit_and_print(found, "with vectors" if vectors else "by words")
+
+
+def _fit_and_print(found: Mapping[str, Requests], title: str) -> None:
     fitted, level = fit(found.values())
     rounded = dict(zip(SIGNS, fitted.round(2).tolist(), strict=True))
-    sys.stdout.write(f"{rounded}, level {level:.2f}\n")
+    sys.stdout.write(f"{title}: {rounded}, level {level:.2f}\n")
     for name, own in found.items():
         others, _ = fit([requests for other, requests in found.items() if other != name])
         for kind in own.unfit:
@@ -66,20 +81,39 @@ def main(folders: Sequence[str]) -> None:
             sys.stdout.write(f"{name:16} {kind:12} {text}\n")
 
 
-def read_requests(folder: str) -> Requests:
+def read_requests(folder: str, *, vectors: bool) -> Requests:
     """The training requests of a folder; what is drawn is the same every time."""
     catalog, queries = open_folder(folder, split="train")
-    router, like = Router(catalog), _Likeness(make_cards(tuple(catalog.tools.values())))
+    router, like = _router(catalog, vectors=vectors), _Likeness(tuple(catalog.tools.values()))
     draw = random.Random(1)
+    draw.shuffle(queries)
     fit: dict[str, list[Floats]] = defaultdict(list)
     unfit: dict[str, list[Floats]] = defaultdict(list)
-    for query in queries:
+    asked = [query for query in queries if query.groups][:_ASKED]
+    for query in [*asked, *(query for query in queries if not query.groups)]:
         signs = router.fitness_signs(query.query, among=query.candidates)
         (fit["taken"] if query.groups else unfit[query.kind]).append(signs)
-    asked = [query for query in queries if query.groups]
-    for query in draw.sample(asked, min(_QUERIES, len(asked))):
+    for query in asked[:_QUERIES]:
         _take_away(query, router, like, draw, fit, unfit)
     return Requests(fit, unfit)
+
+
+def read_everyday(*, vectors: bool) -> Requests:
+    """The everyday requests that rules may be made on, without follow-ups."""
+    routers = {name: _router(catalog, vectors=vectors) for name, catalog in catalogs().items()}
+    fit: list[Floats] = []
+    unfit: list[Floats] = []
+    for request in (r for r in [*older(), *fresh()] if r.part in _EVERYDAY):
+        if not (request.tools and request.context.earlier):
+            signs = routers[request.catalog].fitness_signs(request.request)
+            (fit if request.tools else unfit).append(signs)
+    return Requests({"taken": fit}, {"nothing": unfit})
+
+
+def _router(catalog: Catalog, *, vectors: bool) -> Router:
+    return Router(
+        catalog, similarity=EmbeddedCards(catalog, BuiltInEmbedder()) if vectors else None
+    )
 
 
 def _take_away(
@@ -90,20 +124,23 @@ def _take_away(
     fit: Mapping[str, list[Floats]],
     unfit: Mapping[str, list[Floats]],
 ) -> None:
-    """Add a request without its tools, and with one of them among a few."""
-    text, needed = query.query, sorted({name for group in query.groups for name in group})
-    left = like.others(needed)
-    best = [name for name in router.rank(text) if name in left][:_BEST]
-    few = draw.sample(best, min(draw.choice(_FEW), len(best)))
-    fit["few"].append(router.fitness_signs(text, among={draw.choice(needed), *few[1:]}))
+    """Add a request without its tools, and with one of them among a few: of the best, and any."""
+    text, needed = query.query, [draw.choice(sorted(group)) for group in query.groups]
+    left = sorted(like.others(name for group in query.groups for name in group))
     unfit["taken"].append(router.fitness_signs(text, among=left))
+    size = draw.choice(_FEW)
+    best = [name for name in router.rank(text) if name in left][:_BEST]
+    close = draw.sample(best, min(len(best), (size + 1) // 2))
+    few = [*dict.fromkeys([*close, *draw.sample(left, min(size, len(left)))])][:size]
+    fit["few"].append(router.fitness_signs(text, among={*needed, *few[len(needed) :]}))
     unfit["few"].append(router.fitness_signs(text, among=few))
 
 
 class _Likeness:
     """Which tools do about the same, by the words of their names and descriptions."""
 
-    def __init__(self, cards: Sequence[CapabilityCard]) -> None:
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        cards = make_cards(tools)
         self._names = [card.name for card in cards]
         self._words = {card.name: (*card.name_stems, *card.text_stems) for card in cards}
         self._index = EvidenceIndex(cards, RoutingProfile())

@@ -106,7 +106,7 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     if (stopped := _stopped(context.observations)) is not None:
         return stopped
     situation = read_situation(context, selection.tools, catalog)
-    target = find_target(selection, catalog, context.observations)
+    target = _target(context, selection, catalog)
     if target is None and situation.searched_for(context.leg_goal):
         return GiveUp(reason=f"no tool that was found does {context.leg_goal!r}")
     if target is None:
@@ -119,6 +119,18 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     if step.reason:
         return _nothing_found(target, situation) or GiveUp(reason=step.reason)
     return _ask(step, target, situation)
+
+
+def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Tool | None:
+    """The tool that reaches the leg's goal; a window that is wide since nothing fits holds none.
+
+    Unless the goal speaks of the tool, or the leg has begun: what is under way is not left.
+    """
+    target = find_target(selection, catalog, context.observations)
+    if target is None or selection.fits or context.observations:
+        return target
+    said = read_utterance(context.leg_goal, now=context.now)
+    return target if speaks_of(said, target) else None
 
 
 def _stopped(observations: Sequence[Observation]) -> GiveUp | None:

@@ -46,6 +46,8 @@ class RouteRecord(Record):
     chances: tuple[float, ...] = Field(
         default=(), description="that the best 1, 2, 3 and 4 tools are all that is needed"
     )
+    fits: bool = Field(default=True, description="as in the selection, as is the next")
+    fitness: float | None = None
     shadows: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="what other ways to choose would have forwarded"
     )
@@ -86,6 +88,8 @@ def record_of(
         embedder=selection.embedder,
         scores=selection.scores,
         chances=selection.chances,
+        fits=selection.fits,
+        fitness=selection.fitness,
         shadows=shadows_of(selection),
         called=called,
     )

@@ -21,7 +21,7 @@ from orchestrator.routing.selection import RouteContext
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".
 _ORDER: Final = re.compile(
-    r"(?P<verb>[a-z]+)\s+(?:me|us|my|our|him|her|them|the|a|an)\s+\w", re.IGNORECASE
+    r"(?P<verb>[a-z]+)\s+(?:me|us|my|our|him|her|them|the|a|an|\d+)\s+\w", re.IGNORECASE
 )
 _PLAIN_WORD: Final = re.compile(r"(?<![\w@./-])[a-z]{4,}(?![\w@/-])")
 

@@ -122,6 +122,11 @@ class EmbeddedCards:
         self._lock = threading.Lock()
         self._cards = self._card_vectors(texts, store)
 
+    @property
+    def embedder(self) -> str:
+        """The name of what made the vectors."""
+        return self._embedder.name
+
     def of(self, texts: Sequence[str]) -> Floats:
         """Cosines, shape (n_texts, n_cards).
 

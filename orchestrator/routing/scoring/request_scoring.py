@@ -109,7 +109,12 @@ class RequestScorer:
         whole = self._or_goal(tables, texts, context)
         deadline.check("scoring")
         return ScoredRequest(
-            reading.frame, reading.slots, tuple(wanted), whole, tuple(tables[1:]), embedder
+            reading.frame,
+            reading.slots,
+            tuple(wanted),
+            whole,
+            tuple(tables[1:]),
+            embedder,
         )
 
     def _nearness(self, clauses: Sequence[ClauseReading]) -> tuple[list[Floats | None], str]:

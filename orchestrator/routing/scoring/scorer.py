@@ -1,7 +1,7 @@
 """Scores of cards for a request: one number per feature and candidate, and their weighted sum."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -32,6 +32,8 @@ _OF_A_CLAUSE = 8
 """So many more for each of several clauses: most of its best ones are the request's as well."""
 _NEAREST = 16
 """So many of the cards that an embedder finds nearest are looked at, whatever words they share."""
+_FEW = 48
+"""A catalog of no more tools is looked at whole: whoever sends so few wants all of them ranked."""
 _WALLS_KEPT = 64
 _REFERENCE: Final = stem("reference")
 """Tools that look up a call by its reference are for requests that speak of one."""
@@ -42,14 +44,19 @@ class ScoreTable:
     """Features of the candidates of one text, best first.
 
     `features` maps each name of FEATURES to an array of shape (n_candidates,); `fused` is their
-    weighted sum, descending, same shape. Only cards that share a word with the text, or belong to
-    the agent's domains, are candidates. `strength` is the strongest evidence of the words for any.
+    weighted sum, descending, same shape. Of a catalog of no more than a handful every card is a
+    candidate; of a larger one, those that share a word with the text, are near it or belong to the
+    agent's domains. `strength` is the strongest evidence of the words for any. `weight`, same
+    shape, is that evidence in the form that tells whether a card fits at all (see `Evidence`), and
+    `cosines` what an embedder says, None without one.
     """
 
     names: tuple[str, ...]
     features: Mapping[str, Floats]
     fused: Floats
     strength: float
+    weight: Floats = field(default_factory=lambda: np.zeros(0))
+    cosines: Floats | None = None
 
     def rows(self, count: int = 10) -> list[dict[str, str | float]]:
         """The best candidates as rows: tool, each feature, fused."""
@@ -112,7 +119,9 @@ class Scorer:
         own: list[Positions] = []
         for text in texts:
             evidence = self.evidence.find(text.reading.stems, text.slots)
-            own.append(self._promising(text, evidence, _OF_A_CLAUSE if found else _SHORTLIST))
+            promising = self._promising(text, evidence, _OF_A_CLAUSE if found else _SHORTLIST)
+            # Something is forwarded for every request; a clause may speak for nothing of its own.
+            own.append(promising if found else self._widened(text, promising))
             found.append(evidence)
             check()
         if not texts:
@@ -129,7 +138,17 @@ class Scorer:
             order = orders[i] if len(own[i]) else orders[i, :0]
             names = tuple([self._names[row] for row in rows[order].tolist()])
             columns = dict(zip(FEATURES, features[:, i, order], strict=True))
-            tables.append(ScoreTable(names, columns, fused[i, order], evidence.strength))
+            chosen, near = rows[order], texts[i].near
+            tables.append(
+                ScoreTable(
+                    names,
+                    columns,
+                    fused[i, order],
+                    evidence.strength,
+                    evidence.weight[chosen],
+                    None if near is None else near[chosen],
+                )
+            )
         return tables
 
     def _features(
@@ -175,6 +194,12 @@ class Scorer:
             near = near[np.argsort(-text.near[near], kind="stable")[:_NEAREST]]
             rows = np.union1d(rows, near)
         return rows if _REFERENCE in text.reading.stems else rows[self._open[rows]]
+
+    def _widened(self, text: Scored, rows: Positions) -> Positions:
+        """Every card of a small catalog that is no probe; of a larger one those that are given."""
+        if len(self._names) > _FEW:
+            return rows
+        return np.union1d(rows, np.flatnonzero(self._inside(text.context.walls) & self._open))
 
     def _admitted(self, walls: tuple[Wall, ...]) -> NDArray[np.bool_]:
         """Which cards are inside all of the walls; shape (n_cards,)."""

@@ -49,7 +49,7 @@ def test_json_is_one_document_with_the_headers(run: Callable[..., Any]) -> None:
     assert "weather_get_forecast" in routed["tools"]
 
 
-@pytest.mark.parametrize("text", ["convert 100 USD to EUR", "play some jazz"])
+@pytest.mark.parametrize("text", ["translate good morning into Japanese", "play some jazz"])
 def test_what_no_tool_can_do_is_told(text: str, run: Callable[..., Any]) -> None:
     """Whether or not some share a word or a value with it; else nothing is said of that."""
     assert run("route", text).stdout.startswith("nothing here seems to fit")

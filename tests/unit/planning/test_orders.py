@@ -10,7 +10,7 @@ from orchestrator.planning.models import AgentProfile, LegPlan, MissionPlan
 from orchestrator.planning.orders import OrderReader, with_orders
 from orchestrator.routing.router import Router
 from orchestrator.settings import bundled_specs
-from tests.benchmarks.bench_everyday import Everyday
+from tests.benchmarks.everyday_requests import older
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 ROOT = Path(__file__).parents[3]
@@ -106,8 +106,7 @@ def test_what_no_leg_takes_up_is_found(catalog: Catalog) -> None:
 
 def test_everyday_requests_are_told_apart(catalog: Catalog, reader: OrderReader) -> None:
     """Of 121 that only look, three are taken for orders; of 68 that order, 53 are found."""
-    lines = (ROOT / "tests" / "benchmarks" / "everyday.jsonl").read_text().splitlines()
-    asked = [r for r in map(Everyday.model_validate_json, lines) if r.tools]
+    asked = [request for request in older() if request.tools]
     ordering = [
         r for r in asked if any(catalog.tool(t).is_side_effect for part in r.tools for t in part)
     ]

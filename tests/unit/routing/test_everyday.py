@@ -128,7 +128,6 @@ FOLLOW_UPS = (
     ("pick me the second one", "hotel_book_room"),
 )
 UNHEARD = (
-    "convert 100 USD to EUR",
     "what is 17 times 23",
     "play some jazz",
     "who won the match last night",

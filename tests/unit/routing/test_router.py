@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.intent import Action
-from orchestrator.routing.router import Router
+from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import RouteContext
 
 GOAL = (
@@ -154,6 +154,7 @@ def test_without_words_of_its_own_a_leg_is_routed_by_its_goal(router: Router) ->
     assert router.route("do that", context).tools[0] == "weather_get_forecast"
     alone = router.route("do that")
     assert alone.tools == alone.padding
+    assert not alone.fits
 
 
 @pytest.mark.parametrize(
@@ -321,7 +322,39 @@ def test_orders_that_no_tool_can_carry_out_do_not_fit(router: Router, text: str)
 @pytest.mark.parametrize("text", ["Order me a pizza", "Book me a room", "rent a car", "Is it hot"])
 def test_orders_of_unknown_things_may_still_fit(router: Router, text: str) -> None:
     """Where the verb tells the domain, or the object does; questions are no orders."""
-    assert router.fits(text) is (text != "Is it hot")
+    assert router.fits(text)
+
+
+@pytest.mark.parametrize("text", ["asdf", "", "xyzzy plugh", "play some jazz"])
+def test_what_fits_nothing_is_told_beside_the_widest_window(router: Router, text: str) -> None:
+    """Never no tool at all, unless the caller asks for that; the header says it as well."""
+    told = router.route(text)
+    empty = router.route(text, RouteContext(allow_empty=True))
+
+    assert (told.fits, told.band, told.k) == (False, "nothing_fits", 4)
+    assert len(told.tools) >= 4
+    assert told.headers["x-orqen-routing"] == "nothing_fits"
+    assert (empty.fits, empty.tools) == (False, ())
+
+
+@pytest.mark.parametrize("allow_empty", [False, True])
+def test_a_caller_who_takes_no_tools_still_gets_those_that_fit(
+    router: Router, allow_empty: bool
+) -> None:
+    """And the fitness that led to it."""
+    selection = router.route("weather in London", RouteContext(allow_empty=allow_empty))
+
+    assert selection.fits
+    assert selection.tools[0] == "weather_get_forecast"
+    assert selection.fitness == router.best_score("weather in London")
+
+
+def test_a_router_that_failed_says_nothing_of_what_fits(shipped: Catalog) -> None:
+    """All tools are forwarded, and nothing was read."""
+    selection = fail_open(shipped, "ValueError in the router")
+
+    assert (selection.fits, selection.fitness) == (True, None)
+    assert selection.headers["x-orqen-routing"] == "fail_open"
 
 
 def test_an_unknown_verb_with_something_of_ones_own_is_a_request(router: Router) -> None:

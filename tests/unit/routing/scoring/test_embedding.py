@@ -77,11 +77,12 @@ def near(shipped: Catalog) -> EmbeddedCards:
 def test_words_that_no_tool_has_are_found_by_their_meaning(
     shipped: Catalog, near: EmbeddedCards
 ) -> None:
-    """Nothing here says "crash"; with vectors the hotels come, without them nothing does."""
+    """Nothing here says "crash"; with vectors the hotels come, without them that nothing fits."""
     text = "crash in Porto"
 
     blind = Router(shipped).route(text)
     assert blind.tools == blind.padding
+    assert not blind.fits
     found = Router(shipped, similarity=near).route(text)
     assert any(name.startswith("hotel_") for name in found.tools)
     assert found.embedder == "used"

@@ -1,19 +1,20 @@
 """Whether any tool fits a request."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.slots import read_slots
 from orchestrator.routing.cards.capability_card import CapabilityCard, make_card
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.router import Router
-from orchestrator.routing.scoring.fitness import SIGNS, fitness, fitness_signs
+from orchestrator.routing.scoring.fitness import SIGNS, Asked, Fitness
 from orchestrator.routing.scoring.scorer import ScoreTable
 
 
@@ -31,19 +32,27 @@ def cards(make_tool: Callable[..., Tool]) -> Mapping[str, CapabilityCard]:
 
 
 @pytest.fixture
-def signs(cards: Mapping[str, CapabilityCard]) -> Callable[..., Floats]:
-    """The signs of tools for a text, by what scoring is said to have found."""
+def fitness(cards: Mapping[str, CapabilityCard]) -> Fitness:
+    """Of those two, without vectors."""
+    return Fitness(cards.values(), has_vectors=False)
 
-    def read(text: str, weights: Mapping[str, float], **features: float) -> Floats:
+
+@pytest.fixture
+def asked() -> Callable[..., Asked]:
+    """A text that asks for something, by what scoring is said to have found."""
+
+    def read(text: str, tools: tuple[str, ...] = ("calculate_loan",), **found: float) -> Asked:
+        count = len(tools)
         table = ScoreTable(
-            names=("calculate_loan",),
-            features={name: np.array([features.get(name, 0.0)]) for name in ("name", "near")},
-            fused=np.ones(1),
+            names=tools,
+            features={name: np.full(count, found.get(name, 0.0)) for name in ("name", "near")},
+            fused=np.ones(count),
             strength=1.0,
+            weight=np.full(count, found.get("weight", 0.0)),
+            cosines=np.full(count, found["cosine"]) if "cosine" in found else None,
         )
-        slots = read_slots(text, now=None)
-        reading = read_clause(text)
-        return fitness_signs(reading, slots, table=table, weights=weights, cards=cards)
+        known = bool(found.get("known", 1.0))
+        return Asked(read_clause(text), read_slots(text, now=None), table, known)
 
     return read
 
@@ -54,22 +63,15 @@ def column(signs: Floats, name: str) -> list[float]:
     return found
 
 
-def test_the_most_promising_tool_comes_first(signs: Callable[..., Floats]) -> None:
-    """Only tools that may fit have signs, one row each, by the weight of their evidence."""
-    found = signs("loan", {"list_museums": 1.0, "calculate_loan": 4.0})
+def test_each_candidate_has_its_signs(fitness: Fitness, asked: Callable[..., Asked]) -> None:
+    """One row each, in the table's order; none where there is no candidate."""
+    both = fitness.signs(asked("loan", ("calculate_loan", "list_museums"), name=0.5))
 
-    assert found.shape == (2, len(SIGNS))
-    assert column(found, "evidence") == sorted(column(found, "evidence"), reverse=True)
-    assert len(signs("loan", {"list_museums": 1.0})) == 1
-    assert signs("loan", {}).shape == (0, len(SIGNS))
-
-
-def test_a_tool_outside_the_table_has_no_features(signs: Callable[..., Floats]) -> None:
-    """What was not looked at closely stands by its evidence alone."""
-    found = signs("loan", {"list_museums": 1.0, "calculate_loan": 4.0}, name=0.5, near=1.0)
-
-    assert column(found, "name") == [0.25, 0.0]
-    assert column(found, "near")[0] > column(found, "near")[1] == 0
+    assert both.shape == (2, len(SIGNS))
+    assert column(both, "name") == [0.25, 0.25]
+    assert column(both, "unheld") == pytest.approx([0.0, np.log1p(1)])
+    assert fitness.signs(asked("loan", ())).shape == (0, len(SIGNS))
+    assert fitness.best(asked("loan", ())) == 0
 
 
 @pytest.mark.parametrize(
@@ -82,12 +84,10 @@ def test_a_tool_outside_the_table_has_no_features(signs: Callable[..., Floats]) 
     ],
 )
 def test_words_that_the_tool_has_nothing_for_count(
-    text: str, missing: int, signs: Callable[..., Floats]
+    text: str, missing: int, fitness: Fitness, asked: Callable[..., Asked]
 ) -> None:
     """Places, sums and other values do not: no tool need know them."""
-    found = signs(text, {"calculate_loan": 4.0})
-
-    assert column(found, "unheld") == pytest.approx([np.log1p(missing)])
+    assert column(fitness.signs(asked(text)), "unheld") == pytest.approx([np.log1p(missing)])
 
 
 @pytest.mark.parametrize(
@@ -95,32 +95,63 @@ def test_words_that_the_tool_has_nothing_for_count(
     [("what is a loan", 1.0), ("a loan of 5000 euros", 0.0), ("a loan, 12 months", 0.0)],
 )
 def test_a_number_that_is_wanted_and_not_said_counts(
-    text: str, wanting: float, signs: Callable[..., Floats]
+    text: str, wanting: float, fitness: Fitness, asked: Callable[..., Asked]
 ) -> None:
     """A definition is no calculation; the museums want no number whatever is said."""
-    found = signs(text, {"calculate_loan": 4.0, "list_museums": 1.0})
+    found = fitness.signs(asked(text, ("calculate_loan", "list_museums")))
 
     assert column(found, "number") == [wanting, 0.0]
 
 
-@pytest.mark.parametrize("sign", SIGNS)
-def test_each_sign_speaks_for_a_tool_or_against_it(sign: str) -> None:
-    """Evidence, the name and words that meet speak for it; what it lacks against it."""
-    plain = np.zeros((1, len(SIGNS)))
-    more = plain.copy()
-    more[0, SIGNS.index(sign)] = 1.0
-
-    assert (fitness(more) > fitness(plain)) == (sign in ("evidence", "name", "near"))
+@pytest.mark.parametrize("sign", ["weight", "name", "near"])
+def test_each_sign_speaks_for_a_tool(
+    sign: str, fitness: Fitness, asked: Callable[..., Asked]
+) -> None:
+    """The words' evidence, the name and words that meet."""
+    assert fitness.best(asked("loan", **{sign: 1.0})) > fitness.best(asked("loan"))
 
 
-@given(st.lists(st.floats(0, 60), min_size=len(SIGNS), max_size=len(SIGNS)))
-def test_a_tool_more_never_makes_a_request_fit_less(row: list[float]) -> None:
-    """The best tool decides; without any the chance is 0."""
-    one = np.ones((1, len(SIGNS)))
-    both = np.vstack([one, [row]])
+@pytest.mark.parametrize("text", ["loan for my boat", "loan, please, of the other kind"])
+def test_what_the_tool_lacks_speaks_against_it(
+    text: str, fitness: Fitness, asked: Callable[..., Asked]
+) -> None:
+    """However much else is there."""
+    assert fitness.best(asked(text, weight=3.0)) < fitness.best(asked("loan", weight=3.0))
 
-    assert fitness(one[:0]) == 0
-    assert 0 < fitness(one) <= fitness(both) <= 1
+
+def test_only_the_cosines_that_were_fitted_count(
+    cards: Mapping[str, CapabilityCard], asked: Callable[..., Asked]
+) -> None:
+    """Those of another embedder lie elsewhere, and say nothing of whether a tool fits."""
+    known, other = (Fitness(cards.values(), has_vectors=vectors) for vectors in (True, False))
+
+    assert known.best(asked("loan", cosine=0.6)) > known.best(asked("loan", cosine=0.1))
+    assert other.best(asked("loan", cosine=0.6)) == other.best(asked("loan", cosine=0.1))
+
+
+@given(st.lists(st.floats(0, 60), min_size=2, max_size=6))
+def test_the_best_candidate_decides(weights: list[float]) -> None:
+    """Looking up only those that may be the best finds the same as looking up all."""
+    cards = {f"tool_{i}": make_card(_plain(f"tool_{i}")) for i in range(6)}
+    fitness = Fitness(cards.values(), has_vectors=False)
+    reading = read_clause("the third tool of all")
+
+    def best(chosen: Sequence[int]) -> float:
+        table = ScoreTable(
+            names=tuple(f"tool_{i}" for i in chosen),
+            features={name: np.zeros(len(chosen)) for name in ("name", "near")},
+            fused=np.ones(len(chosen)),
+            strength=1.0,
+            weight=np.array([weights[i] for i in chosen]),
+        )
+        return fitness.best(Asked(reading, (), table, is_known_order=True))
+
+    rows = range(len(weights))
+    assert best([*rows]) == max(best([row]) for row in rows)
+
+
+def _plain(name: str) -> Tool:
+    return Catalog.from_functions([{"name": name}]).tool(name)
 
 
 def test_what_the_tools_do_scores_above_what_they_do_not(router: Router) -> None:
@@ -141,5 +172,5 @@ def test_what_the_tools_do_scores_above_what_they_do_not(router: Router) -> None
 
 def test_no_word_that_a_tool_has_is_no_chance(router: Router) -> None:
     """Neither among all tools nor among none."""
-    assert router.best_score("zzyzx qwrtp") == 0
+    assert router.best_score("zzyzx qwrtp") < 0.15
     assert router.best_score("what is the weather in Oslo", among=()) == 0

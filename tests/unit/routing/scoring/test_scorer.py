@@ -8,6 +8,7 @@ from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.slots import find_slots
 from orchestrator.routing.cards.capability_card import make_card
 from orchestrator.routing.profile import RoutingProfile
+from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.scorer import FEATURES, Scorer, ScoreTable
 from orchestrator.routing.selection import RouteContext
 
@@ -63,6 +64,14 @@ def test_words_nobody_knows_have_no_candidates(scorer: Scorer) -> None:
 
     assert table.names == ()
     assert table.strength == 0
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_every_card_of_a_small_catalog_is_a_candidate(count: int) -> None:
+    """Whoever sends a few tools wants each ranked, whatever words it shares with the request."""
+    functions = [{"name": f"tool_{i}", "description": "Does a thing."} for i in range(count)]
+
+    assert len(Router(Catalog.from_functions(functions)).rank("xyzzy plugh")) == count
 
 
 def test_the_agents_domain_is_a_preference_not_a_wall(scorer: Scorer) -> None:
