@@ -14,24 +14,31 @@ class FeatureWeights(Record):
 
     text: float = 1.0
     schema_text: float = 0.6
-    examples: float = 1.2
+    examples: float = 1.4
+    joint: float = Field(
+        default=2.0,
+        description="the three as one field, in which a word counts once; 1 for the best",
+    )
+    near: float = Field(default=1.4, description="words that stand near each other in both")
+    order: float = Field(default=0.3, description="words that follow each other in both")
+    name: float = 1.0
+    domain: float = 0.44
+    effect: float = 1.0
+    fit: float = Field(default=0.26, description="share of the required inputs that can be filled")
     coverage: float = Field(
         default=0.0, description="share of the request's words that it has; widths are read from it"
     )
-    near: float = Field(default=1.2, description="words that stand near each other in both")
-    name: float = 0.5
-    effect: float = 0.5
     agent: float = Field(
-        default=0.3, description="tools of the domains that the agent prefers; it forbids nothing"
+        default=0.6, description="tools of the domains that the agent prefers; it forbids nothing"
     )
-    negated: float = Field(default=0.5, description="names that say what is not wanted")
+    negated: float = Field(default=1.0, description="names that say what is not wanted")
     own: float = Field(
-        default=0.4, description="views of what was booked, for or against: my flights, flights"
+        default=0.8, description="views of what was booked, for or against: my flights, flights"
     )
     embedding: float = Field(
-        default=1.0, description="nearness of vectors, when an embedder is configured"
+        default=1.6, description="nearness of vectors, when an embedder is configured"
     )
-    learned: float = Field(default=1.0, description="what `RoutingProfile.learned` counts")
+    learned: float = Field(default=2.0, description="what `RoutingProfile.learned` counts")
 
 
 class RoutingProfile(Record):

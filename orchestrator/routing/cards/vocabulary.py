@@ -50,15 +50,21 @@ class CatalogVocabulary:
         found |= {self._slips[word]} if word in self._slips else set()
         return found.pop() if len(found) == 1 else ""
 
-    def best_domain(self, stems: Iterable[str]) -> str | None:
-        """The domain that the words speak for most; None when they speak for none.
+    def domain_shares(self, stems: Iterable[str]) -> Floats:
+        """How strongly the words speak for each of `domains`, 1 for the best; (n_domains,).
 
         A word counts the more, the fewer domains use it; repeats count once.
         """
         scores = self._index.sums(dict.fromkeys(stems, 1.0))
-        if not scores.any():
+        shares: Floats = scores / (scores.max(initial=0.0) or 1.0)
+        return shares
+
+    def best_domain(self, stems: Iterable[str]) -> str | None:
+        """The domain that the words speak for most; None when they speak for none."""
+        shares = self.domain_shares(stems)
+        if not shares.any():
             return None
-        return self.domains[len(scores) - 1 - int(scores[::-1].argmax())]
+        return self.domains[len(shares) - 1 - int(shares[::-1].argmax())]
 
 
 def _slips(words: Iterable[str]) -> dict[str, str]:
