@@ -1,8 +1,13 @@
 """The numbers the router works with: feature weights and band thresholds."""
 
-from pydantic import Field
+from typing import Any, Final
+
+from pydantic import Field, model_validator
 
 from orchestrator.core.record import Record
+
+DROPPED: Final = frozenset({"tags", "held", "spelling", "action", "slots"})
+"""Features that there were once; a profile that still weighs them is read without them."""
 
 
 class FeatureWeights(Record):
@@ -39,6 +44,14 @@ class FeatureWeights(Record):
         default=1.6, description="nearness of vectors, when an embedder is configured"
     )
     learned: float = Field(default=2.0, description="what `RoutingProfile.learned` counts")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_dropped(cls, content: Any) -> Any:
+        """The weights without those of dropped features; other unknown names are left to refuse."""
+        if not isinstance(content, dict):
+            return content
+        return {name: weight for name, weight in content.items() if name not in DROPPED}
 
 
 class RoutingProfile(Record):
