@@ -24,10 +24,10 @@ class FeatureWeights(Record):
         default=2.0,
         description="the three as one field, in which a word counts once; 1 for the best",
     )
-    near: float = Field(default=1.4, description="words that stand near each other in both")
-    order: float = Field(default=0.3, description="words that follow each other in both")
-    name: float = 1.0
-    domain: float = 0.44
+    near: float = Field(default=1.8, description="words that stand near each other in both")
+    order: float = Field(default=0.6, description="words that follow each other in both")
+    name: float = 0.7
+    domain: float = 0.8
     effect: float = 1.0
     fit: float = Field(default=0.26, description="share of the required inputs that can be filled")
     coverage: float = Field(
