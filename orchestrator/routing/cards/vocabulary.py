@@ -8,7 +8,7 @@ from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import action_of_stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
-from orchestrator.routing.indexes.terms import TermIndex
+from orchestrator.routing.indexes.terms import Floats, TermIndex
 
 _TAG_WEIGHT, _NAME_WEIGHT, _TEXT_WEIGHT, _EXAMPLE_WEIGHT = 3.0, 2.0, 1.0, 1.0
 _SATURATION = 3.0
