@@ -1,8 +1,13 @@
 """The numbers the router works with: feature weights and band thresholds."""
 
-from pydantic import Field
+from typing import Any, Final
+
+from pydantic import Field, model_validator
 
 from orchestrator.core.record import Record
+
+DROPPED: Final = frozenset({"tags", "held", "spelling", "action", "slots"})
+"""Features that there were once; a profile that still weighs them is read without them."""
 
 
 class FeatureWeights(Record):
@@ -14,24 +19,39 @@ class FeatureWeights(Record):
 
     text: float = 1.0
     schema_text: float = 0.6
-    examples: float = 1.2
+    examples: float = 1.4
+    joint: float = Field(
+        default=2.0,
+        description="the three as one field, in which a word counts once; 1 for the best",
+    )
+    near: float = Field(default=1.8, description="words that stand near each other in both")
+    order: float = Field(default=0.6, description="words that follow each other in both")
+    name: float = 0.7
+    domain: float = 0.8
+    effect: float = 1.0
+    fit: float = Field(default=0.26, description="share of the required inputs that can be filled")
     coverage: float = Field(
         default=0.0, description="share of the request's words that it has; widths are read from it"
     )
-    near: float = Field(default=1.2, description="words that stand near each other in both")
-    name: float = 0.5
-    effect: float = 0.5
     agent: float = Field(
-        default=0.3, description="tools of the domains that the agent prefers; it forbids nothing"
+        default=0.6, description="tools of the domains that the agent prefers; it forbids nothing"
     )
-    negated: float = Field(default=0.5, description="names that say what is not wanted")
+    negated: float = Field(default=1.0, description="names that say what is not wanted")
     own: float = Field(
-        default=0.4, description="views of what was booked, for or against: my flights, flights"
+        default=0.8, description="views of what was booked, for or against: my flights, flights"
     )
     embedding: float = Field(
-        default=1.0, description="nearness of vectors, when an embedder is configured"
+        default=1.6, description="nearness of vectors, when an embedder is configured"
     )
-    learned: float = Field(default=1.0, description="what `RoutingProfile.learned` counts")
+    learned: float = Field(default=2.0, description="what `RoutingProfile.learned` counts")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_dropped(cls, content: Any) -> Any:
+        """The weights without those of dropped features; other unknown names are left to refuse."""
+        if not isinstance(content, dict):
+            return content
+        return {name: weight for name, weight in content.items() if name not in DROPPED}
 
 
 class RoutingProfile(Record):

@@ -106,7 +106,7 @@ class Router:
         for name in self._filling:
             self._by_domain[self._by_name[name].domain].append(name)
         self._vocabulary = CatalogVocabulary(self._cards)
-        self._scorer = Scorer(self._cards, self._profile)
+        self._scorer = Scorer(self._cards, self._vocabulary, self._profile)
         self._parser = RequestParser(
             self._cards, self._vocabulary, self._scorer.evidence, self._profile
         )

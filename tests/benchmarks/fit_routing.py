@@ -27,8 +27,8 @@ from orchestrator.routing.scoring.embedding import EmbeddedCards
 from orchestrator.routing.scoring.request_scoring import MEAN_COUNTS
 from orchestrator.routing.scoring.scorer import FEATURES, ScoreTable
 
-NOT_FITTED: Final = ("agent", "negated", "own", "learned")
-"""These say nothing here: no agent, nothing that was booked before, next to nothing forbidden."""
+NOT_FITTED: Final = ("agent", "negated", "own", "learned", "coverage")
+"""They weigh nothing, or say nothing here: no agent, nothing booked before or forbidden."""
 FITTED: Final = tuple(f for f in FEATURES if f not in NOT_FITTED)
 
 _QUERIES = 250

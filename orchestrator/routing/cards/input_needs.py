@@ -99,3 +99,19 @@ def unmet(
         elif kind != "amount":
             left.remove(kind)
     return tuple(missing)
+
+
+def share_filled(
+    needs: Sequence[Need], required: int, *, known: Collection[str], kinds: Iterable[SlotKind]
+) -> float:
+    """The share of required inputs that can be filled, 0 to 1; 1 when nothing is required.
+
+    Args:
+        needs: those that a request has to fill.
+        required: how many inputs are required, the others included.
+        known: names of the values that are there already.
+        kinds: of the values in the request.
+    """
+    if not needs:
+        return 1.0
+    return 1.0 - len(unmet(needs, known=known, kinds=kinds)) / required

@@ -8,7 +8,7 @@ from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import action_of_stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
-from orchestrator.routing.indexes.terms import TermIndex
+from orchestrator.routing.indexes.terms import Floats, TermIndex
 
 _TAG_WEIGHT, _NAME_WEIGHT, _TEXT_WEIGHT, _EXAMPLE_WEIGHT = 3.0, 2.0, 1.0, 1.0
 _SATURATION = 3.0
@@ -50,15 +50,21 @@ class CatalogVocabulary:
         found |= {self._slips[word]} if word in self._slips else set()
         return found.pop() if len(found) == 1 else ""
 
-    def best_domain(self, stems: Iterable[str]) -> str | None:
-        """The domain that the words speak for most; None when they speak for none.
+    def domain_shares(self, stems: Iterable[str]) -> Floats:
+        """How strongly the words speak for each of `domains`, 1 for the best; (n_domains,).
 
         A word counts the more, the fewer domains use it; repeats count once.
         """
         scores = self._index.sums(dict.fromkeys(stems, 1.0))
-        if not scores.any():
+        shares: Floats = scores / (scores.max(initial=0.0) or 1.0)
+        return shares
+
+    def best_domain(self, stems: Iterable[str]) -> str | None:
+        """The domain that the words speak for most; None when they speak for none."""
+        shares = self.domain_shares(stems)
+        if not shares.any():
             return None
-        return self.domains[len(scores) - 1 - int(scores[::-1].argmax())]
+        return self.domains[len(shares) - 1 - int(shares[::-1].argmax())]
 
 
 def _slips(words: Iterable[str]) -> dict[str, str]:

@@ -8,6 +8,8 @@ import numpy as np
 
 from orchestrator.routing.indexes.terms import Floats, Positions, TermIndex
 
+_LEAST_IDF = 0.05
+
 
 class SparseBm25:
     """An immutable index; `scores` gives what `BM25Okapi(corpus).get_scores` gives.
@@ -55,6 +57,27 @@ class SparseBm25:
         if number is None:
             return math.log(self.size + 0.5) - math.log(0.5)
         return float(self._idf[number])
+
+
+def joint_index(fields: Sequence[SparseBm25], shares: Sequence[float]) -> TermIndex:
+    """The fields of the same documents as one (BM25F): a term of several fields counts once.
+
+    What a field adds saturates together with what the others add, not for itself.
+
+    Args:
+        fields: of the documents, in the same order.
+        shares: what a term counts in each field; nothing where that is not positive.
+    """
+    stack = TermIndex.stacked([field.densities for field in fields])
+    size, k1 = fields[0].size, fields[0].k1
+    share = np.maximum(np.array(shares), 0.0)[stack.rows // size]
+    term = np.repeat(np.arange(len(stack.terms)), stack.counts)
+    postings, place = np.unique(term * size + stack.rows % size, return_inverse=True)
+    density = np.bincount(place, stack.weights * share, len(postings))
+    counts = np.bincount(postings // size, minlength=len(stack.terms))
+    idf = np.maximum(np.log(size - counts + 0.5) - np.log(counts + 0.5), _LEAST_IDF)
+    weights = np.repeat(idf, counts) * density / (density + k1)
+    return TermIndex(list(stack.terms), counts, postings % size, weights, size)
 
 
 def _idf(document_frequency: Positions, size: int, epsilon: float) -> Floats:

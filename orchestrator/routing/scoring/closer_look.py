@@ -2,22 +2,24 @@
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from orchestrator.language.clause_reading import ClauseReading
-from orchestrator.language.intent import SIDE_EFFECT_ACTIONS
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, SlotKind
 from orchestrator.language.words import stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.cards.input_needs import share_filled
 from orchestrator.routing.indexes.terms import Floats, Positions
 from orchestrator.routing.scoring.agreement import effect_agreement
 
-FEATURES: Final = ("coverage", "near", "name", "effect", "own", "negated")
+FEATURES: Final = ("coverage", "near", "order", "name", "effect", "fit", "own", "negated")
 _K = TypeVar("_K", bound=Hashable)
 _REACH = 3
 _CARDS_KEPT = 1 << 13
+_SHARES_KEPT = 1 << 14
 
 
 class Sought(NamedTuple):
@@ -28,7 +30,10 @@ class Sought(NamedTuple):
     """How telling each word is that the catalog knows in any form; no card need hold the others."""
     values: Collection[str] = ()
     """Words that belong to values: a tool need not know a city or a day."""
-    has_id: bool = False
+    kinds: tuple[SlotKind, ...] = ()
+    """Of its values, in any fixed order."""
+    inputs: tuple[str, ...] = ()
+    """Names of inputs whose values are there already."""
 
     @property
     def asked(self) -> dict[str, float]:
@@ -39,7 +44,7 @@ class Sought(NamedTuple):
     @property
     def ownership(self) -> float:
         """1 where what somebody has is asked for, -1 where nothing says so, 0 for orders, ids."""
-        if self.reading.action in SIDE_EFFECT_ACTIONS or self.has_id:
+        if self.reading.action in SIDE_EFFECT_ACTIONS or "identifier" in self.kinds:
             return 0.0
         return 1.0 if self.reading.is_own else -1.0
 
@@ -49,7 +54,8 @@ class _View(NamedTuple):
 
     words: Mapping[str, float]
     near: Mapping[tuple[str, str], float]
-    """Words, and pairs of neighbours; 1 for each."""
+    order: Mapping[tuple[str, str], float]
+    """Words, pairs that are near each other, and pairs that follow each other; 1 for each."""
     name: Mapping[str, float]
     """The share of the name that each of its words is, by how telling it is."""
     verb: float
@@ -65,6 +71,8 @@ class CloserLook:
         self._cards = cards
         self._idf = idf
         self._view = lru_cache(maxsize=_CARDS_KEPT)(self._read)
+        # Requests with values of the same kinds are frequent, and tools with the same needs too.
+        self._filled = lru_cache(maxsize=_SHARES_KEPT)(share_filled)
 
     def features(self, texts: Sequence[Sought], rows: Positions) -> Floats:
         """Each of FEATURES of each text and card, shape (len(FEATURES), n_texts, n_rows).
@@ -73,10 +81,13 @@ class CloserLook:
         """
         views = [self._view(row) for row in rows.tolist()]
         asked = [text.asked for text in texts]
-        near = [
-            {p: (own.get(p[0], 0.0) + own.get(p[1], 0.0)) / 2 for p in _near(text.reading.stems)}
-            for text, own in zip(texts, asked, strict=True)
-        ]
+        near, order = (
+            [
+                {p: (a.get(p[0], 0.0) + a.get(p[1], 0.0)) / 2 for p in pairs(text.reading.stems)}
+                for text, a in zip(texts, asked, strict=True)
+            ]
+            for pairs in (_near, _order)
+        )
         said = [dict.fromkeys(text.reading.stems, 1.0) for text in texts]
         unwanted = [dict.fromkeys(text.reading.unwanted, 1.0) for text in texts]
         names = [view.name for view in views]
@@ -85,12 +96,18 @@ class CloserLook:
             [
                 _shared(asked, [view.words for view in views]) / expected,
                 _shared(near, [view.near for view in views]) / expected,
+                _shared(order, [view.order for view in views]) / expected,
                 _shared(said, names) + _table(_verb_meant, texts, views),
                 _table(_effect, texts, views),
+                _table(self._fit, texts, views),
                 _table(_ownership, texts, views),
                 0.0 - (_shared(unwanted, names) > 0),
             ]
         )
+
+    def _fit(self, text: Sought, view: _View) -> float:
+        card = view.card
+        return self._filled(card.needs, len(card.required), known=text.inputs, kinds=text.kinds)
 
     def _read(self, row: int) -> _View:
         card = self._cards[row]
@@ -103,6 +120,7 @@ class CloserLook:
         return _View(
             words=dict.fromkeys(chain(*fields), 1.0),
             near=dict.fromkeys(chain(*map(_near, fields)), 1.0),
+            order=dict.fromkeys(chain(*map(_order, fields)), 1.0),
             name=name,
             verb=name.get(stem(card.verb), 0.0),
             card=card,
@@ -149,3 +167,8 @@ def _near(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         for first, second in zip(words, words[step:], strict=False):
             if first != second:
                 yield (first, second) if first < second else (second, first)
+
+
+def _order(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of different words that follow each other."""
+    return ((first, second) for first, second in pairwise(words) if first != second)

@@ -13,6 +13,7 @@ from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
+from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.indexes.terms import Floats, Positions
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scoring.closer_look import FEATURES as CLOSER
@@ -21,7 +22,7 @@ from orchestrator.routing.scoring.embedding import closeness
 from orchestrator.routing.scoring.word_evidence import FIELDS, Evidence, EvidenceIndex, value_stems
 from orchestrator.routing.selection import RouteContext
 
-FEATURES: Final = (*FIELDS, *CLOSER, "agent", "embedding", "learned")
+FEATURES: Final = (*FIELDS, *CLOSER, "joint", "domain", "agent", "embedding", "learned")
 _NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
 _CLOSER: Final = slice(len(FIELDS), len(FIELDS) + len(CLOSER))
 _DIGITS = 12
@@ -79,8 +80,16 @@ class Scored(NamedTuple):
 class Scorer:
     """Scores cards; the indexes are built once, scoring changes nothing."""
 
-    def __init__(self, cards: Sequence[CapabilityCard], profile: RoutingProfile) -> None:
+    def __init__(
+        self,
+        cards: Sequence[CapabilityCard],
+        vocabulary: CatalogVocabulary,
+        profile: RoutingProfile,
+    ) -> None:
         """Index the cards."""
+        self._vocabulary = vocabulary
+        numbers = {domain: number for number, domain in enumerate(vocabulary.domains)}
+        self._domain = np.array([numbers[card.domain] for card in cards], dtype=np.intp)
         self._names = tuple(card.name for card in cards)
         self._domains = tuple(card.domain for card in cards)
         self._inside = lru_cache(maxsize=_WALLS_KEPT)(self._admitted)
@@ -161,10 +170,14 @@ class Scorer:
             # Scaled so that their weighted sum is 1 for the best card.
             scale = float(evidence.total.max(initial=0.0)) or 1.0
             features[: len(FIELDS), i] = evidence.fields[:, rows] / scale
+            most = float(evidence.joint.max(initial=0.0)) or 1.0
+            features[_NUMBERS["joint"], i] = evidence.joint[rows] / most
+            shares = self._vocabulary.domain_shares(text.reading.stems)
+            features[_NUMBERS["domain"], i] = shares[self._domain[rows]]
             # What is counted, in "5 heads of 10 tosses", is as telling as any noun.
             told = value_stems(slot for slot in text.slots if slot.kind != "quantity")
-            has_id = any(slot.kind == "identifier" for slot in text.slots)
-            sought.append(Sought(text.reading, evidence.known, told, has_id))
+            kinds = tuple(sorted(slot.kind for slot in text.slots))
+            sought.append(Sought(text.reading, evidence.known, told, kinds, text.context.known))
             features[_NUMBERS["agent"], i] = self._own(text.context.domains)[rows]
             if text.near is not None:
                 features[_NUMBERS["embedding"], i] = closeness(text.near)[rows]

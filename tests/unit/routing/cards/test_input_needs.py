@@ -7,7 +7,7 @@ import pytest
 from orchestrator.catalog.tool import Tool
 from orchestrator.language.slots import find_slots
 from orchestrator.routing.cards.capability_card import make_card
-from orchestrator.routing.cards.input_needs import identifies, noun_of, unmet
+from orchestrator.routing.cards.input_needs import identifies, noun_of, share_filled, unmet
 
 FORECAST = {"city": {"type": "string"}, "date": {"type": "string", "format": "date"}}
 
@@ -56,3 +56,13 @@ def test_what_is_known_defaulted_or_listed_is_never_missing(
 
     assert unmet(card.needs) == ("offer_id",)
     assert unmet(card.needs, known=("offer_id",)) == ()
+
+
+def test_fit_is_the_share_that_can_be_filled(make_tool: Callable[..., Tool]) -> None:
+    """One of two is a half; nothing required is all."""
+    card = make_card(make_tool("forecast", inputs=FORECAST, required=("city", "date")))
+    free = make_card(make_tool("free", inputs=FORECAST))
+
+    assert share_filled(card.needs, 2, known=(), kinds=["place"]) == 0.5
+    assert share_filled(card.needs, 2, known=("date",), kinds=["place"]) == 1.0
+    assert share_filled(free.needs, 0, known=(), kinds=[]) == 1.0

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
-from orchestrator.routing.indexes.bm25 import SparseBm25
+from orchestrator.routing.indexes.bm25 import SparseBm25, joint_index
 
 WORDS = st.sampled_from(["book", "flight", "hotel", "car", "the", "of", "pay"])
 DOCUMENTS = st.lists(st.lists(WORDS, max_size=12), min_size=1, max_size=12).filter(any)
@@ -53,3 +53,35 @@ def test_unknown_terms_are_the_most_telling() -> None:
     index = SparseBm25([["book", "flight"], ["book", "hotel"], ["car"], ["taxi"]])
 
     assert index.idf("unknown") > index.idf("car") > index.idf("book")
+
+
+def test_one_field_alone_is_bm25() -> None:
+    """Taken as one with nothing else, a field scores as for itself, on another scale."""
+    field = SparseBm25([["book", "flight", "book"], ["hotel"], ["car"], ["taxi"], ["boat"]])
+    query = {"book": 1.0, "hotel": 0.5, "unknown": 1.0}
+
+    joint = joint_index([field], [1.0]).sums(query) * (field.k1 + 1)
+
+    np.testing.assert_allclose(joint, field.index.sums(query))
+
+
+def test_a_word_of_several_fields_counts_little_more_than_of_one() -> None:
+    """What a second field adds saturates: two words say more than one that is said twice."""
+    names = SparseBm25([["ferry"], ["ferry"], ["spa"], ["taxi"], ["vet"], ["car"]])
+    texts = SparseBm25([["ferry"], ["harbour"], ["bath"], ["ride"], ["animal"], ["hire"]])
+
+    twice, two, *others = joint_index([names, texts], [1.0, 1.0]).sums(
+        {"ferry": 1.0, "harbour": 1.0}
+    )
+
+    assert 0 < twice < two
+    assert not any(others)
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0])
+def test_a_field_without_a_share_adds_nothing(share: float) -> None:
+    """Whatever weight a profile gives it."""
+    names = SparseBm25([["ferry"], ["spa"], ["taxi"]])
+    texts = SparseBm25([["boat"], ["bath"], ["ride"]])
+
+    assert not joint_index([names, texts], [1.0, share]).sums({"boat": 1.0}).any()

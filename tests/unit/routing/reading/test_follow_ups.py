@@ -128,7 +128,7 @@ def test_an_answer_that_only_chooses_goes_on_with_the_goal(router: Router) -> No
     chosen = RouteContext(goal="book a table in Rome", earlier=("dining_search_tables",))
     selection = router.route("the second one", chosen)
 
-    assert selection.tools[0] == "dining_reserve_table"
+    assert "dining_reserve_table" in selection.tools
     assert selection.frame.side_effect_allowed
 
 

@@ -7,6 +7,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.slots import find_slots
 from orchestrator.routing.cards.capability_card import make_card
+from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.scorer import FEATURES, Scorer, ScoreTable
@@ -17,7 +18,7 @@ from orchestrator.routing.selection import RouteContext
 def scorer(shipped: Catalog) -> Scorer:
     """A scorer over the shipped documents."""
     cards = [make_card(tool) for tool in shipped.tools.values()]
-    return Scorer(cards, RoutingProfile())
+    return Scorer(cards, CatalogVocabulary(cards), RoutingProfile())
 
 
 def table_for(scorer: Scorer, text: str, context: RouteContext | None = None) -> ScoreTable:

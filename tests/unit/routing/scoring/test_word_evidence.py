@@ -41,6 +41,17 @@ def test_the_total_is_the_weighted_sum(make_tool: Callable[..., Tool]) -> None:
     np.testing.assert_allclose(found.total, expected)
 
 
+def test_taken_as_one_the_fields_count_a_word_once(make_tool: Callable[..., Tool]) -> None:
+    """One word in every field is outdone by two words; field by field, it is the other way."""
+    said = [("ferry_find", "ferry"), ("ferry_price", "boat"), ("spa_book", "towel")]
+    tools = [make_tool(name, inputs={word: {}}, examples=(word,)) for name, word in said]
+    words = EvidenceIndex([make_card(tool) for tool in tools], RoutingProfile())
+    found = words.find(content_stems("ferry price"))
+
+    assert found.joint.argmax() == 1
+    assert found.total.argmax() == 0
+
+
 def test_words_nobody_knows_weaken_it(make_tool: Callable[..., Tool]) -> None:
     """The same word counts less among unknown ones, and more among known values."""
     words = index(make_tool)
