@@ -3,6 +3,7 @@
 import gc
 import time
 import tracemalloc
+from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from statistics import mean, median, quantiles
@@ -10,6 +11,7 @@ from typing import Final
 
 from rs_bpe.bpe import openai
 
+from orchestrator.adapters.embedding.built_in import similarity_in_process
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.planning.llm.prompt import CORE_TITLE, ToolBlock, block_of, section, tool_schema
@@ -74,6 +76,9 @@ def _small(catalog: Catalog) -> list[Figure]:
         Figure(name="tool block, all schemas", value=flat, unit="tokens", note="o200k"),
         Figure(name="tool block, initial", value=initial, unit="tokens", note="o200k"),
         Figure(name="tool block, initial", value=100 * initial / flat, unit="%", note=share),
+        Figure(
+            name="tool block, initial, one domain, largest", value=_one_domain(catalog), unit="%"
+        ),
         Figure(name="tool block, pruned, mean", value=100 * mean(pruned) / flat, unit="%"),
         Figure(name="tool block, pruned, largest", value=100 * max(pruned) / flat, unit="%"),
         Figure(name="refresh, changed", value=_refresh_us(catalog, warm=False), unit="us"),
@@ -87,9 +92,10 @@ def _large(catalog: Catalog) -> list[Figure]:
     index = DiscoveryIndex(catalog)
     memory = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
+    near = similarity_in_process()(catalog)
     build_ms = _time_us(lambda: DiscoveryIndex(catalog)) / 1_000
     searches = [
-        _time_us(lambda query=query: index.search(query)) / 1_000  # type: ignore[misc]
+        _time_us(lambda query=query: index.search(query, similarity=near)) / 1_000  # type: ignore[misc]
         for _ in range(_ROUNDS)
         for query in _QUERIES
     ]
@@ -118,10 +124,20 @@ def _pruned(catalog: Catalog) -> list[int]:
     ]
 
 
-def _initial(catalog: Catalog) -> ToolBlock:
-    """What an agent of every domain starts with."""
+def _initial(catalog: Catalog, *domains: str) -> ToolBlock:
+    """What an agent of these domains starts with, or of every domain."""
     nothing = fake_selection(catalog_size=len(catalog), band="fail_open")
-    return block_of(_CONTEXT, nothing, catalog)
+    agent = AgentProfile(name="agent", domains=domains)
+    return block_of(_CONTEXT.model_copy(update={"agent": agent}), nothing, catalog)
+
+
+def _one_domain(catalog: Catalog) -> float:
+    """The largest share that the block of an agent of one domain has of its own schemas."""
+    own: dict[str, list[str]] = defaultdict(list)
+    for tool in catalog.tools.values():
+        own[tool.domain].append(tool_schema(tool))
+    flat = {domain: int(_count(section(CORE_TITLE, lines))) for domain, lines in own.items()}
+    return max(100 * _tokens(_initial(catalog, domain)) / size for domain, size in flat.items())
 
 
 def _tokens(block: ToolBlock) -> int:

@@ -23,6 +23,7 @@ from orchestrator.routing.learning.evaluation import (
     summarise,
 )
 from tests.benchmarks import baselines
+from tests.benchmarks.datasets.manifest import RECIPES
 from tests.benchmarks.figure import Figure, NothingToMeasure
 
 FOLDER_VARIABLE: Final = "ORCHESTRATOR_BENCH_DATASETS"
@@ -35,7 +36,7 @@ Row = dict[str, float]
 
 
 def run() -> list[Figure]:
-    """The figures of every set in the folder, and their means."""
+    """The figures of every set in the folder, and their means, of held-out sets apart."""
     folder = Path(os.environ.get(FOLDER_VARIABLE) or _DEFAULT)
     sets = sorted(path.parent for path in folder.glob("*/queries.jsonl"))
     if not sets:
@@ -44,7 +45,18 @@ def run() -> list[Figure]:
             f"{FOLDER_VARIABLE} names another folder"
         )
     rows = {path.name: measured(path) for path in sets}
-    return list(_figures({**rows, _MEAN: means(rows.values())}))
+    held_out = {name: row for name, row in rows.items() if _is_held_out(name)}
+    others = {name: row for name, row in rows.items() if name not in held_out}
+    return [
+        *_figures(others),
+        *_figures({_MEAN: means(others.values())} if others else {}),
+        *_figures(held_out),
+        *_figures({f"{_MEAN}, held out": means(held_out.values())} if held_out else {}),
+    ]
+
+
+def _is_held_out(name: str) -> bool:
+    return name in RECIPES and RECIPES[name].held_out
 
 
 def measured(folder: Path) -> dict[str, Row]:

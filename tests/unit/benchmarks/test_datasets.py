@@ -28,6 +28,7 @@ from tests.benchmarks.datasets.repository import (
     from_mirrors,
     over_network,
 )
+from tests.benchmarks.drawing import markdown
 from tests.benchmarks.figure import NothingToMeasure
 
 _PEOPLE = {"operationId": "GET_search-person", "summary": "Search\nPeople", "description": ""}
@@ -289,3 +290,27 @@ def test_a_benchmark_without_sets_says_how_to_make_them(
     monkeypatch.setenv(bench_routing_quality.FOLDER_VARIABLE, str(tmp_path))
     with pytest.raises(NothingToMeasure, match=r"python -m tests\.benchmarks\.datasets"):
         bench_routing_quality.run()
+
+
+def test_sets_are_measured_beside_baselines_and_held_out_ones_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = [{"name": n, "description": d} for n, d in (("cat", "Feed a cat."), ("sum", "Add."))]
+    asked = {"query": "feed the cat", "gold": ["cat"], "split": "eval"}
+    for name in ("pets", "tau_bench"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tools.jsonl").write_text(_lines(*tools), encoding="utf-8")
+        (tmp_path / name / "queries.jsonl").write_text(_lines(asked), encoding="utf-8")
+    monkeypatch.setenv(bench_routing_quality.FOLDER_VARIABLE, str(tmp_path))
+    figures = bench_routing_quality.run()
+    assert [*dict.fromkeys(f.row[0] for f in figures)] == [
+        "pets",
+        "mean",
+        "tau_bench",
+        "mean, held out",
+    ]
+    assert len({f.row[1] for f in figures}) == 5
+    assert {f.value for f in figures if f.name == "R@1"} == {1.0}
+    table = markdown(figures).splitlines()
+    assert table[0].startswith("|  |  | R@1 | R@3 | R@5 | nDCG@5 | all forwarded | tools |")
+    assert len(table) == 2 + 4 * 5
