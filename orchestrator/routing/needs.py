@@ -90,7 +90,7 @@ def need_signs(request: ScoredRequest, scores: Mapping[str, float]) -> Floats:
     the request.
     """
     names = [*scores][:CONSIDERED]
-    top = max([*scores.values()][0], 1e-9) if scores else 1.0
+    top = max(next(iter(scores.values())), 1e-9) if scores else 1.0
     levels = np.array([score / top for score in [*scores.values()][: CONSIDERED + 1]])
     following = np.append(levels[1:], 0.0)
     whole = relative(request.whole) if request.whole else {}

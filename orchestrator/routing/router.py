@@ -1,6 +1,5 @@
 """The router: from a request to the few tools its planner should see."""
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
@@ -133,8 +132,8 @@ class Router:
             text: the request.
             context: what the step knows beside it.
             now: the requester's time; None leaves relative dates unread.
-            limit_s: how long this caller waits, in seconds of the clock on the wall, since that is
-                what it waits by: `PROXY_LIMIT_S`, `STEP_LIMIT_S`. None: the router's own limit.
+            limit_s: how long this caller waits, in seconds of the router's clock: `PROXY_LIMIT_S`,
+                `STEP_LIMIT_S`. None: the router's own limit. Without a clock there is none.
 
         Returns:
             A selection; never raises: any error inside, and more time than it may take, forwards
@@ -236,9 +235,7 @@ class Router:
             return Explanation(fail_open(self._catalog, reason, context.walls))
 
     def _deadline(self, limit_s: float | None) -> Deadline:
-        if limit_s is None:
-            return Deadline(self._clock, self._timeout_s)
-        return Deadline(self._clock or time.monotonic, limit_s)
+        return Deadline(self._clock, self._timeout_s if limit_s is None else limit_s)
 
     def selection_of(
         self, request: ScoredRequest, context: RouteContext, *, gain: float | None = None

@@ -72,12 +72,17 @@ class ScriptedRouter(Router):
         self._usual = usual
 
     def route(
-        self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
+        self,
+        text: str,
+        context: RouteContext | None = None,
+        *,
+        now: datetime | None = None,
+        limit_s: float | None = None,
     ) -> Selection:
         """The tools for a request."""
         if text.startswith(_GOAL):
             return self._named(text.removeprefix(_GOAL).split(", "))
-        return self._usual(self._whole).route(text, context, now=now)
+        return self._usual(self._whole).route(text, context, now=now, limit_s=limit_s)
 
     def without_deadline(self) -> Router:
         """The usual router, which reads goals as well as it routes them."""

@@ -59,7 +59,8 @@ class Case:
         parts = np.stack(scaled[1:])
         best = (parts @ weights).argmax(axis=0)
         sums = scaled[0] + parts[best, np.arange(len(best))] + MEAN_COUNTS * parts.mean(axis=0)
-        return sums * max(float((self.tables[0] @ weights).max()), 1e-9) / (2 + MEAN_COUNTS)
+        merged: Floats = sums * max(float((self.tables[0] @ weights).max()), 1e-9)
+        return merged / (2 + MEAN_COUNTS)
 
 
 Cases = Mapping[str, Sequence[Case]]
@@ -179,7 +180,10 @@ class _Choices:
         self._starts = starts
         self._case = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
         self._wrong = np.ones(len(self._rows))
-        own, group, case_of, worth = [], [], [], []
+        own: list[int] = []
+        group: list[int] = []
+        case_of: list[int] = []
+        worth: list[float] = []
         total = sum(weight for _, weight in weighted)
         for number, (case, weight) in enumerate(weighted):
             for places in case.groups:

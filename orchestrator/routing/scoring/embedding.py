@@ -116,8 +116,9 @@ class EmbeddedCards:
             EmbedderUnavailable: the embedder does not answer.
         """
         texts = [card_text(tool) for tool in catalog.tools.values()]
-        weighs = texts and isinstance(embedder, WeighingEmbedder)
-        self._embedder = embedder.weighed_by(texts) if weighs else embedder
+        if texts and isinstance(embedder, WeighingEmbedder):
+            embedder = embedder.weighed_by(texts)
+        self._embedder: Embedder = embedder
         self._texts: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = threading.Lock()
         self._cards = self._card_vectors(texts, store)
