@@ -117,7 +117,7 @@ def evaluate_folder(
             folder,
             split=split,
             profile=load_routing_profile(profile),
-            similarity=_similarity(embedder, load_settings()),
+            similarity=patient_similarity(embedder, load_settings()),
         )
         if as_json:
             print_json({"points": [point.model_dump() for point in points]})
