@@ -52,7 +52,9 @@ def width_curve(
     for query in asked:
         explanation = router.explain(query.query)
         answers.append(
-            JudgedAnswer(query, router.rank(query.query), explanation.selection, score=0.0, seconds=None)
+            JudgedAnswer(
+                query, router.rank(query.query), explanation.selection, score=0.0, seconds=None
+            )
         )
         forwarded.append([_forwarded(router, explanation, gain) for gain in GAINS])
         progress(len(answers), len(asked))
