@@ -284,6 +284,8 @@ class Router:
 
     def _bounds_of(self, table: ScoreTable, stems: Collection[str]) -> Bounds:
         best = [self._by_name[name] for name in table.names[:1]]
+        if any({*stems} == {*example} for card in best for example in card.example_stems):
+            return STATED
         # Words that the catalog knows and that tool has not are about something else as well.
         if best and table.features["coverage"][0] == 1:
             named = [name for name in table.names if self._by_name[name].is_named_by(stems)]
