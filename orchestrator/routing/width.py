@@ -23,8 +23,8 @@ class Bounds(NamedTuple):
 
 
 STATED: Final = Bounds(least=0.85)
-"""Of a request that says the whole name of one tool: enough for a tool that reads, and not for a
-side effect without alternatives, as the words of a name are said by chance too."""
+"""Of a request that says the whole name of one tool, or one of its examples: enough for a tool that
+reads, and not for a side effect without alternatives, as words are said by chance too."""
 IN_PART: Final = Bounds(most=0.5)
 """Of one that little speaks for but a word of a tool's name: not enough for that tool alone."""
 NOTHING: Final = Bounds(most=0.0)
@@ -111,7 +111,7 @@ def _single(chances: Sequence[float], profile: RoutingProfile) -> Width:
     if confidence >= profile.crisp:
         return Width(1, "crisp", f"one intent, confidence {confidence:.2f}")
     floor = 2 if confidence >= profile.unsure else _MODERATE_CEILING
-    k = min(len(chances), max(floor, worth(chances, _MODERATE_CEILING, profile)))
+    k = max(floor, worth(chances, _MODERATE_CEILING, profile))
     return Width(k, "moderate", f"confidence {confidence:.2f}, {chances[k - 1]:.2f} with {k} tools")
 
 
