@@ -14,6 +14,8 @@ from orchestrator.routing.scoring.request_scoring import ScoredRequest, relative
 
 CONSIDERED: Final = 16
 """So many of the best candidates may be needed."""
+FEWEST: Final = 4
+"""Widths that there is a chance for, however few candidates there are."""
 SIGNS: Final = (
     "one",
     "level",
@@ -34,7 +36,7 @@ SIGNS: Final = (
 # A logistic regression on the training halves of public routing data, each set weighted alike:
 # tests/benchmarks/fit_chances.py.
 _COEFFICIENTS: Final = np.array(
-    [-3.95, 0.63, 0.95, -0.83, -0.45, 1.09, 1.43, -0.26, 0.36, 1.15, 1.53, 0.48, 0.32]
+    [-3.31, 0.65, 0.59, -0.81, -0.5, 1.2, 1.34, -0.28, 0.29, 1.13, 1.42, 0.55, 0.22]
 )
 _STRONG, _NEAR = 4.0, 2.0
 _FEW: Final = 3
@@ -53,12 +55,12 @@ class Needs(NamedTuple):
         That is: one of them is, and no other; of a request that some tool fits.
         """
         if not self.names:
-            return (0.0,)
+            return (0.0,) * FEWEST
         idle = 1 - self.chances
         others_idle = np.append(np.cumprod(idle[::-1])[::-1][1:], 1.0)
         some = 1 - np.cumprod(idle)
         chances: Floats = others_idle * some / some[-1]
-        return tuple(chances.tolist())
+        return (*chances.tolist(), *[1.0] * (FEWEST - len(chances)))
 
 
 def needs_of(request: ScoredRequest, scores: Mapping[str, float]) -> Needs:

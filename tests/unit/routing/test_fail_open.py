@@ -1,5 +1,6 @@
 """Whatever goes wrong in the router, the request goes on with every tool."""
 
+import time
 from collections.abc import Callable, Iterator
 from itertools import chain, count, repeat
 from typing import Any
