@@ -14,6 +14,8 @@ from orchestrator.routing.scoring.request_scoring import ScoredRequest, relative
 
 CONSIDERED: Final = 16
 """So many of the best candidates may be needed."""
+FEWEST: Final = 4
+"""Widths that there is a chance for, however few candidates there are."""
 SIGNS: Final = (
     "one",
     "level",
@@ -53,12 +55,12 @@ class Needs(NamedTuple):
         That is: one of them is, and no other; of a request that some tool fits.
         """
         if not self.names:
-            return (0.0,)
+            return (0.0,) * FEWEST
         idle = 1 - self.chances
         others_idle = np.append(np.cumprod(idle[::-1])[::-1][1:], 1.0)
         some = 1 - np.cumprod(idle)
         chances: Floats = others_idle * some / some[-1]
-        return tuple(chances.tolist())
+        return (*chances.tolist(), *[1.0] * (FEWEST - len(chances)))
 
 
 def needs_of(request: ScoredRequest, scores: Mapping[str, float]) -> Needs:

@@ -111,7 +111,7 @@ def _single(chances: Sequence[float], profile: RoutingProfile) -> Width:
     if confidence >= profile.crisp:
         return Width(1, "crisp", f"one intent, confidence {confidence:.2f}")
     floor = 2 if confidence >= profile.unsure else _MODERATE_CEILING
-    k = min(len(chances), max(floor, worth(chances, _MODERATE_CEILING, profile)))
+    k = max(floor, worth(chances, _MODERATE_CEILING, profile))
     return Width(k, "moderate", f"confidence {confidence:.2f}, {chances[k - 1]:.2f} with {k} tools")
 
 

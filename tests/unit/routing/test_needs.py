@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.language.intent import IntentFrame
-from orchestrator.routing.needs import CONSIDERED, SIGNS, Needs, need_signs, needs_of
+from orchestrator.routing.needs import CONSIDERED, FEWEST, SIGNS, Needs, need_signs, needs_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.scoring.request_scoring import ScoredRequest, merged
 from orchestrator.routing.scoring.scorer import ScoreTable
@@ -60,7 +60,7 @@ def test_more_tools_are_never_less_likely_to_suffice(chances: list[float]) -> No
     names = tuple(f"tool_{number}" for number in range(len(chances)))
     covered = Needs(names, np.array(sorted(chances, reverse=True))).covered()
 
-    assert len(covered) == len(chances)
+    assert len(covered) == max(FEWEST, len(chances))
     assert list(covered) == sorted(covered)
     assert covered[-1] == pytest.approx(1)
 
@@ -70,7 +70,7 @@ def test_without_candidates_nothing_is_sure() -> None:
     nothing = ScoredRequest(IntentFrame(), (), (), None, ())
 
     assert need_signs(nothing, {}).shape == (0, len(SIGNS))
-    assert needs_of(nothing, {}).covered() == (0.0,)
+    assert needs_of(nothing, {}).covered() == (0.0,) * FEWEST
 
 
 def test_what_the_words_say_bounds_the_confidence() -> None:
