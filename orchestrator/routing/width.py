@@ -23,8 +23,8 @@ class Bounds(NamedTuple):
 
 
 STATED: Final = Bounds(least=0.85)
-"""Of a request that says the whole name of one tool, or one of its examples: enough for a tool that reads, and not for a
-side effect without alternatives, as the words of a name are said by chance too."""
+"""Of a request that says the whole name of one tool, or one of its examples: enough for a tool that
+reads, and not for a side effect without alternatives, as words are said by chance too."""
 IN_PART: Final = Bounds(most=0.5)
 """Of one that little speaks for but a word of a tool's name: not enough for that tool alone."""
 NOTHING: Final = Bounds(most=0.0)

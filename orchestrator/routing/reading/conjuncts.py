@@ -8,8 +8,9 @@ for one tool or for none.
 
 import math
 import re
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from orchestrator.language.clauses import begins_request, clause_spans, joints
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import name_stems, stem
 from orchestrator.routing.indexes.terms import Floats
-from orchestrator.routing.scoring.word_evidence import EvidenceIndex
 
 Span = tuple[int, int]
 
@@ -33,12 +33,33 @@ _FEWEST_CARDS: Final = 12
 _MOST_ATOMS: Final = 24
 
 
+class Found(Protocol):
+    """What the words of a text say for each card."""
+
+    @property
+    def total(self) -> Floats:
+        """Shape (n_cards,)."""
+        ...
+
+
+class WordEvidence(Protocol):
+    """What tells which words of a catalog are known, and what they speak for."""
+
+    def knows(self, word: str) -> bool:
+        """Whether the catalog has a stem in any form."""
+        ...
+
+    def find(self, stems: Iterable[str]) -> Found:
+        """The evidence of stems."""
+        ...
+
+
 class Conjuncts:
     """Finds the requests in texts over one catalog; immutable."""
 
     def __init__(
         self,
-        evidence: EvidenceIndex,
+        evidence: WordEvidence,
         *,
         domains: Sequence[str],
         verbs: Collection[str],
@@ -108,7 +129,7 @@ class Conjuncts:
         sums = np.cumsum([self._totals(text[a:b], values) for a, b in atoms], axis=0)
         orders = [begins_request(text[a:end], verbs=self._verbs) for a in starts]
         cuts = [0, *self._cuts(sums, orders, 0, len(atoms)), len(atoms)]
-        return [(starts[a], ends[b - 1]) for a, b in zip(cuts, cuts[1:], strict=False)]
+        return [(starts[a], ends[b - 1]) for a, b in pairwise(cuts)]
 
     def _joints(self, clause: str) -> list[Span]:
         """Where a clause may be cut: what somebody is told is cut where a sentence ends only."""

@@ -14,9 +14,8 @@ from orchestrator.language.words import STOP_WORDS, is_verb, name_stems, stem, t
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.profile import RoutingProfile
-from orchestrator.routing.reading.conjuncts import Conjuncts
+from orchestrator.routing.reading.conjuncts import Conjuncts, WordEvidence
 from orchestrator.routing.reading.follow_ups import FollowUps
-from orchestrator.routing.scoring.word_evidence import EvidenceIndex
 from orchestrator.routing.selection import RouteContext
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".
@@ -45,7 +44,7 @@ class RequestParser:
         self,
         cards: Sequence[CapabilityCard],
         vocabulary: CatalogVocabulary,
-        evidence: EvidenceIndex,
+        evidence: WordEvidence,
         profile: RoutingProfile,
     ) -> None:
         """Take what the catalog's words are told by.

@@ -1,6 +1,7 @@
 """Size against coverage."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 from orchestrator.routing.learning.curve import GAINS, width_curve
@@ -12,7 +13,7 @@ def test_the_less_a_tool_must_be_worth_the_more_are_forwarded(tmp_path: Path) ->
     tools = [{"name": f"find_{thing}", "description": f"Find a {thing}."} for thing in things]
     queries = [
         {"query": f"the {a} or perhaps {b}", "gold": [f"find_{a}"], "split": "eval"}
-        for a, b in zip(things, things[1:], strict=False)
+        for a, b in pairwise(things)
     ]
     for name, rows in (("tools", tools), ("queries", queries)):
         lines = "".join(f"{json.dumps(row)}\n" for row in rows)
