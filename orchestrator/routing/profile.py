@@ -62,7 +62,7 @@ class RoutingProfile(Record):
         default=0.4, ge=0, le=1, description="what a word of the same family counts: book, booking"
     )
     synonym: float = Field(default=0.3, ge=0, le=1, description="what a synonym counts")
-    crisp: float = Field(default=0.67, description="confidence from which one tool suffices")
+    crisp: float = Field(default=0.72, description="confidence from which one tool suffices")
     unsure: float = Field(
         default=0.55, description="confidence below which a request gets no fewer than three tools"
     )
