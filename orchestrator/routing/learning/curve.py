@@ -9,7 +9,7 @@ from pydantic import Field
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.record import Record
-from orchestrator.routing.learning.evaluation import Answer, coverage_at, open_folder
+from orchestrator.routing.learning.evaluation import JudgedAnswer, coverage_at, open_folder
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.router import Explanation, Router
 from orchestrator.routing.scoring.embedding import CardSimilarity
@@ -47,12 +47,14 @@ def width_curve(
         catalog, profile=profile, similarity=similarity(catalog) if similarity else None
     )
     asked = [query for query in queries if query.groups]
-    answers: list[Answer] = []
+    answers: list[JudgedAnswer] = []
     forwarded: list[list[frozenset[str]]] = []
     for query in asked:
         explanation = router.explain(query.query)
         answers.append(
-            Answer(query, router.rank(query.query), explanation.selection, score=0.0, seconds=None)
+            JudgedAnswer(
+                query, router.rank(query.query), explanation.selection, score=0.0, seconds=None
+            )
         )
         forwarded.append([_forwarded(router, explanation, gain) for gain in GAINS])
         progress(len(answers), len(asked))
@@ -67,7 +69,7 @@ def _forwarded(router: Router, explanation: Explanation, gain: float) -> frozens
 
 
 def _point(
-    at: int, answers: Sequence[Answer], forwarded: Sequence[Sequence[frozenset[str]]]
+    at: int, answers: Sequence[JudgedAnswer], forwarded: Sequence[Sequence[frozenset[str]]]
 ) -> CurvePoint:
     size = fmean(len(chosen[at]) for chosen in forwarded)
     pairs = zip(answers, forwarded, strict=True)
