@@ -139,7 +139,7 @@ def test_known_values_need_no_feeder(router: Router, now: datetime) -> None:
 
 def test_prerequisites_are_last_and_marked(router: Router, now: datetime) -> None:
     """The band's K does not count them."""
-    selection = router.route("order a pizza", now=now)
+    selection = router.route("book the flight", now=now)
     count = len(selection.prerequisites)
 
     assert selection.prerequisites
