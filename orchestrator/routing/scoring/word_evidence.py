@@ -1,7 +1,7 @@
 """What the words of a request say for each card: BM25 over text, schema and examples."""
 
 import math
-from collections import defaultdict
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +25,7 @@ _EXAMPLES: Final = FIELDS.index("examples")
 _WEIGHT_POWER = 0.1
 _FAMILY_PREFIX = 5
 _FAMILY_REACH = 3
+_LAST = "\U0010ffff"
 _FEWEST = 12
 _NOTHING = "\0"
 _LEAST_IDF = 0.05
@@ -98,7 +99,7 @@ class EvidenceIndex:
         self._stack = TermIndex.stacked([*(indexes[name].index for name in FIELDS), joint])
         used = [bool(indexes[name].index.terms) for name in FIELDS]
         self._full = float(self._weights[used].sum())
-        self._families = _families(self._stack.terms)
+        self._sorted = sorted(self._stack.terms)
         # The whole of a request and its clauses have the same words, and so have other requests.
         self._word = lru_cache(maxsize=_WORDS_KEPT)(self._look_up)
 
@@ -144,7 +145,7 @@ class EvidenceIndex:
     def _look_up(self, word: str) -> _Word:
         """What the catalog has of a word: itself, and at a lower weight its family and synonyms."""
         related: dict[str, float] = {}
-        for relative in self._families.get(word[:_FAMILY_PREFIX], ()):
+        for relative in self._family(word):
             if relative != word and abs(len(relative) - len(word)) <= _FAMILY_REACH:
                 related.setdefault(relative, self._profile.related)
         for synonym in synonyms_of(word):
@@ -152,6 +153,14 @@ class EvidenceIndex:
                 related.setdefault(synonym, self._profile.synonym)
         is_known = bool(related) or word in self._stack.terms
         return _Word(tuple(related.items()), self._text.idf(word), is_known)
+
+    def _family(self, word: str) -> Sequence[str]:
+        """Stems with the same first letters: analysi(s) and analyz(e); short words have none."""
+        prefix = word[:_FAMILY_PREFIX]
+        if len(prefix) < _FAMILY_PREFIX:
+            return ()
+        end = bisect_left(self._sorted, f"{prefix}{_LAST}")
+        return self._sorted[bisect_left(self._sorted, prefix) : end]
 
 
 def _index(corpus: list[Sequence[str]]) -> SparseBm25:
@@ -162,15 +171,6 @@ def _index(corpus: list[Sequence[str]]) -> SparseBm25:
     missing = _FEWEST - len(corpus) if corpus else 0
     length = round(sum(map(len, corpus)) / max(1, len(corpus)))
     return SparseBm25([*corpus, *([(_NOTHING,) * length] * missing)])
-
-
-def _families(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Stems by their first letters: analysi(s) and analyz(e) are one family, short words none."""
-    families: dict[str, set[str]] = defaultdict(set)
-    for word in words:
-        if len(word) >= _FAMILY_PREFIX:
-            families[word[:_FAMILY_PREFIX]].add(word)
-    return {prefix: tuple(sorted(found)) for prefix, found in families.items()}
 
 
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:
