@@ -1,6 +1,15 @@
 """What only a closer look at promising cards can tell: their words as they stand, and what for."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Final, NamedTuple, TypeVar
@@ -17,6 +26,7 @@ from orchestrator.routing.scoring.agreement import effect_agreement
 
 FEATURES: Final = ("coverage", "near", "order", "name", "effect", "fit", "own", "negated")
 _K = TypeVar("_K", bound=Hashable)
+_Pair = tuple[str, str]
 _REACH = 3
 _CARDS_KEPT = 1 << 13
 _SHARES_KEPT = 1 << 14
@@ -52,10 +62,8 @@ class Sought(NamedTuple):
 class _View(NamedTuple):
     """A card, as a closer look sees it."""
 
-    words: Mapping[str, float]
-    near: Mapping[tuple[str, str], float]
-    order: Mapping[tuple[str, str], float]
-    """Words, pairs that are near each other, and pairs that follow each other; 1 for each."""
+    places: Mapping[str, Sequence[int]]
+    """Where each word stands; those of different texts are never near each other."""
     name: Mapping[str, float]
     """The share of the name that each of its words is, by how telling it is."""
     verb: float
@@ -88,15 +96,17 @@ class CloserLook:
             ]
             for pairs in (_near, _order)
         )
+        words = dict.fromkeys(chain(*asked))
+        holds = [dict.fromkeys((w for w in words if w in view.places), 1.0) for view in views]
         said = [dict.fromkeys(text.reading.stems, 1.0) for text in texts]
         unwanted = [dict.fromkeys(text.reading.unwanted, 1.0) for text in texts]
         names = [view.name for view in views]
         expected = np.array([[sum(own.values()) or 1.0] for own in asked])
         return np.stack(
             [
-                _shared(asked, [view.words for view in views]) / expected,
-                _shared(near, [view.near for view in views]) / expected,
-                _shared(order, [view.order for view in views]) / expected,
+                _shared(asked, holds) / expected,
+                _shared(near, _meeting(near, views, range(-_REACH, _REACH + 1))) / expected,
+                _shared(order, _meeting(order, views, (1,))) / expected,
                 _shared(said, names) + _table(_verb_meant, texts, views),
                 _table(_effect, texts, views),
                 _table(self._fit, texts, views),
@@ -118,9 +128,7 @@ class CloserLook:
         mass = sum(telling.values()) or float("inf")
         name = {word: own / mass for word, own in telling.items()}
         return _View(
-            words=dict.fromkeys(chain(*fields), 1.0),
-            near=dict.fromkeys(chain(*map(_near, fields)), 1.0),
-            order=dict.fromkeys(chain(*map(_order, fields)), 1.0),
+            places=_places(fields),
             name=name,
             verb=name.get(stem(card.verb), 0.0),
             card=card,
@@ -138,6 +146,36 @@ def _shared(texts: Sequence[Mapping[_K, float]], cards: Sequence[Mapping[_K, flo
     )
     sums: Floats = own @ held.T
     return sums
+
+
+def _places(fields: Iterable[Sequence[str]]) -> dict[str, list[int]]:
+    """Where each word stands, one text after another, too far from it to be near."""
+    places: dict[str, list[int]] = {}
+    start = 0
+    for words in fields:
+        for place, word in enumerate(words, start):
+            places.setdefault(word, []).append(place)
+        start += len(words) + _REACH
+    return places
+
+
+def _meeting(
+    texts: Iterable[Iterable[_Pair]], views: Iterable[_View], steps: Container[int]
+) -> list[dict[_Pair, float]]:
+    """Of the pairs of the texts, those whose second word is so many after the first in a card."""
+    seconds: dict[str, list[str]] = {}
+    for first, second in dict.fromkeys(chain(*texts)):
+        seconds.setdefault(first, []).append(second)
+    found = []
+    for places in (view.places for view in views):
+        pairs = ((first, other) for first in seconds if first in places for other in seconds[first])
+        met = (p for p in pairs if p[1] in places and _meet(places[p[0]], places[p[1]], steps))
+        found.append(dict.fromkeys(met, 1.0))
+    return found
+
+
+def _meet(ones: Iterable[int], others: Sequence[int], steps: Container[int]) -> bool:
+    return any(other - one in steps for one in ones for other in others)
 
 
 def _table(
