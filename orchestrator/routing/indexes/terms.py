@@ -79,11 +79,11 @@ class TermIndex:
 
     def sums(self, query: Mapping[str, float]) -> Floats:
         """For each row, the weights of the query's terms times the query's own; shape (size,)."""
-        rows, weights = self._gathered(query)
+        rows, weights = self.gathered(query)
         total: Floats = np.bincount(rows, weights, self.size).astype(np.float64, copy=False)
         return total
 
-    def _gathered(self, query: Mapping[str, float]) -> tuple[Positions, Floats]:
+    def gathered(self, query: Mapping[str, float]) -> tuple[Positions, Floats]:
         """What each term of a query adds, and to which row; a row may come several times."""
         found = [(p, w) for term, w in query.items() if (p := self._postings(term)) is not None]
         if not found:

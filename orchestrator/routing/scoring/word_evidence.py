@@ -16,7 +16,7 @@ from orchestrator.language.words import name_stems
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.input_needs import UNTYPED
 from orchestrator.routing.indexes.bm25 import SparseBm25, joint_index
-from orchestrator.routing.indexes.terms import Floats, TermIndex
+from orchestrator.routing.indexes.terms import Floats, Positions, TermIndex
 from orchestrator.routing.profile import RoutingProfile
 
 FIELDS: Final = ("text", "schema_text", "examples")
@@ -99,6 +99,7 @@ class EvidenceIndex:
         self._stack = TermIndex.stacked([*(indexes[name].index for name in FIELDS), joint])
         used = [bool(indexes[name].index.terms) for name in FIELDS]
         self._full = float(self._weights[used].sum())
+        self._height = self._stack.size // (len(FIELDS) + 1)
         self._sorted = sorted(self._stack.terms)
         # The whole of a request and its clauses have the same words, and so have other requests.
         self._word = lru_cache(maxsize=_WORDS_KEPT)(self._look_up)
@@ -113,12 +114,10 @@ class EvidenceIndex:
         """
         values = value_stems(slots)
         marks = marks_of(slot.text for slot in slots if slot.kind == "identifier")
-        query = dict.fromkeys(stems, 1.0)
-        words = [(word, self._word(word)) for word in query]
+        words = {word: self._word(word) for word in stems}
+        query = self._query(words)
         known, asked = {}, 0.0
-        for word, found in words:
-            for relative, weight in found.related:
-                query.setdefault(relative, weight)
+        for word, found in words.items():
             if found.is_known:
                 known[word] = max(_LEAST_IDF, found.idf)
             if word not in values:
@@ -133,6 +132,37 @@ class EvidenceIndex:
             mass=self._full * asked * (self._text.k1 + 1),
             known=known,
         )
+
+    def totals(self, texts: Sequence[Iterable[str]]) -> tuple[Positions, Floats]:
+        """The totals of several texts at once, over the cards that any of them speaks for.
+
+        Args:
+            texts: each given as its stems.
+
+        Returns:
+            Positions of cards in their order, the first one always among them, and what each text
+            says for each of these; shape (n_texts, n_positions).
+        """
+        found = [self._stack.gathered(self._query(dict.fromkeys(text))) for text in texts]
+        field, card = np.divmod(np.concatenate([rows for rows, _ in found]), self._height)
+        counted = np.append(self._weights, 0.0)[field]
+        weights = np.concatenate([weights for _, weights in found]) * counted
+        is_meant = np.zeros(self._height, dtype=bool)
+        is_meant[card] = True
+        is_meant[0] = True
+        cards = np.flatnonzero(is_meant)
+        text = np.repeat(np.arange(len(texts)), [len(rows) for rows, _ in found])
+        place = text * len(cards) + (np.cumsum(is_meant) - 1)[card]
+        sums = np.bincount(place, weights, len(texts) * len(cards)).reshape(len(texts), -1)
+        return cards, sums
+
+    def _query(self, words: Iterable[str]) -> dict[str, float]:
+        """Words with their related ones, and what each counts."""
+        query = dict.fromkeys(words, 1.0)
+        for word in [*query]:
+            for relative, weight in self._word(word).related:
+                query.setdefault(relative, weight)
+        return query
 
     def knows(self, word: str) -> bool:
         """Whether the catalog has the word, one of its family or a synonym."""
