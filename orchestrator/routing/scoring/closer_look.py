@@ -96,21 +96,23 @@ class CloserLook:
             ]
             for pairs in (_near, _order)
         )
-        words = dict.fromkeys(chain(*asked))
-        holds = [dict.fromkeys((w for w in words if w in view.places), 1.0) for view in views]
+        words = {word for text in texts for word in text.reading.stems}
+        # So few of a card's words are said that all else is quick.
+        held = [words & view.places.keys() for view in views]
+        places = [view.places for view in views]
         said = [dict.fromkeys(text.reading.stems, 1.0) for text in texts]
         unwanted = [dict.fromkeys(text.reading.unwanted, 1.0) for text in texts]
         names = [view.name for view in views]
         expected = np.array([[sum(own.values()) or 1.0] for own in asked])
         return np.stack(
             [
-                _shared(asked, holds) / expected,
-                _shared(near, _meeting(near, views, range(-_REACH, _REACH + 1))) / expected,
-                _shared(order, _meeting(order, views, (1,))) / expected,
+                _shared(asked, [dict.fromkeys(own, 1.0) for own in held]) / expected,
+                _shared(near, _meeting(near, held, places, range(-_REACH, _REACH + 1))) / expected,
+                _shared(order, _meeting(order, held, places, (1,))) / expected,
                 _shared(said, names) + _table(_verb_meant, texts, views),
                 _table(_effect, texts, views),
                 _table(self._fit, texts, views),
-                _table(_ownership, texts, views),
+                np.outer([t.ownership for t in texts], [v.card.shows_own for v in views]),
                 0.0 - (_shared(unwanted, names) > 0),
             ]
         )
@@ -137,14 +139,19 @@ class CloserLook:
 
 def _shared(texts: Sequence[Mapping[_K, float]], cards: Sequence[Mapping[_K, float]]) -> Floats:
     """The sums of what both a text and a card hold, one's weight times the other's."""
-    keys = tuple(dict.fromkeys(chain(*texts)))
-    own, held = (
-        np.array([[one.get(key, 0.0) for key in keys] for one in some]).reshape(
-            len(some), len(keys)
-        )
-        for some in (texts, cards)
-    )
-    sums: Floats = own @ held.T
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(chain(*texts)))}
+    said = [
+        (row, numbers[key], weight)
+        for row, card in enumerate(cards)
+        for key, weight in card.items()
+        if key in numbers
+    ]
+    held = np.zeros((len(cards), len(numbers)))
+    if said:
+        rows, columns, weights = zip(*said, strict=True)
+        held[rows, columns] = weights
+    own = [[text.get(key, 0.0) for key in numbers] for text in texts]
+    sums: Floats = np.array(own).reshape(len(texts), -1) @ held.T
     return sums
 
 
@@ -160,18 +167,31 @@ def _places(fields: Iterable[Sequence[str]]) -> dict[str, list[int]]:
 
 
 def _meeting(
-    texts: Iterable[Iterable[_Pair]], views: Iterable[_View], steps: Container[int]
+    texts: Iterable[Iterable[_Pair]],
+    held: Iterable[Collection[str]],
+    places: Iterable[Mapping[str, Sequence[int]]],
+    steps: Container[int],
 ) -> list[dict[_Pair, float]]:
-    """Of the pairs of the texts, those whose second word is so many after the first in a card."""
+    """Of the pairs of the texts, those whose second word is so many after the first in a card.
+
+    Args:
+        texts: their pairs.
+        held: the words of the texts that each card has.
+        places: where the words of each card stand.
+        steps: how many words later the second one may stand.
+    """
     seconds: dict[str, list[str]] = {}
     for first, second in dict.fromkeys(chain(*texts)):
         seconds.setdefault(first, []).append(second)
-    found = []
-    for places in (view.places for view in views):
-        pairs = ((first, other) for first in seconds if first in places for other in seconds[first])
-        met = (p for p in pairs if p[1] in places and _meet(places[p[0]], places[p[1]], steps))
-        found.append(dict.fromkeys(met, 1.0))
-    return found
+    return [
+        {
+            (first, second): 1.0
+            for first in words
+            for second in seconds.get(first, ())
+            if second in words and _meet(own[first], own[second], steps)
+        }
+        for words, own in zip(held, places, strict=True)
+    ]
 
 
 def _meet(ones: Iterable[int], others: Sequence[int], steps: Container[int]) -> bool:
@@ -189,10 +209,6 @@ def _verb_meant(text: Sought, view: _View) -> float:
     """What the name's verb is of it, where another that means the same was said."""
     is_meant = text.reading.action is view.card.action and view.card.verb != text.reading.verb
     return view.verb if is_meant and stem(view.card.verb) not in text.reading.stems else 0.0
-
-
-def _ownership(text: Sought, view: _View) -> float:
-    return text.ownership * view.card.shows_own
 
 
 def _effect(text: Sought, view: _View) -> float:
