@@ -44,7 +44,7 @@ COMPUTING_VERBS: Final = _VERB_LISTS.word_set("computing")
 WEAK_VERBS: Final = _VERB_LISTS.word_set("weak")
 """Verbs that say that something is given, and not how it comes about."""
 
-_stemmer = Stemmer("english")
+_stemmer = Stemmer("english", 0)  # words are kept below, at a third of what its own keeping takes
 
 
 @lru_cache(maxsize=1 << 17)
