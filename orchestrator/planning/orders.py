@@ -4,6 +4,7 @@ Read by the engine from the words of a goal and the catalog, whatever planner ma
 that no planner's own statement decides whether it did what it was told.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +38,7 @@ _ALIKE: Final = 0.7
 """Of the best tool's score: what reaches it may serve an order as well."""
 _CLOSE: Final = 4
 """Of a clause's tools, those that may be meant."""
+_IDENTIFIER: Final = re.compile(r"\w+(?:[.-]\w+)*")
 _TAKEN_UP: Final = 0.6
 """Share of a clause's words that a leg's goal holds when it takes the clause up."""
 
@@ -188,9 +190,13 @@ class OrderReader:
         """Whether a clause orders a consequence, and not only what some tool that reads does.
 
         What is no question and no search, and best done by a tool that changes something, orders
-        that, whatever its verb: "end my rental", "get me a meal sent".
+        that, whatever its verb: "end my rental", "get me a meal sent". "Call" and the name of a
+        tool orders what that tool does.
         """
         clause = asked.clause
+        by_name = [tool for tool in asked.tools if tool.name in _IDENTIFIER.findall(clause.text)]
+        if by_name:
+            return any(tool.is_side_effect for tool in by_name)
         if not clause.asks_side_effect:
             looks = _is_question(clause) or (clause.action is Action.SEARCH and clause.verb)
             does = self._is_sure(asked) and asked.tools[0].is_side_effect

@@ -64,7 +64,7 @@ from workflows import ALL_WORKFLOWS
 T = TypeVar("T")
 
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 """Time in seconds for something to show up: far more than a busy machine needs."""
 
 TOOLS = (

@@ -49,7 +49,7 @@ class Flight:
 
     async def waits_for(self, what: Callable[[LegWaiting], Any]) -> Any:
         """What the leg waits for, once it does."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 try:
                     waiting = await self.leg.query(names.WAITING_QUERY, result_type=LegWaiting)

@@ -100,6 +100,7 @@ def test_what_was_learned_changes_what_a_worker_forwards(
     run: Callable[..., Any], traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tool that was called in the end comes first, once the profile is loaded."""
+    monkeypatch.setenv("ORCHESTRATOR_EMBEDDER", "none")  # as in the worker of the records
     text = REQUESTS[0]
     before = list(run("route", text, "--json").json["scores"])
     ran = run("route", "calibrate", str(traces), "--out", str(tmp_path / "profile.json"))

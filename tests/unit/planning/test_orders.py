@@ -104,6 +104,18 @@ def test_what_no_leg_takes_up_is_found(catalog: Catalog) -> None:
     assert plan.legs[1].consequences == ("reserve a dinner table",)
 
 
+@pytest.mark.parametrize(
+    ("tool", "count"), [("payment_list_invoices", 0), ("payment_pay_invoice", 1)]
+)
+def test_a_tool_that_is_named_says_what_is_ordered(
+    tool: str, count: int, reader: OrderReader
+) -> None:
+    """To "call" somebody sends something; to call a tool by its name does what the tool does."""
+    text = f'call {tool}({{"status": "open"}})'
+
+    assert len(reader.orders(text, text)) == count
+
+
 def test_everyday_requests_are_told_apart(catalog: Catalog, reader: OrderReader) -> None:
     """Of 121 that only look, three are taken for orders; of 68 that order, 53 are found."""
     asked = [request for request in older() if request.tools]
