@@ -33,6 +33,7 @@ from orchestrator.routing.function_routers import FunctionRouters
 from orchestrator.routing.indexes.bm25 import SparseBm25
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.routing.selection import RouteContext
 from orchestrator.runtime.worker import THREAD_TURN_S
 from tests.benchmarks.figure import Figure
@@ -202,10 +203,7 @@ def own_figures(size: int) -> list[Figure]:
     for number, row in enumerate(seconds):
         grammar = Grammar(size, SEED + number)
         tools, request = grammar.tools, grammar.requests(1)[0]
-        similarity, cards = similarity_in_process(), CardCache()
-        routers = FunctionRouters(
-            lambda catalog, s=similarity, c=cards: Router(catalog, similarity=s(catalog), cards=c)
-        )
+        routers = FunctionRouters(partial(_router, similarity_in_process(), CardCache()))
         brought = (tools, [*tools[1:], *tools[:1]], tools)
         works = [partial(_routed, routers, functions, request) for functions in brought]
         gc.collect()
@@ -224,6 +222,12 @@ def own_figures(size: int) -> list[Figure]:
                 )
             )
     return figures
+
+
+def _router(
+    similarity: Callable[[Catalog], CardSimilarity], cards: CardCache, catalog: Catalog
+) -> Router:
+    return Router(catalog, similarity=similarity(catalog), cards=cards)
 
 
 def _routed(routers: FunctionRouters, functions: Sequence[dict[str, Any]], request: str) -> None:
