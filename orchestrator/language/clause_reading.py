@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from orchestrator.language.clauses import without_lead
@@ -63,6 +64,8 @@ _NAMED_WITHIN: Final = 40
 """Characters in which who is told is named; later, "that" goes on about something else."""
 _OBJECT_ENDS: Final = _LISTS.word_set("after_objects")
 _MAX_OBJECTS = 6
+_CLAUSES_KEPT: Final = 64
+"""Those of one request, each of which is read for several purposes."""
 _DETERMINERS: Final = _LISTS.word_set("determiners")
 MODALS: Final = _LISTS.word_set("modals")
 """Words a question may start with that are verbs of their own: can, should."""
@@ -95,6 +98,7 @@ class ClauseReading:
         return not self.is_negated and self.action in SIDE_EFFECT_ACTIONS
 
 
+@lru_cache(maxsize=_CLAUSES_KEPT)
 def read_clause(clause: str, *, verbs: Collection[str] = ()) -> ClauseReading:
     """Read one clause; `verbs` are further words that may command (the catalog's own)."""
     bare = without_lead(clause)

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from Stemmer import Stemmer
@@ -15,6 +16,8 @@ _TOKEN = re.compile(r"[eE]-(?=[mM]ail)[^\W_]+|[^\W_]+(?:['\u2019][^\W_]+)*")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _LETTERS_OR_DIGITS = re.compile(r"\d+|\D+")
 _CLITIC = re.compile(r"['\u2019](?:s|re|ve|ll|d|m|t)$")
+_WORDS_KEPT: Final = 1 << 16
+"""Texts hold the same words again and again, as they are written."""
 
 _WORDS: Final = WordLists("words")
 STOP_WORDS: Final = _WORDS.word_set("stop_words")
@@ -41,7 +44,7 @@ COMPUTING_VERBS: Final = _VERB_LISTS.word_set("computing")
 WEAK_VERBS: Final = _VERB_LISTS.word_set("weak")
 """Verbs that say that something is given, and not how it comes about."""
 
-_stemmer = Stemmer("english")
+_stemmer = Stemmer("english", 0)  # words are kept below, at a third of what its own keeping takes
 
 
 @lru_cache(maxsize=1 << 17)
@@ -70,21 +73,16 @@ def tokens(text: str) -> list[str]:
     `flight_search_offers`, `searchFlightOffers` and `HTTPServer.get` come apart at their humps and
     separators; the clitic of `what's` is dropped, and an e-mail is an email.
     """
-    words: list[str] = []
-    for word in _TOKEN.findall(text):
-        # Most words, and the humps of the rest take time to find.
-        if word.isalnum() and (word.islower() or word.isdigit()):
-            words.append(word)
-            continue
-        if word.isalpha() and (word.istitle() or word.isupper()):
-            words.append(word.lower())
-            continue
-        bare = _CLITIC.sub("", word) if word[1:2] != "-" else word.replace("-", "").lower()
-        if bare.islower() or not bare.isascii():
-            words.append(bare.lower())
-        else:
-            words.extend(part.lower() for part in _HUMP.split(bare) if part)
-    return words
+    return [*chain.from_iterable(map(_apart, _TOKEN.findall(text)))]
+
+
+@lru_cache(maxsize=_WORDS_KEPT)
+def _apart(word: str) -> tuple[str, ...]:
+    """The words that one is, between separators."""
+    bare = _CLITIC.sub("", word) if word[1:2] != "-" else word.replace("-", "").lower()
+    if bare.islower() or not bare.isascii():
+        return (bare.lower(),)
+    return tuple(part.lower() for part in _HUMP.split(bare) if part)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -96,7 +94,13 @@ def name_words(name: str) -> tuple[str, ...]:
 
 def content_stems(text: str) -> list[str]:
     """Stems of the words that say something, in order, repeats kept."""
-    return [stem(word) for word in tokens(text) if word not in STOP_WORDS]
+    return [*chain.from_iterable(map(_telling, _TOKEN.findall(text)))]
+
+
+@lru_cache(maxsize=_WORDS_KEPT)
+def _telling(word: str) -> tuple[str, ...]:
+    """The stems of the words that one is and that say something."""
+    return tuple(stem(part) for part in _apart(word) if part not in STOP_WORDS)
 
 
 @lru_cache(maxsize=1 << 12)

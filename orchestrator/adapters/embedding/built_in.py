@@ -90,10 +90,12 @@ class BuiltInEmbedder:
         _, table = _model()
         counts = np.ones(len(table), dtype=np.float32)
         for text in texts:
-            counts[np.unique(self._kept.of(text))] += 1
+            counts[self._kept.of(text)] += 1  # once, however often a text has the piece
         shares = counts / np.float32(len(texts) + _MORE_TOOLS)
         weights = (_RARE / (_RARE + shares)).astype(np.float32)
-        name = hashlib.sha256(weights.tobytes()).hexdigest()
+        used = np.flatnonzero(counts > 1)
+        told = (len(texts), used.tolist(), counts[used].tolist())
+        name = hashlib.sha256(repr(told).encode()).hexdigest()
         return BuiltInEmbedder(weights, name=f":{name}", kept=self._kept)
 
     def embed(self, texts: Sequence[str]) -> Vectors:

@@ -1,7 +1,7 @@
 """Capability cards: what the router knows of a tool, prepared for scoring."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,11 +10,12 @@ from pydantic import JsonValue
 from orchestrator.catalog.function_effects import namespace_of
 from orchestrator.catalog.functions import DOCUMENT as FUNCTIONS
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import COMPOSITIONS, alternatives_of, properties_of, walk
 from orchestrator.language.identifiers import marks_of
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, SlotKind
 from orchestrator.language.slots import is_identifier
-from orchestrator.language.words import content_stems, stem, tokens, verb_named
+from orchestrator.language.words import content_stems, name_stems, stem, tokens, verb_named
 from orchestrator.routing.cards.input_needs import Need, identifies, needs_of, slot_kinds
 
 _MAX_DEPTH = 6
@@ -80,6 +81,7 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
     is_inferred = tool.document == FUNCTIONS and not tool.path
     hidden = {*tool.pii_fields, *tool.reference_inputs}
     required = tuple(name for name in _required(tool) if name not in hidden)
+    inputs = tool.properties
     return CapabilityCard(
         name=tool.name,
         domain=tool.domain,
@@ -88,16 +90,16 @@ def make_card(tool: Tool, *, is_probe: bool = False, shows_own: bool = False) ->
         is_change=tool.is_side_effect or action in SIDE_EFFECT_ACTIONS,
         action=action,
         required=required,
-        needs=needs_of(required, tool.properties),
-        takes=frozenset(k for n, schema in tool.properties.items() for k in slot_kinds(n, schema)),
+        needs=needs_of(required, inputs),
+        takes=frozenset(k for n, schema in inputs.items() for k in slot_kinds(n, schema)),
         produces=frozenset((*property_names(tool.output_schema), *_ids_of(tool.output_schema))),
         name_stems=tuple(content_stems(tool.name)),
         text_stems=tuple(content_stems(f"{tool.summary} {tool.description}")),
-        schema_stems=tuple(_schema_stems(tool)),
+        schema_stems=tuple(content_stems("\n".join(_schema_texts(inputs)))),
         own_stems=_own_stems(tool),
         tag_stems=tuple(content_stems(" ".join((_said_domain(tool), *tool.intent_tags)))),
         example_stems=tuple(tuple(content_stems(example)) for example in tool.examples),
-        id_marks=marks_of(_example_ids(tool, required)),
+        id_marks=marks_of(_example_ids(inputs, required)),
         verb=verb,
         is_probe=is_probe,
         shows_own=shows_own,
@@ -140,7 +142,7 @@ def own_views_of(tools: Iterable[Tool]) -> frozenset[str]:
 
 
 def _own_stems(tool: Tool) -> tuple[str, ...]:
-    domain = content_stems(tool.domain)
+    domain = name_stems(tool.domain)
     local = content_stems(namespace_of(tool.name)[1])
     own = tuple(word for word in local if word not in domain)
     return own if len(own) >= _FEWEST_OWN else tuple(dict.fromkeys((*domain, *local)))
@@ -149,7 +151,7 @@ def _own_stems(tool: Tool) -> tuple[str, ...]:
 def _said_domain(tool: Tool) -> str:
     """The domain, where it says more than that a plain function has it in its name."""
     if tool.document == FUNCTIONS:
-        found = content_stems(tool.domain)
+        found = name_stems(tool.domain)
         return "" if {*found} <= {_FUNCTIONS_STEM, *content_stems(tool.name)} else tool.domain
     return tool.domain
 
@@ -187,24 +189,24 @@ def _required(tool: Tool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _example_ids(tool: Tool, names: Iterable[str]) -> Iterator[str]:
+def _example_ids(inputs: Mapping[str, JsonObject], names: Iterable[str]) -> Iterator[str]:
     """The ids that a tool's schema gives as examples of these inputs."""
     for name in names:
-        schema = tool.properties.get(name, {})
+        schema = inputs.get(name, {})
         several = schema.get("examples")
         examples = several if isinstance(several, list) else [schema.get("example")]
         yield from (value for value in examples if isinstance(value, str) and is_identifier(value))
 
 
-def _schema_stems(tool: Tool) -> Iterator[str]:
-    for name, schema in tool.properties.items():
-        yield from content_stems(name)
+def _schema_texts(inputs: Mapping[str, JsonObject]) -> Iterator[str]:
+    for name, schema in inputs.items():
+        yield name
         description = schema.get("description")
         if isinstance(description, str):
-            yield from content_stems(description)
+            yield description
         values = schema.get("enum")
         if isinstance(values, list):
-            yield from content_stems(" ".join(v for v in values if isinstance(v, str)))
+            yield from (value for value in values if isinstance(value, str))
 
 
 def verb_and_action(tool: Tool) -> tuple[str, Action]:

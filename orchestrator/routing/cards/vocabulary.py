@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.language.intent import Action
 from orchestrator.language.synonyms import synonyms_of
@@ -10,7 +10,8 @@ from orchestrator.language.words import action_of_stem
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.indexes.terms import Floats, TermIndex
 
-_TAG_WEIGHT, _NAME_WEIGHT, _TEXT_WEIGHT, _EXAMPLE_WEIGHT = 3.0, 2.0, 1.0, 1.0
+_TAG_WEIGHT, _NAME_WEIGHT = 3, 2
+"""What a word counts there; one of a text or an example counts 1."""
 _SATURATION = 3.0
 _SHORTEST_SLIP = 5
 
@@ -20,7 +21,7 @@ class CatalogVocabulary:
 
     def __init__(self, cards: Iterable[CapabilityCard]) -> None:
         """Learn from the cards; no domain is known beforehand."""
-        counts: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
         verbs: set[str] = set()
         named: set[str] = set()
         for card in cards:
@@ -31,8 +32,10 @@ class CatalogVocabulary:
         self.domains = tuple(sorted(counts))
         self.verbs = frozenset(verbs)
         self._known = frozenset(word for count in counts.values() for word in count)
-        self._slips = _slips(named)
         self._named = frozenset(named)
+        self._by_shape: dict[tuple[str, int], list[str]] = defaultdict(list)
+        for word in self._named:
+            self._by_shape[word[0], len(word)].append(word)
         self._index = _domain_index([counts[domain] for domain in self.domains])
 
     def meant(self, word: str) -> str:
@@ -47,7 +50,9 @@ class CatalogVocabulary:
         if action_of_stem(word) is not Action.UNKNOWN:
             return ""
         found = {near for near in (*_shorter(word), *_swapped(word)) if near in self._named}
-        found |= {self._slips[word]} if word in self._slips else set()
+        alike = self._by_shape.get((word[0], len(word) + 1), ())
+        longer = [near for near in alike if word in _shorter(near)]
+        found.update(longer if len(longer) == 1 else ())
         return found.pop() if len(found) == 1 else ""
 
     def domain_shares(self, stems: Iterable[str]) -> Floats:
@@ -67,16 +72,6 @@ class CatalogVocabulary:
         return self.domains[len(shares) - 1 - int(shares[::-1].argmax())]
 
 
-def _slips(words: Iterable[str]) -> dict[str, str]:
-    """What a word is with one letter left out, to the word; left out where two words meet."""
-    found: dict[str, str] = {}
-    for word in words:
-        if len(word) > _SHORTEST_SLIP:
-            for short in set(_shorter(word)):
-                found[short] = "" if found.get(short, word) != word else word
-    return {short: word for short, word in found.items() if word}
-
-
 def _shorter(word: str) -> Iterable[str]:
     return (word[:i] + word[i + 1 :] for i in range(1, len(word)))
 
@@ -85,19 +80,15 @@ def _swapped(word: str) -> Iterable[str]:
     return (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 1))
 
 
-def _count_words(count: dict[str, float], card: CapabilityCard) -> None:
-    weighted = (
-        (card.tag_stems, _TAG_WEIGHT),
-        (card.name_stems, _NAME_WEIGHT),
-        (card.text_stems, _TEXT_WEIGHT),
-        *((example, _EXAMPLE_WEIGHT) for example in card.example_stems),
-    )
-    for stems, weight in weighted:
+def _count_words(count: Counter[str], card: CapabilityCard) -> None:
+    for stems in (card.text_stems, *card.example_stems):
+        count.update(stems)
+    for stems, weight in ((card.tag_stems, _TAG_WEIGHT), (card.name_stems, _NAME_WEIGHT)):
         for word in stems:
             count[word] += weight
 
 
-def _domain_index(counts: list[dict[str, float]]) -> TermIndex:
+def _domain_index(counts: Sequence[Mapping[str, int]]) -> TermIndex:
     """For each word, the domains that use it with a weight in [0, idf]."""
     uses = Counter(word for count in counts for word in count)
     idf = {word: math.log((len(counts) + 0.5) / (found - 0.5)) for word, found in uses.items()}

@@ -77,7 +77,7 @@ def joint_index(fields: Sequence[SparseBm25], shares: Sequence[float]) -> TermIn
     counts = np.bincount(postings // size, minlength=len(stack.terms))
     idf = np.maximum(np.log(size - counts + 0.5) - np.log(counts + 0.5), _LEAST_IDF)
     weights = np.repeat(idf, counts) * density / (density + k1)
-    return TermIndex(list(stack.terms), counts, postings % size, weights, size)
+    return TermIndex(stack.terms, counts, postings % size, weights, size)
 
 
 def _idf(document_frequency: Positions, size: int, epsilon: float) -> Floats:

@@ -1,7 +1,7 @@
 """Sparse sums over terms: which rows a term adds to, and how much."""
 
-from collections.abc import KeysView, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, KeysView, Mapping, Sequence
+from copy import copy
 from itertools import chain
 
 import numpy as np
@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
-_TERMS_KEPT = 1 << 12
 
 
 class TermIndex:
     """Postings sorted by term: of each term, the rows that hold it and with what weight."""
 
     def __init__(
-        self, terms: Sequence[str], counts: Positions, rows: Positions, weights: Floats, size: int
+        self, terms: Iterable[str], counts: Positions, rows: Positions, weights: Floats, size: int
     ) -> None:
         """Take the postings.
 
@@ -33,17 +32,13 @@ class TermIndex:
         self.weights = weights
         self._numbers = {term: number for number, term in enumerate(terms)}
         self._bounds: list[int] = [0, *np.cumsum(counts).tolist()]
-        # The words of a request come again in its clauses, and common ones in the next request.
-        self._postings = lru_cache(maxsize=_TERMS_KEPT)(self._find)
 
     @classmethod
     def of(cls, entries: Sequence[Mapping[str, float]]) -> "TermIndex":
         """The index of rows, each a mapping from its terms to their weights."""
-        numbers: dict[str, int] = {}
-        for term in chain.from_iterable(entries):
-            numbers.setdefault(term, len(numbers))
+        numbers = _numbered(entries)
         return _sorted(
-            list(numbers),
+            numbers,
             np.array([numbers[t] for t in chain.from_iterable(entries)], dtype=np.intp),
             np.repeat(np.arange(len(entries)), [len(entry) for entry in entries]),
             np.array([w for entry in entries for w in entry.values()], dtype=np.float64),
@@ -53,17 +48,14 @@ class TermIndex:
     @classmethod
     def stacked(cls, indexes: Sequence["TermIndex"]) -> "TermIndex":
         """Indexes of equal size as one: row r of the i-th becomes row i * size + r."""
-        numbers: dict[str, int] = {}
-        for index in indexes:
-            for term in index.terms:
-                numbers.setdefault(term, len(numbers))
+        numbers = _numbered([index.terms for index in indexes])
         size = indexes[0].size
         terms_of = [
             np.repeat(np.array([numbers[t] for t in x.terms], dtype=np.intp), x.counts)
             for x in indexes
         ]
         return _sorted(
-            list(numbers),
+            numbers,
             np.concatenate(terms_of),
             np.concatenate([x.rows + i * size for i, x in enumerate(indexes)]),
             np.concatenate([x.weights for x in indexes]),
@@ -81,15 +73,17 @@ class TermIndex:
 
     def reweighted(self, weights: Floats) -> "TermIndex":
         """The same postings with other weights."""
-        return TermIndex(list(self.terms), self.counts, self.rows, weights, self.size)
+        other = copy(self)
+        other.weights = weights
+        return other
 
     def sums(self, query: Mapping[str, float]) -> Floats:
         """For each row, the weights of the query's terms times the query's own; shape (size,)."""
-        rows, weights = self._gathered(query)
+        rows, weights = self.gathered(query)
         total: Floats = np.bincount(rows, weights, self.size).astype(np.float64, copy=False)
         return total
 
-    def _gathered(self, query: Mapping[str, float]) -> tuple[Positions, Floats]:
+    def gathered(self, query: Mapping[str, float]) -> tuple[Positions, Floats]:
         """What each term of a query adds, and to which row; a row may come several times."""
         found = [(p, w) for term, w in query.items() if (p := self._postings(term)) is not None]
         if not found:
@@ -101,7 +95,7 @@ class TermIndex:
             weights = weights * np.repeat(factors, [len(own) for (own, _), _ in found])
         return rows, weights
 
-    def _find(self, term: str) -> tuple[Positions, Floats] | None:
+    def _postings(self, term: str) -> tuple[Positions, Floats] | None:
         """The rows that hold a term, and with what weight."""
         number = self._numbers.get(term)
         if number is None:
@@ -110,9 +104,14 @@ class TermIndex:
         return self.rows[own], self.weights[own]
 
 
+def _numbered(groups: Iterable[Iterable[str]]) -> dict[str, int]:
+    """Every term, in the order of its first use, and its place in that order."""
+    return {term: n for n, term in enumerate(dict.fromkeys(chain.from_iterable(groups)))}
+
+
 def _sorted(
-    terms: Sequence[str], term_of: Positions, rows: Positions, weights: Floats, size: int
+    numbers: Mapping[str, int], term_of: Positions, rows: Positions, weights: Floats, size: int
 ) -> TermIndex:
     order = np.argsort(term_of, kind="stable")
-    counts = np.bincount(term_of, minlength=len(terms))
-    return TermIndex(terms, counts, rows[order], weights[order], size)
+    counts = np.bincount(term_of, minlength=len(numbers))
+    return TermIndex(numbers, counts, rows[order], weights[order], size)

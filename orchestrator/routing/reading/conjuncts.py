@@ -10,15 +10,16 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import begins_request, clause_spans, joints
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import name_stems, stem
-from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.indexes.terms import Floats, Positions
 
 Span = tuple[int, int]
 
@@ -33,15 +34,6 @@ _FEWEST_CARDS: Final = 12
 _MOST_ATOMS: Final = 24
 
 
-class Found(Protocol):
-    """What the words of a text say for each card."""
-
-    @property
-    def total(self) -> Floats:
-        """Shape (n_cards,)."""
-        ...
-
-
 class WordEvidence(Protocol):
     """What tells which words of a catalog are known, and what they speak for."""
 
@@ -49,9 +41,22 @@ class WordEvidence(Protocol):
         """Whether the catalog has a stem in any form."""
         ...
 
-    def find(self, stems: Iterable[str]) -> Found:
-        """The evidence of stems."""
+    def totals(self, texts: Sequence[Iterable[str]]) -> tuple[Positions, Floats]:
+        """Cards, the first among them, and what the stems of each text say for each of these."""
         ...
+
+
+class _Parts(NamedTuple):
+    """What a clause might be cut into."""
+
+    sums: Floats
+    """Evidence of the parts up to each, for the cards that any speaks for; (n_parts, n_cards)."""
+
+    domains: Positions
+    """Numbers of these cards' domains; shape (n_cards,)."""
+
+    orders: NDArray[np.bool_]
+    """Whether each part begins with an order or a question; shape (n_parts,)."""
 
 
 class Conjuncts:
@@ -78,6 +83,7 @@ class Conjuncts:
         self._verbs = verbs
         numbers = {domain: number for number, domain in enumerate(dict.fromkeys(domains))}
         self._domains = np.array([numbers[domain] for domain in domains]) if domains else None
+        self._has_several = len(numbers) > 1
         self._price = apart * math.log(max(len(domains), _FEWEST_CARDS))
 
     def spans(self, text: str, slots: Sequence[Slot]) -> tuple[Span, ...]:
@@ -112,23 +118,25 @@ class Conjuncts:
 
     def _is_done_to(self, verb: str, piece: str) -> bool:
         """Whether a tool of the domain that a text speaks for is described with a verb."""
-        about = self._totals(piece, ())
-        if self._domains is None or not about.any():
+        if self._domains is None:
             return False
-        domain = self._domains == self._domains[about.argmax()]
-        return bool(self._evidence.find([stem(verb)]).total[domain].any())
+        cards, (about, orders) = self._evidence.totals([self._stems(piece), [stem(verb)]])
+        domains = self._domains[cards]
+        return bool(about.any() and orders[domains == domains[about.argmax()]].any())
 
     def _apart(self, text: str, clause: Span, values: Collection[str]) -> Sequence[Span]:
         start, end = clause
         found = self._joints(text[start:end])
-        if not found:
+        if not found or self._domains is None:
             return (clause,)
         starts = [start, *(start + joint[1] for joint in found)]
         ends = [*(start + joint[0] for joint in found), end]
         atoms = list(zip(starts, ends, strict=True))
-        sums = np.cumsum([self._totals(text[a:b], values) for a, b in atoms], axis=0)
-        orders = [begins_request(text[a:end], verbs=self._verbs) for a in starts]
-        cuts = [0, *self._cuts(sums, orders, 0, len(atoms)), len(atoms)]
+        told = [[w for w in self._stems(text[a:b]) if w not in values] for a, b in atoms]
+        cards, totals = self._evidence.totals(told)
+        orders = np.array([begins_request(text[a:end], verbs=self._verbs) for a in starts])
+        parts = _Parts(totals.cumsum(axis=0), self._domains[cards], orders)
+        cuts = [0, *self._cuts(parts, 0, len(atoms)), len(atoms)]
         return [(starts[a], ends[b - 1]) for a, b in pairwise(cuts)]
 
     def _joints(self, clause: str) -> list[Span]:
@@ -138,40 +146,33 @@ class Conjuncts:
             found = [(start, end) for start, end in found if clause[start] in _SENTENCE]
         return found[: _MOST_ATOMS - 1]
 
-    def _totals(self, part: str, values: Collection[str]) -> Floats:
-        """What the words of a part say for each card; shape (n_cards,)."""
-        stems = read_clause(part, verbs=self._verbs).stems
-        return self._evidence.find([word for word in stems if word not in values]).total
+    def _stems(self, part: str) -> tuple[str, ...]:
+        return read_clause(part, verbs=self._verbs).stems
 
-    def _cuts(self, sums: Floats, orders: Sequence[bool], first: int, end: int) -> list[int]:
+    def _cuts(self, parts: _Parts, first: int, end: int) -> list[int]:
         """Where the atoms from `first` to `end` are best cut.
 
         What begins with no order or question must gain twice as much if it is about the domain of
         what it follows, where the catalog has several.
-
-        Args:
-            sums: evidence for each card of the atoms up to each; shape (n_atoms, n_cards).
-            orders: whether each atom begins with an order or a question.
-            first: the first atom.
-            end: the one after the last.
         """
-        if end - first < 2 or self._domains is None:
+        if end - first < 2:
             return []
+        sums = parts.sums
         before = sums[first - 1] if first else np.zeros(sums.shape[1])
         left, right = sums[first : end - 1] - before, sums[end - 1] - sums[first : end - 1]
         tops = np.stack([left.max(axis=1), right.max(axis=1)])
         gains = tops.sum(axis=0) - (sums[end - 1] - before).max()
         # All that the weaker side says, where nothing of it speaks for the tool of the other one.
         gains *= gains / np.maximum(tops.min(axis=0), 1e-9)
-        if self._domains.any():
-            same = self._domains[left.argmax(axis=1)] == self._domains[right.argmax(axis=1)]
-            gains[same & ~np.array(orders[first + 1 : end])] /= 2
+        if self._has_several:
+            same = parts.domains[left.argmax(axis=1)] == parts.domains[right.argmax(axis=1)]
+            gains[same & ~parts.orders[first + 1 : end]] /= 2
         best = int(gains.argmax())
         if gains[best] < self._price:
             return []
         middle = first + best + 1
         return [
-            *self._cuts(sums, orders, first, middle),
+            *self._cuts(parts, first, middle),
             middle,
-            *self._cuts(sums, orders, middle, end),
+            *self._cuts(parts, middle, end),
         ]

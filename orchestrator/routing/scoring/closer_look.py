@@ -1,6 +1,15 @@
 """What only a closer look at promising cards can tell: their words as they stand, and what for."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Final, NamedTuple, TypeVar
@@ -17,6 +26,7 @@ from orchestrator.routing.scoring.agreement import effect_agreement
 
 FEATURES: Final = ("coverage", "near", "order", "name", "effect", "fit", "own", "negated")
 _K = TypeVar("_K", bound=Hashable)
+_Pair = tuple[str, str]
 _REACH = 3
 _CARDS_KEPT = 1 << 13
 _SHARES_KEPT = 1 << 14
@@ -52,10 +62,8 @@ class Sought(NamedTuple):
 class _View(NamedTuple):
     """A card, as a closer look sees it."""
 
-    words: Mapping[str, float]
-    near: Mapping[tuple[str, str], float]
-    order: Mapping[tuple[str, str], float]
-    """Words, pairs that are near each other, and pairs that follow each other; 1 for each."""
+    places: Mapping[str, Sequence[int]]
+    """Where each word stands; those of different texts are never near each other."""
     name: Mapping[str, float]
     """The share of the name that each of its words is, by how telling it is."""
     verb: float
@@ -88,19 +96,23 @@ class CloserLook:
             ]
             for pairs in (_near, _order)
         )
+        words = {word for text in texts for word in text.reading.stems}
+        # So few of a card's words are said that all else is quick.
+        held = [words & view.places.keys() for view in views]
+        places = [view.places for view in views]
         said = [dict.fromkeys(text.reading.stems, 1.0) for text in texts]
         unwanted = [dict.fromkeys(text.reading.unwanted, 1.0) for text in texts]
         names = [view.name for view in views]
         expected = np.array([[sum(own.values()) or 1.0] for own in asked])
         return np.stack(
             [
-                _shared(asked, [view.words for view in views]) / expected,
-                _shared(near, [view.near for view in views]) / expected,
-                _shared(order, [view.order for view in views]) / expected,
+                _shared(asked, [dict.fromkeys(own, 1.0) for own in held]) / expected,
+                _shared(near, _meeting(near, held, places, range(-_REACH, _REACH + 1))) / expected,
+                _shared(order, _meeting(order, held, places, (1,))) / expected,
                 _shared(said, names) + _table(_verb_meant, texts, views),
                 _table(_effect, texts, views),
                 _table(self._fit, texts, views),
-                _table(_ownership, texts, views),
+                np.outer([t.ownership for t in texts], [v.card.shows_own for v in views]),
                 0.0 - (_shared(unwanted, names) > 0),
             ]
         )
@@ -118,9 +130,7 @@ class CloserLook:
         mass = sum(telling.values()) or float("inf")
         name = {word: own / mass for word, own in telling.items()}
         return _View(
-            words=dict.fromkeys(chain(*fields), 1.0),
-            near=dict.fromkeys(chain(*map(_near, fields)), 1.0),
-            order=dict.fromkeys(chain(*map(_order, fields)), 1.0),
+            places=_places(fields),
             name=name,
             verb=name.get(stem(card.verb), 0.0),
             card=card,
@@ -129,15 +139,63 @@ class CloserLook:
 
 def _shared(texts: Sequence[Mapping[_K, float]], cards: Sequence[Mapping[_K, float]]) -> Floats:
     """The sums of what both a text and a card hold, one's weight times the other's."""
-    keys = tuple(dict.fromkeys(chain(*texts)))
-    own, held = (
-        np.array([[one.get(key, 0.0) for key in keys] for one in some]).reshape(
-            len(some), len(keys)
-        )
-        for some in (texts, cards)
-    )
-    sums: Floats = own @ held.T
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(chain(*texts)))}
+    said = [
+        (row, numbers[key], weight)
+        for row, card in enumerate(cards)
+        for key, weight in card.items()
+        if key in numbers
+    ]
+    held = np.zeros((len(cards), len(numbers)))
+    if said:
+        rows, columns, weights = zip(*said, strict=True)
+        held[rows, columns] = weights
+    own = [[text.get(key, 0.0) for key in numbers] for text in texts]
+    sums: Floats = np.array(own).reshape(len(texts), -1) @ held.T
     return sums
+
+
+def _places(fields: Iterable[Sequence[str]]) -> dict[str, list[int]]:
+    """Where each word stands, one text after another, too far from it to be near."""
+    places: dict[str, list[int]] = {}
+    start = 0
+    for words in fields:
+        for place, word in enumerate(words, start):
+            places.setdefault(word, []).append(place)
+        start += len(words) + _REACH
+    return places
+
+
+def _meeting(
+    texts: Iterable[Iterable[_Pair]],
+    held: Iterable[Collection[str]],
+    places: Iterable[Mapping[str, Sequence[int]]],
+    steps: Container[int],
+) -> list[dict[_Pair, float]]:
+    """Of the pairs of the texts, those whose second word is so many after the first in a card.
+
+    Args:
+        texts: their pairs.
+        held: the words of the texts that each card has.
+        places: where the words of each card stand.
+        steps: how many words later the second one may stand.
+    """
+    seconds: dict[str, list[str]] = {}
+    for first, second in dict.fromkeys(chain(*texts)):
+        seconds.setdefault(first, []).append(second)
+    return [
+        {
+            (first, second): 1.0
+            for first in words
+            for second in seconds.get(first, ())
+            if second in words and _meet(own[first], own[second], steps)
+        }
+        for words, own in zip(held, places, strict=True)
+    ]
+
+
+def _meet(ones: Iterable[int], others: Sequence[int], steps: Container[int]) -> bool:
+    return any(other - one in steps for one in ones for other in others)
 
 
 def _table(
@@ -151,10 +209,6 @@ def _verb_meant(text: Sought, view: _View) -> float:
     """What the name's verb is of it, where another that means the same was said."""
     is_meant = text.reading.action is view.card.action and view.card.verb != text.reading.verb
     return view.verb if is_meant and stem(view.card.verb) not in text.reading.stems else 0.0
-
-
-def _ownership(text: Sought, view: _View) -> float:
-    return text.ownership * view.card.shows_own
 
 
 def _effect(text: Sought, view: _View) -> float:

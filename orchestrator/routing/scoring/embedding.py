@@ -201,8 +201,15 @@ def closeness(cosines: Floats) -> Floats:
     """
     if not len(cosines):
         return cosines
-    middle = float(np.median(cosines))
+    middle = _median(cosines)
     spread = float(cosines.max()) - middle
     if spread < _EQUAL:
         return np.zeros_like(cosines)
     return np.clip((cosines - middle) / spread, -1.0, 1.0)
+
+
+def _median(values: Floats) -> float:
+    """As np.median, which takes ten times as long for few values."""
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    parted = np.partition(values, (low, high))
+    return float(parted[low] + parted[high]) / 2

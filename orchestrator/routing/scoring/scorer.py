@@ -203,9 +203,7 @@ class Scorer:
         if len(rows) > most:
             rows = rows[np.argpartition(rough[rows], -most)[-most:]]
         if text.near is not None:
-            near = np.flatnonzero(inside)
-            near = near[np.argsort(-text.near[near], kind="stable")[:_NEAREST]]
-            rows = np.union1d(rows, near)
+            rows = np.union1d(rows, _first_best(text.near, np.flatnonzero(inside), _NEAREST))
         return rows if _REFERENCE in text.reading.stems else rows[self._open[rows]]
 
     def _widened(self, text: Scored, rows: Positions) -> Positions:
@@ -216,8 +214,19 @@ class Scorer:
 
     def _admitted(self, walls: tuple[Wall, ...]) -> NDArray[np.bool_]:
         """Which cards are inside all of the walls; shape (n_cards,)."""
+        if not walls:
+            return np.ones(len(self._names), dtype=bool)
         named = zip(self._names, self._domains, strict=True)
         return np.array([admitted(walls, name, domain) for name, domain in named], dtype=bool)
 
     def _preferred(self, domains: tuple[str, ...]) -> Floats:
         return np.array([float(domain in domains) for domain in self._domains])
+
+
+def _first_best(values: Floats, rows: Positions, most: int) -> Positions:
+    """The rows with the largest values, the largest first; of equal ones, those that come first."""
+    own = values[rows]
+    if len(rows) > most:  # a whole sort of 50,000 takes milliseconds
+        may_be = own >= np.partition(own, -most)[-most]
+        rows, own = rows[may_be], own[may_be]
+    return rows[np.argsort(-own, kind="stable")[:most]]

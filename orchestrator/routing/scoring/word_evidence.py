@@ -1,7 +1,7 @@
 """What the words of a request say for each card: BM25 over text, schema and examples."""
 
 import math
-from collections import defaultdict
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,7 +16,7 @@ from orchestrator.language.words import name_stems
 from orchestrator.routing.cards.capability_card import CapabilityCard
 from orchestrator.routing.cards.input_needs import UNTYPED
 from orchestrator.routing.indexes.bm25 import SparseBm25, joint_index
-from orchestrator.routing.indexes.terms import Floats, TermIndex
+from orchestrator.routing.indexes.terms import Floats, Positions, TermIndex
 from orchestrator.routing.profile import RoutingProfile
 
 FIELDS: Final = ("text", "schema_text", "examples")
@@ -25,6 +25,7 @@ _EXAMPLES: Final = FIELDS.index("examples")
 _WEIGHT_POWER = 0.1
 _FAMILY_PREFIX = 5
 _FAMILY_REACH = 3
+_LAST = "\U0010ffff"
 _FEWEST = 12
 _NOTHING = "\0"
 _LEAST_IDF = 0.05
@@ -98,7 +99,8 @@ class EvidenceIndex:
         self._stack = TermIndex.stacked([*(indexes[name].index for name in FIELDS), joint])
         used = [bool(indexes[name].index.terms) for name in FIELDS]
         self._full = float(self._weights[used].sum())
-        self._families = _families(self._stack.terms)
+        self._height = self._stack.size // (len(FIELDS) + 1)
+        self._sorted = sorted(self._stack.terms)
         # The whole of a request and its clauses have the same words, and so have other requests.
         self._word = lru_cache(maxsize=_WORDS_KEPT)(self._look_up)
 
@@ -112,12 +114,10 @@ class EvidenceIndex:
         """
         values = value_stems(slots)
         marks = marks_of(slot.text for slot in slots if slot.kind == "identifier")
-        query = dict.fromkeys(stems, 1.0)
-        words = [(word, self._word(word)) for word in query]
+        words = {word: self._word(word) for word in stems}
+        query = self._query(words)
         known, asked = {}, 0.0
-        for word, found in words:
-            for relative, weight in found.related:
-                query.setdefault(relative, weight)
+        for word, found in words.items():
             if found.is_known:
                 known[word] = max(_LEAST_IDF, found.idf)
             if word not in values:
@@ -133,6 +133,37 @@ class EvidenceIndex:
             known=known,
         )
 
+    def totals(self, texts: Sequence[Iterable[str]]) -> tuple[Positions, Floats]:
+        """The totals of several texts at once, over the cards that any of them speaks for.
+
+        Args:
+            texts: each given as its stems.
+
+        Returns:
+            Positions of cards in their order, the first one always among them, and what each text
+            says for each of these; shape (n_texts, n_positions).
+        """
+        found = [self._stack.gathered(self._query(dict.fromkeys(text))) for text in texts]
+        field, card = np.divmod(np.concatenate([rows for rows, _ in found]), self._height)
+        counted = np.append(self._weights, 0.0)[field]
+        weights = np.concatenate([weights for _, weights in found]) * counted
+        is_meant = np.zeros(self._height, dtype=bool)
+        is_meant[card] = True
+        is_meant[0] = True
+        cards = np.flatnonzero(is_meant)
+        text = np.repeat(np.arange(len(texts)), [len(rows) for rows, _ in found])
+        place = text * len(cards) + (np.cumsum(is_meant) - 1)[card]
+        sums = np.bincount(place, weights, len(texts) * len(cards)).reshape(len(texts), -1)
+        return cards, sums
+
+    def _query(self, words: Iterable[str]) -> dict[str, float]:
+        """Words with their related ones, and what each counts."""
+        query = dict.fromkeys(words, 1.0)
+        for word in [*query]:
+            for relative, weight in self._word(word).related:
+                query.setdefault(relative, weight)
+        return query
+
     def knows(self, word: str) -> bool:
         """Whether the catalog has the word, one of its family or a synonym."""
         return self._word(word).is_known
@@ -144,7 +175,7 @@ class EvidenceIndex:
     def _look_up(self, word: str) -> _Word:
         """What the catalog has of a word: itself, and at a lower weight its family and synonyms."""
         related: dict[str, float] = {}
-        for relative in self._families.get(word[:_FAMILY_PREFIX], ()):
+        for relative in self._family(word):
             if relative != word and abs(len(relative) - len(word)) <= _FAMILY_REACH:
                 related.setdefault(relative, self._profile.related)
         for synonym in synonyms_of(word):
@@ -152,6 +183,14 @@ class EvidenceIndex:
                 related.setdefault(synonym, self._profile.synonym)
         is_known = bool(related) or word in self._stack.terms
         return _Word(tuple(related.items()), self._text.idf(word), is_known)
+
+    def _family(self, word: str) -> Sequence[str]:
+        """Stems with the same first letters: analysi(s) and analyz(e); short words have none."""
+        prefix = word[:_FAMILY_PREFIX]
+        if len(prefix) < _FAMILY_PREFIX:
+            return ()
+        end = bisect_left(self._sorted, f"{prefix}{_LAST}")
+        return self._sorted[bisect_left(self._sorted, prefix) : end]
 
 
 def _index(corpus: list[Sequence[str]]) -> SparseBm25:
@@ -162,15 +201,6 @@ def _index(corpus: list[Sequence[str]]) -> SparseBm25:
     missing = _FEWEST - len(corpus) if corpus else 0
     length = round(sum(map(len, corpus)) / max(1, len(corpus)))
     return SparseBm25([*corpus, *([(_NOTHING,) * length] * missing)])
-
-
-def _families(words: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Stems by their first letters: analysi(s) and analyz(e) are one family, short words none."""
-    families: dict[str, set[str]] = defaultdict(set)
-    for word in words:
-        if len(word) >= _FAMILY_PREFIX:
-            families[word[:_FAMILY_PREFIX]].add(word)
-    return {prefix: tuple(sorted(found)) for prefix, found in families.items()}
 
 
 def value_stems(slots: Iterable[Slot]) -> frozenset[str]:

@@ -76,6 +76,12 @@ def router(shipped: Catalog, clock: SlowClock) -> Router:
     return Router(shipped, clock=clock)
 
 
+@pytest.fixture(autouse=True)
+def nothing_read() -> None:
+    """No clause is known from an earlier test: each is read in its own."""
+    clause_reading.read_clause.cache_clear()
+
+
 @pytest.mark.parametrize(("owner", "stage"), STAGES)
 @pytest.mark.parametrize("error", [ValueError, KeyError, RecursionError, MemoryError])
 def test_a_fault_in_any_stage_forwards_every_tool(
