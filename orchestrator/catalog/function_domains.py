@@ -2,10 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Final
 
 from orchestrator.catalog.function_effects import namespace_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.words import NOUN_LIKE_VERBS, STOP_WORDS, is_verb, name_words, tokens
+
+_TEXTS_KEPT: Final = 1 << 12
+"""The functions of a request come again with the next one."""
 
 
 def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str, str]:
@@ -24,14 +29,16 @@ def domains_by_name(functions: Mapping[str, str], *, otherwise: str) -> dict[str
     nouns = {name: _nouns(local) for name, (space, local) in spaces.items() if not space}
     uses = Counter(noun for own in nouns.values() for noun in own)
     told = Counter(
-        word
-        for description in functions.values()
-        for word in {singular(word) for word in tokens(description)}
-        if word in uses
+        word for description in functions.values() for word in _said(description) if word in uses
     )
     for name, own in nouns.items():
         found[name] = max(own, key=lambda noun: (uses[noun], told[noun]), default=otherwise)
     return found
+
+
+@lru_cache(maxsize=_TEXTS_KEPT)
+def _said(description: str) -> frozenset[str]:
+    return frozenset(map(singular, tokens(description)))
 
 
 def _nouns(name: str) -> Sequence[str]:

@@ -6,6 +6,7 @@ is called; of two signs that disagree, the stricter one counts.
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise, takewhile
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +26,8 @@ from orchestrator.language.words import (
     stem,
 )
 
+_TEXTS_KEPT: Final = 1 << 12
+"""The functions of a request come again with the next one."""
 _IDS: Final = frozenset({"id", "ids", "uuid", "guid"})
 _READING: Final = frozenset({Action.READ, Action.SEARCH})
 _JOINING: Final = frozenset({"and", "or", "then"})
@@ -111,6 +114,7 @@ def namespace_of(name: str) -> tuple[str, str]:
     return (parts[0], parts[-1]) if len(parts) > 1 else ("", parts[0] if parts else name)
 
 
+@lru_cache(maxsize=_TEXTS_KEPT)
 def read_name(name: str, *, holds: bool = False) -> Reading:
     """What the verbs of a name tell: its first one, one that ends it, and those joined by "and".
 
@@ -149,6 +153,7 @@ def _only_reads(verb: str, following: str, *, holds: bool) -> bool:
     return reads and following not in _PARTICLES
 
 
+@lru_cache(maxsize=_TEXTS_KEPT)
 def read_description(description: str, name: str, *, holds: bool = False) -> Reading:
     """What the first sentence of a description tells, and later ones that say what is done.
 

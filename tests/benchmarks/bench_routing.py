@@ -2,6 +2,9 @@
 
 The tools come from a seeded grammar: verbs and nouns of trades, and made-up product names with a
 long tail, so that common words are as common and rare ones as rare as in real catalogs.
+
+Time is the processor's where a piece of work has it to itself, so that a busy machine shows in it
+as little as may be; beside busy threads it is time on the wall.
 """
 
 import gc
@@ -26,9 +29,11 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.words import content_stems
 from orchestrator.routing.cards.capability_card import make_cards
 from orchestrator.routing.cards.card_cache import CardCache
+from orchestrator.routing.function_routers import FunctionRouters
 from orchestrator.routing.indexes.bm25 import SparseBm25
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.router import Router
+from orchestrator.routing.scoring.embedding import CardSimilarity
 from orchestrator.routing.selection import RouteContext
 from orchestrator.runtime.worker import THREAD_TURN_S
 from tests.benchmarks.figure import Figure
@@ -46,6 +51,9 @@ _BUSY_SIZE = 1_000
 _BUSY_THREADS = 3
 _BUSY_REQUESTS = 100
 _SPEEDUP_SIZE = 10_000
+OWN_SIZES: Final = (1, 5, 10, 20, 40)
+"""Tools of a catalog that a request brings along."""
+_OWN_CATALOGS = 40
 _SPEEDUP_REQUESTS = 40
 
 _VERB_WORDS = """
@@ -140,7 +148,8 @@ class Grammar:
 def run() -> list[Figure]:
     """Every figure of routing speed."""
     figures = [f for size in SIZES for f in (*route_figures(size), *vector_figures(size))]
-    return [*figures, *busy_figures(_BUSY_SIZE), *sparse_figures(_SPEEDUP_SIZE)]
+    own = [figure for size in OWN_SIZES for figure in own_figures(size)]
+    return [*figures, *own, *busy_figures(_BUSY_SIZE), *sparse_figures(_SPEEDUP_SIZE)]
 
 
 def route_figures(size: int) -> list[Figure]:
@@ -183,6 +192,48 @@ def vector_figures(size: int) -> list[Figure]:
     ]
 
 
+def own_figures(size: int) -> list[Figure]:
+    """A catalog that comes with its request, built and routed over, with vectors.
+
+    Each time with other tools, of which no word was read before except by chance; with tools that
+    were seen in another order, so that cards and pieces are known; with the very same tools.
+    """
+    BuiltInEmbedder().embed([""])
+    seconds = np.zeros((_OWN_CATALOGS, 3))
+    for number, row in enumerate(seconds):
+        grammar = Grammar(size, SEED + number)
+        tools, request = grammar.tools, grammar.requests(1)[0]
+        routers = FunctionRouters(partial(_router, similarity_in_process(), CardCache()))
+        brought = (tools, [*tools[1:], *tools[:1]], tools)
+        works = [partial(_routed, routers, functions, request) for functions in brought]
+        gc.collect()
+        row[:] = [_taken(work) for work in works]
+    name = f"own catalog of {size} tools, built and routed"
+    figures = []
+    for column, case in enumerate(("never seen", "seen in another catalog", "sent again")):
+        percentiles = np.percentile(seconds[:, column], [50, 90]).tolist()
+        for percent, value in zip((50, 90), percentiles, strict=True):
+            figures.append(
+                Figure(
+                    name=f"{name}: {case}, p{percent}",
+                    value=value * 1000,
+                    unit="ms",
+                    note=f"{_OWN_CATALOGS} catalogs, once each",
+                )
+            )
+    return figures
+
+
+def _router(
+    similarity: Callable[[Catalog], CardSimilarity], cards: CardCache, catalog: Catalog
+) -> Router:
+    return Router(catalog, similarity=similarity(catalog), cards=cards)
+
+
+def _routed(routers: FunctionRouters, functions: Sequence[dict[str, Any]], request: str) -> None:
+    routers.of(functions).route(request, now=_NOW)
+
+
 def busy_figures(size: int) -> list[Figure]:
     """What routing takes beside threads that compute, by Python's turns and by a worker's."""
     grammar = Grammar(size)
@@ -192,7 +243,7 @@ def busy_figures(size: int) -> list[Figure]:
     figures = []
     for turn_s in (sys.getswitchinterval(), THREAD_TURN_S):
         with _busy_threads(_BUSY_THREADS, turn_s):
-            seconds = _seconds(work, 1)
+            seconds = _seconds(work, 1, clock=time.perf_counter)
         name = f"route at {size:,} tools beside {_BUSY_THREADS} busy threads"
         note = f"turns of {turn_s * 1000:g} ms, all runs"
         for percent, value in zip((50, 99), np.percentile(seconds, [50, 99]).tolist(), strict=True):
@@ -264,9 +315,7 @@ def _built(build: Callable[[], _T]) -> tuple[float, int, _T]:
     """Seconds without and bytes with the memory tracer on, which slows building down."""
     Router(Catalog.from_functions(Grammar(1).tools))  # loads what the first router loads
     gc.collect()
-    start = time.perf_counter()
-    build()
-    seconds = time.perf_counter() - start
+    seconds = _taken(build)
     gc.collect()
     tracemalloc.start()
     built = build()
@@ -277,11 +326,16 @@ def _built(build: Callable[[], _T]) -> tuple[float, int, _T]:
 
 
 def _best(work: Callable[[], object]) -> float:
-    """Seconds that a piece of work takes when nothing else takes the processor: best of three."""
+    """Seconds that a piece of work takes of the processor: best of three."""
     return float(_seconds([work], _SLOW_ROUNDS).min())
 
 
-def _seconds(work: Sequence[Callable[[], object]], rounds: int) -> Floats:
+def _seconds(
+    work: Sequence[Callable[[], object]],
+    rounds: int,
+    *,
+    clock: Callable[[], float] = time.process_time,
+) -> Floats:
     """What each piece takes, round after round; shape (rounds, n_pieces).
 
     The runs of one piece lie apart, so that what slows the machine for a moment slows few of them.
@@ -289,10 +343,14 @@ def _seconds(work: Sequence[Callable[[], object]], rounds: int) -> Floats:
     seconds = np.zeros((rounds, len(work)))
     for row in seconds:
         for number, piece in enumerate(work):
-            start = time.perf_counter()
-            piece()
-            row[number] = time.perf_counter() - start
+            row[number] = _taken(piece, clock)
     return seconds
+
+
+def _taken(piece: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
+    start = clock()
+    piece()
+    return clock() - start
 
 
 def _latencies(name: str, seconds: Floats) -> list[Figure]:

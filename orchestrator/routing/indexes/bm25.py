@@ -39,11 +39,12 @@ class SparseBm25:
         self.size = len(counts)
         self.k1 = k1
         index = TermIndex.of(counts)
-        self._idf = _idf(index.counts, self.size, epsilon)
+        idf = _idf(index.counts, self.size, epsilon)
+        self._idf: list[float] = idf.tolist()
         mean_length = float(lengths.mean()) if self.size and lengths.any() else 1.0
         spread = 1 - b + b * lengths / mean_length
         weights = index.weights * (k1 + 1) / (index.weights + k1 * spread[index.rows])
-        self.index = index.reweighted(weights * np.repeat(self._idf, index.counts))
+        self.index = index.reweighted(weights * np.repeat(idf, index.counts))
         # A document without terms has no postings, so that none is divided by a spread of 0.
         self.densities = index.reweighted(index.weights / spread[index.rows])
 
@@ -56,7 +57,7 @@ class SparseBm25:
         number = self.index.number(term)
         if number is None:
             return math.log(self.size + 0.5) - math.log(0.5)
-        return float(self._idf[number])
+        return self._idf[number]
 
 
 def joint_index(fields: Sequence[SparseBm25], shares: Sequence[float]) -> TermIndex:

@@ -67,7 +67,7 @@ class Conjuncts:
         evidence: WordEvidence,
         *,
         domains: Sequence[str],
-        verbs: Collection[str],
+        verbs: frozenset[str],
         apart: float,
     ) -> None:
         """Take what tells what words speak for.

@@ -5,7 +5,7 @@ their own for a thing. They take those of the nearest antecedent: a clause befor
 request, then the tools that were called before, then the goal.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -36,7 +36,7 @@ class Antecedent:
 class FollowUps:
     """Completes the follow-ups of requests over one catalog; immutable."""
 
-    def __init__(self, cards: Iterable[CapabilityCard], verbs: Collection[str]) -> None:
+    def __init__(self, cards: Iterable[CapabilityCard], verbs: frozenset[str]) -> None:
         """Take the catalog's cards, and the verbs that its tools are named by."""
         self._cards = {card.name: card for card in cards}
         self._known_verbs = verbs

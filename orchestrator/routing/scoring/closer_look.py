@@ -62,8 +62,7 @@ class Sought(NamedTuple):
 class _View(NamedTuple):
     """A card, as a closer look sees it."""
 
-    places: Mapping[str, Sequence[int]]
-    """Where each word stands; those of different texts are never near each other."""
+    words: frozenset[str]
     name: Mapping[str, float]
     """The share of the name that each of its words is, by how telling it is."""
     verb: float
@@ -79,6 +78,7 @@ class CloserLook:
         self._cards = cards
         self._idf = idf
         self._view = lru_cache(maxsize=_CARDS_KEPT)(self._read)
+        self._places = lru_cache(maxsize=_CARDS_KEPT)(self._read_places)
         # Requests with values of the same kinds are frequent, and tools with the same needs too.
         self._filled = lru_cache(maxsize=_SHARES_KEPT)(share_filled)
 
@@ -98,8 +98,11 @@ class CloserLook:
         )
         words = {word for text in texts for word in text.reading.stems}
         # So few of a card's words are said that all else is quick.
-        held = [words & view.places.keys() for view in views]
-        places = [view.places for view in views]
+        held = [words & view.words for view in views]
+        places = [
+            self._places(row) if len(own) > 1 else {}
+            for row, own in zip(rows.tolist(), held, strict=True)
+        ]
         said = [dict.fromkeys(text.reading.stems, 1.0) for text in texts]
         unwanted = [dict.fromkeys(text.reading.unwanted, 1.0) for text in texts]
         names = [view.name for view in views]
@@ -121,16 +124,27 @@ class CloserLook:
         card = view.card
         return self._filled(card.needs, len(card.required), known=text.inputs, kinds=text.kinds)
 
+    def _read_places(self, row: int) -> dict[str, list[int]]:
+        """Where each word stands; those of different texts are never near each other."""
+        places: dict[str, list[int]] = {}
+        start = 0
+        for words in _fields(self._cards[row]):
+            for place, word in enumerate(words, start):
+                if word in places:
+                    places[word].append(place)
+                else:
+                    places[word] = [place]
+            start += len(words) + _REACH
+        return places
+
     def _read(self, row: int) -> _View:
         card = self._cards[row]
-        own = (card.name_stems, card.text_stems, card.schema_stems, card.tag_stems)
-        fields = (*own, *card.example_stems)
         telling = {word: max(0.0, self._idf(word)) for word in card.name_stems}
         # Infinite where a name says nothing, so that no share of it is ever said.
         mass = sum(telling.values()) or float("inf")
         name = {word: own / mass for word, own in telling.items()}
         return _View(
-            places=_places(fields),
+            words=frozenset(chain(*_fields(card))),
             name=name,
             verb=name.get(stem(card.verb), 0.0),
             card=card,
@@ -155,15 +169,9 @@ def _shared(texts: Sequence[Mapping[_K, float]], cards: Sequence[Mapping[_K, flo
     return sums
 
 
-def _places(fields: Iterable[Sequence[str]]) -> dict[str, list[int]]:
-    """Where each word stands, one text after another, too far from it to be near."""
-    places: dict[str, list[int]] = {}
-    start = 0
-    for words in fields:
-        for place, word in enumerate(words, start):
-            places.setdefault(word, []).append(place)
-        start += len(words) + _REACH
-    return places
+def _fields(card: CapabilityCard) -> Iterator[Sequence[str]]:
+    yield from (card.name_stems, card.text_stems, card.schema_stems, card.tag_stems)
+    yield from card.example_stems
 
 
 def _meeting(

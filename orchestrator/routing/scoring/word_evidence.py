@@ -153,8 +153,8 @@ class EvidenceIndex:
         cards = np.flatnonzero(is_meant)
         text = np.repeat(np.arange(len(texts)), [len(rows) for rows, _ in found])
         place = text * len(cards) + (np.cumsum(is_meant) - 1)[card]
-        sums = np.bincount(place, weights, len(texts) * len(cards)).reshape(len(texts), -1)
-        return cards, sums
+        sums: Floats = np.bincount(place, weights, len(texts) * len(cards)).astype(np.float64)
+        return cards, sums.reshape(len(texts), -1)
 
     def _query(self, words: Iterable[str]) -> dict[str, float]:
         """Words with their related ones, and what each counts."""
