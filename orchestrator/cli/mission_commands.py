@@ -109,7 +109,7 @@ async def _start_and_follow(client: "MissionClient", request: MissionRequest) ->
     mission = await client.start(request)
     render_missions.unread(progress, mission.undeclared_inputs)
     if mission.queued:
-        progress.print(f"queued: {mission.queued}")
+        progress.print(f"queued: {mission.queued}", soft_wrap=True)
     progress.print(f"mission {mission.mission_id} {'is queued' if mission.queued else 'started'}")
     return await _follow(mission)
 
@@ -121,7 +121,7 @@ def _going_on(mission_id: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         progress.print(f"stopped watching; {mission_id} goes on: it needs nobody who watches")
-        progress.print(f"  orchestrator mission watch {mission_id}")
+        progress.print(f"  orchestrator mission watch {mission_id}", soft_wrap=True)
         raise typer.Exit(_INTERRUPTED) from None
 
 
@@ -137,7 +137,7 @@ async def _follow(mission: "MissionHandle") -> MissionResult:
     result = await until_answered(mission.snapshot, tell=tell)
     async for result in mission.watch(tell=tell):
         for news in render_missions.news(result, told):
-            progress.print(news)
+            progress.print(news, soft_wrap=True)
         waiting = await until_answered(mission.waiting, tell=tell)
         for card in waiting.cards:
             _tell_once(
@@ -153,7 +153,7 @@ async def _follow(mission: "MissionHandle") -> MissionResult:
 def _tell_once(told: set[str], news: Text) -> None:
     if news.plain not in told:
         told.add(news.plain)
-        progress.print(news)
+        progress.print(news, soft_wrap=True)
 
 
 def _finish(result: MissionResult, *, as_json: bool) -> None:
@@ -242,7 +242,7 @@ def cancel(mission_id: MissionId) -> None:
     Example: orchestrator mission cancel book-a-flight-from-1a2b3c
     """
     ask(lambda client: client.get(mission_id).cancel())
-    console.print(f"asked to stop; see: orchestrator mission watch {mission_id}")
+    console.print(f"asked to stop; see: orchestrator mission watch {mission_id}", soft_wrap=True)
 
 
 @app.command()

@@ -91,7 +91,7 @@ def known(console: Console, mission: KnownMission) -> None:
     for leg in mission.legs:
         console.print(line(f"  {leg.leg_id} ", colored(leg.status)))
     for wait in mission.waits_for:
-        console.print(f"waits for {wait.what}: {wait.command}")
+        console.print(f"waits for {wait.what}: {wait.command}", soft_wrap=True)
     console.print(line(("legs, receipts and ledger need a worker: ", "yellow"), mission.unread))
 
 
@@ -127,7 +127,8 @@ def mission(console: Console, result: MissionResult) -> None:
         told = [f"left, {left.state}:", left.title, _price(left), left.reference]
         console.print(_told(told))
     if any(left.state == "parked" for left in result.left):
-        console.print(f"  decide on it: {command_lines.show_rollback(result.mission_id)}")
+        command = command_lines.show_rollback(result.mission_id)
+        console.print(f"  decide on it: {command}", soft_wrap=True)
     for gone in result.cancelled:
         by = "by the rollback" if gone.by_rollback else "by a leg"
         decided = f"confirmed by {gone.confirmed_by}" if gone.confirmed_by else None

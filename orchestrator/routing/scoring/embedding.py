@@ -23,6 +23,8 @@ Vectors = NDArray[np.float32]
 _BATCH: Final = 64
 _TEXTS_KEPT: Final = 512
 _EQUAL: Final = 1e-7
+_DIGITS: Final = 5
+"""Decimal places of a cosine: products of equal vectors differ in the seventh, by their place."""
 
 
 class Embedder(Protocol):
@@ -145,8 +147,9 @@ class EmbeddedCards:
         wanted = [known[text] for text in texts]
         if any(len(vector) != self._cards.shape[1] for vector in wanted):
             raise EmbedderUnavailable("vectors of another length than those of the cards")
-        # One product for each: of several at once, the cards would be copied first.
-        return np.stack([self._cards @ vector for vector in wanted]).astype(np.float64)
+        # All at once and from the cards' side, so that they are read once and not copied.
+        products = (self._cards @ np.stack(wanted).T).T
+        return np.ascontiguousarray(products, dtype=np.float64).round(_DIGITS)
 
     def _keep(self, vectors: Mapping[str, Vectors]) -> None:
         with self._lock:
@@ -209,7 +212,8 @@ def closeness(cosines: Floats) -> Floats:
 
 
 def _median(values: Floats) -> float:
-    """As np.median, which takes ten times as long for few values."""
-    low, high = (len(values) - 1) // 2, len(values) // 2
-    parted = np.partition(values, (low, high))
-    return float(parted[low] + parted[high]) / 2
+    """As np.median, which takes ten times as long for few values, and seven for 50,000."""
+    half = len(values) // 2
+    parted = np.partition(values, half)
+    upper = float(parted[half])
+    return upper if len(values) % 2 else (float(parted[:half].max()) + upper) / 2

@@ -8,7 +8,7 @@ from orchestrator.cli import render_missions, render_parked, render_waiting
 from orchestrator.client.known_mission import KnownLeg, KnownMission
 from orchestrator.client.overview import MissionSummary, Wait
 from orchestrator.messages.leg import Question
-from orchestrator.messages.open_waits import UnaskedLeg, Waiting
+from orchestrator.messages.open_waits import UnaskedLeg, Waiting, commands_for
 from orchestrator.messages.parked import ParkedRollback, parked_of
 from orchestrator.messages.rollback import RollbackReport
 from orchestrator.saga.ledger import Ledger, ObligationState
@@ -69,6 +69,17 @@ def test_cards_and_questions_stand_together_with_what_to_type() -> None:
         assert part in text
     assert [e["kind"] for e in waiting.entries()] == ["question", "card", "unasked"]
     assert all(e["mission_id"] for e in waiting.entries())
+
+
+def test_no_command_is_cut_or_folded_on_a_narrow_terminal() -> None:
+    """What one types is copied from the screen."""
+    console = Console(width=40, record=True, force_terminal=False)
+    with console.capture() as captured:
+        render_waiting.waiting(console, Waiting(cards=(CARD,), questions=(QUESTION,)))
+    shown = [line.strip() for line in captured.get().splitlines()]
+
+    for one in (CARD, QUESTION):
+        assert {str(command) for command in commands_for(one)} <= {*shown}
 
 
 def test_nothing_waits_only_where_everybody_was_asked() -> None:

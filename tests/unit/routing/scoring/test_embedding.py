@@ -197,6 +197,24 @@ def test_a_text_is_embedded_once() -> None:
     assert np.array_equal(first, second[::-1])
 
 
+@pytest.mark.parametrize("size", [3, 17, 1001])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_equal_cards_are_equally_near(size: int, count: int) -> None:
+    """Wherever in the catalog they stand, and however many texts are asked about at once."""
+
+    class Random:
+        name = "random"
+
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            seeds = [len(text) for text in texts]
+            return np.stack([np.random.default_rng(s).normal(size=128) for s in seeds])
+
+    same = [{"name": f"t{n:04d}", "description": "b"} for n in range(size)]
+    near = EmbeddedCards(Catalog.from_functions(same), Random())
+
+    assert (np.ptp(near.of(["x" * n for n in range(1, count + 1)]), axis=1) == 0).all()
+
+
 def test_an_empty_catalog_has_no_near_card() -> None:
     """Nothing is asked of the embedder."""
     embedder = Meanings()
