@@ -7,8 +7,8 @@ without, and for each folder and kind of unfit request the chance that a fit one
 the evidence alone, by coefficients fitted to all folders, and by those fitted to the others.
 Besides the folders' own requests that nothing fits there are those whose tools, and all that is
 much like them, are taken away: from the whole catalog ("taken"), and from a few tools, 1 to 40,
-beside fit requests for one of a few ("few"). Beside the folders stand the everyday requests that rules may be
-made on. The evaluation halves are not read.
+beside fit requests for one of a few ("few"). Beside the folders stand the everyday requests that
+rules may be made on. The evaluation halves are not read.
 """
 
 import random

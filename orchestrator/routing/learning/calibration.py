@@ -12,7 +12,7 @@ from orchestrator.routing.learning.trace import RouteRecord
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.width import CEILING, adaptive_k
 
-_TEMPERATURES: Final = (0.05, 0.1, 0.2, 0.4)
+_TEMPERATURES: Final = (0.1, 0.2, 0.4, 0.8)
 _PRIORS: Final = (1.0, 3.0, 10.0, 30.0)
 _FOLDS = 5
 _GRID: Final = tuple(step / 20 for step in range(2, 20))
