@@ -43,6 +43,10 @@ class FeatureWeights(Record):
     embedding: float = Field(
         default=1.6, description="nearness of vectors, when an embedder is configured"
     )
+    alike: float = Field(
+        default=1.5,
+        description="the nearest word of the tool for each word, with the built-in embedder",
+    )
     learned: float = Field(default=2.0, description="what `RoutingProfile.learned` counts")
 
     @model_validator(mode="before")

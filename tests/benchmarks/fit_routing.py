@@ -29,6 +29,8 @@ from orchestrator.routing.scoring.scorer import FEATURES, ScoreTable
 
 NOT_FITTED: Final = ("agent", "negated", "own", "learned", "coverage")
 """They weigh nothing, or say nothing here: no agent, nothing booked before or forbidden."""
+VECTORS: Final = ("embedding", "alike")
+"""What only an embedder tells."""
 FITTED: Final = tuple(f for f in FEATURES if f not in NOT_FITTED)
 
 _QUERIES = 250
@@ -72,7 +74,7 @@ def main(folders: Sequence[str]) -> None:
     for vectors in (False, True):
         sys.stdout.write("with the built-in embedder\n" if vectors else "without an embedder\n")
         cases = {Path(folder).name: read_cases(folder, vectors=vectors) for folder in folders}
-        columns = [f for f in FITTED if vectors or f != "embedding"]
+        columns = [f for f in FITTED if vectors or f not in VECTORS]
         start = weights_now(columns)
         fitted = fit(cases.values(), start)
         found = {name: round(float(fitted[FITTED.index(name)]), 2) for name in columns}

@@ -9,7 +9,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -38,12 +38,18 @@ _PACKAGE: Final = "wordllama"
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 _PIECES: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 _TENSOR: Final = "embedding.weight"
-DIMENSIONS: Final = 128
-"""The table has 256; its rows are made so that their first half tells nearly as much."""
+DIMENSIONS: Final = 256
+"""As many as the table has; half of them find up to .05 fewer of everyday requests' tools."""
+_OF_A_WORD: Final = 64
+"""Its rows are made so that the first numbers tell most: enough to compare piece with piece."""
+_MOST_PIECES: Final = 96
+"""Of so many of a tool's pieces a request's are sought among; they begin with its name."""
 Numbers = NDArray[np.uint16]
 """Numbers of pieces, which are rows of the table."""
-_RARE: Final = 0.05
+_RARE: Final = 0.4
 """A piece that this share of the tools has counts half of one that none has."""
+_TELLING: Final = 0.05
+"""The same where pieces are compared one by one: no mean makes up for what says nothing."""
 _MORE_TOOLS: Final = 20
 _MOST_CHARACTERS: Final = 4_000
 """What a text says is said by then, and a longer one would take more of a request's time."""
@@ -116,6 +122,43 @@ class BuiltInEmbedder:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         scaled: Vectors = vectors / np.maximum(lengths, 1e-12)
         return scaled
+
+    def pieces(self, text: str) -> Numbers:
+        """Its different pieces, as `alike` takes them, of a long text the first.
+
+        Raises:
+            EmbedderUnavailable: the files are not installed, or cannot be read.
+        """
+        different = dict.fromkeys(self._kept.of(text).tolist())
+        return np.array([*different][:_MOST_PIECES], dtype=np.uint16)
+
+    def alike(self, texts: Sequence[Numbers], cards: Sequence[Numbers]) -> Floats:
+        """How near each text's pieces are to the nearest one of each card, weighed by rarity.
+
+        A mean blurs what many words say; here each word of a request finds its like by itself.
+
+        Args:
+            texts: the pieces of each.
+            cards: likewise; one or more, none without a piece.
+
+        Returns:
+            Shape (n_texts, n_cards); at most 1, where a card has all pieces of a text.
+        """
+        asked = sorted(set(np.concatenate(texts).tolist()))
+        place = {piece: column for column, piece in enumerate(asked)}
+        counted = np.zeros((len(texts), len(asked)))
+        for row, text in enumerate(texts):
+            counted[row, [place[piece] for piece in text.tolist()]] = 1
+        if self._weights is not None:
+            # From the one weight the other, by the share of the tools that both are made of.
+            shares = _RARE / self._weights[asked] - _RARE
+            counted *= _TELLING / (_TELLING + shares)
+        counted /= np.maximum(counted.sum(axis=1, keepdims=True), 1e-12)
+        units = _units()
+        starts = np.cumsum([0, *map(len, cards[:-1])])
+        nearest = np.maximum.reduceat(units[np.concatenate(cards)] @ units[asked].T, starts)
+        found: Floats = counted @ nearest.T
+        return found
 
 
 class KeptPieces:
@@ -195,6 +238,14 @@ def _model() -> tuple["Tokenizer", Vectors]:
             if not _loaded:
                 _loaded.append(_read())
     return _loaded[0]
+
+
+@cache
+def _units() -> Vectors:
+    """The first numbers of every piece's row, of length 1; shape (n_pieces, _OF_A_WORD)."""
+    rows = _model()[1][:, :_OF_A_WORD].astype(np.float32)
+    scaled: Vectors = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return scaled
 
 
 def _read() -> tuple["Tokenizer", Vectors]:

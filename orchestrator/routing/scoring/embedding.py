@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import EmbedderUnavailable
-from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.indexes.terms import Floats, Positions
 
 Vectors = NDArray[np.float32]
 """One vector per row; shape (n_texts, n_dimensions)."""
+
+Pieces = NDArray[np.uint16]
 
 _BATCH: Final = 64
 _TEXTS_KEPT: Final = 512
@@ -82,6 +84,19 @@ class WeighingEmbedder(Embedder, Protocol):
         ...
 
 
+@runtime_checkable
+class WordEmbedder(Embedder, Protocol):
+    """An embedder whose words have vectors of their own, which are compared one by one."""
+
+    def pieces(self, text: str) -> Pieces:
+        """The words of a text, as numbers that mean something to this embedder only."""
+        ...
+
+    def alike(self, texts: Sequence[Pieces], cards: Sequence[Pieces]) -> Floats:
+        """How near the words of each text are to the nearest ones of each card, 1 at most."""
+        ...
+
+
 class VectorStore(Protocol):
     """Vectors that outlive a process, by the digest of what they were made from."""
 
@@ -124,6 +139,8 @@ class EmbeddedCards:
         self._texts: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = threading.Lock()
         self._cards = self._card_vectors(texts, store)
+        self._words = embedder if isinstance(embedder, WordEmbedder) else None
+        self._pieces = [self._words.pieces(text) for text in texts] if self._words else []
 
     @property
     def embedder(self) -> str:
@@ -150,6 +167,21 @@ class EmbeddedCards:
         # All at once and from the cards' side, so that they are read once and not copied.
         products = (self._cards @ np.stack(wanted).T).T
         return np.ascontiguousarray(products, dtype=np.float64).round(_DIGITS)
+
+    def alike(self, texts: Sequence[str], rows: Positions) -> Floats | None:
+        """What these cards have of each word of the texts, 0 to 1 or little below 0.
+
+        Args:
+            texts: one or more.
+            rows: the positions of the cards.
+
+        Returns:
+            Shape (n_texts, n_rows); None where the embedder does not tell word by word.
+        """
+        if self._words is None or not len(rows):
+            return None
+        cards = [self._pieces[row] for row in rows.tolist()]
+        return self._words.alike([self._words.pieces(text) for text in texts], cards)
 
     def _keep(self, vectors: Mapping[str, Vectors]) -> None:
         with self._lock:

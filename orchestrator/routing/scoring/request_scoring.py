@@ -9,9 +9,9 @@ from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.language.clause_reading import ClauseReading, joined, read_clause
 from orchestrator.language.intent import IntentFrame, Slot
 from orchestrator.routing.deadline import NO_DEADLINE, Deadline
-from orchestrator.routing.indexes.terms import Floats
+from orchestrator.routing.indexes.terms import Floats, Positions
 from orchestrator.routing.reading.request_parser import RequestParser, RequestReading
-from orchestrator.routing.scoring.embedding import CardSimilarity
+from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards
 from orchestrator.routing.scoring.scorer import Scored, Scorer, ScoreTable
 from orchestrator.routing.selection import USED, RouteContext
 
@@ -105,7 +105,9 @@ class RequestScorer:
         near, embedder = self._nearness(wanted)
         deadline.check("embedding")
         texts = _texts(wanted, (reading.slots, *(reading.own[i] for i in asked)), context, near)
-        tables = self._scorer.score_all(texts, check=partial(deadline.check, "scoring"))
+        alike = partial(self._alike, [text.reading.text for text in texts])
+        check = partial(deadline.check, "scoring")
+        tables = self._scorer.score_all(texts, alike=alike, check=check)
         whole = self._or_goal(tables, texts, context)
         deadline.check("scoring")
         return ScoredRequest(
@@ -130,6 +132,12 @@ class RequestScorer:
         except Exception as error:  # whatever an embedder does, the other features decide
             return nothing, f"{type(error).__name__} in the embedder"
         return [*rows], USED
+
+    def _alike(self, texts: Sequence[str], rows: Positions) -> Floats | None:
+        """What cards have of each text word by word, where the embedder tells."""
+        if not isinstance(self._similarity, EmbeddedCards):
+            return None
+        return self._similarity.alike(texts, rows)
 
     def _or_goal(
         self, tables: Sequence[ScoreTable], scored: Sequence[Scored], context: RouteContext

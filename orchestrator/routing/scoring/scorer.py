@@ -22,7 +22,7 @@ from orchestrator.routing.scoring.embedding import closeness
 from orchestrator.routing.scoring.word_evidence import FIELDS, Evidence, EvidenceIndex, value_stems
 from orchestrator.routing.selection import RouteContext
 
-FEATURES: Final = (*FIELDS, *CLOSER, "joint", "domain", "agent", "embedding", "learned")
+FEATURES: Final = (*FIELDS, *CLOSER, "joint", "domain", "agent", "embedding", "alike", "learned")
 _NUMBERS: Final = {name: number for number, name in enumerate(FEATURES)}
 _CLOSER: Final = slice(len(FIELDS), len(FIELDS) + len(CLOSER))
 _DIGITS = 12
@@ -113,12 +113,17 @@ class Scorer:
         return self.score_all([Scored(reading, slots, context, near)])[0]
 
     def score_all(
-        self, texts: Sequence[Scored], *, check: Callable[[], object] = lambda: None
+        self,
+        texts: Sequence[Scored],
+        *,
+        alike: Callable[[Positions], Floats | None] = lambda rows: None,
+        check: Callable[[], object] = lambda: None,
     ) -> list[ScoreTable]:
         """The feature table of each text over the most promising cards of all.
 
         Args:
             texts: the whole of a request, then its clauses, if it has several.
+            alike: what cards have of each text word by word, shape (n_texts, n_rows), or None.
             check: called after each text that was looked up; may raise to stop.
 
         Returns:
@@ -138,6 +143,9 @@ class Scorer:
         # Not np.unique, which loads all of numpy.ma when first called: 20 ms of a request's 50.
         rows = np.array(sorted(set(np.concatenate(own).tolist())), dtype=np.intp)
         features = self._features(texts, found, rows)
+        words = alike(rows)
+        if words is not None:
+            features[_NUMBERS["alike"]] = words
         fused = (self._weights @ features.reshape(len(FEATURES), -1)).round(_DIGITS)
         fused = fused.reshape(len(texts), len(rows))
         # Best first; of equals, the first of the catalog.

@@ -102,10 +102,11 @@ def test_what_was_learned_changes_what_a_worker_forwards(
     """The tool that was called in the end comes first, once the profile is loaded."""
     monkeypatch.setenv("ORCHESTRATOR_EMBEDDER", "none")  # as in the worker of the records
     text = REQUESTS[0]
-    before = list(run("route", text, "--json").json["scores"])
+    route = ("route", text, "--json", "--embedder", "none")  # as the router of the records
+    before = list(run(*route).json["scores"])
     ran = run("route", "calibrate", str(traces), "--out", str(tmp_path / "profile.json"))
     monkeypatch.setenv("ORCHESTRATOR_ROUTING_PROFILE", str(tmp_path / "profile.json"))
-    after = list(run("route", text, "--json").json["scores"])
+    after = list(run(*route).json["scores"])
 
     assert ran.exit_code == 0
     assert "60 records" in ran.stdout

@@ -21,7 +21,7 @@ from orchestrator.adapters.embedding.built_in import (
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import EmbedderUnavailable
 from orchestrator.routing.router import Router
-from orchestrator.routing.scoring.embedding import card_text
+from orchestrator.routing.scoring.embedding import EmbeddedCards, card_text
 from orchestrator.runtime.defaults import default_routers
 from orchestrator.settings import Settings
 
@@ -172,3 +172,17 @@ def test_files_of_another_kind_are_no_vectors(
 
     with pytest.raises(EmbedderUnavailable, match="in the files of wordllama"):
         BuiltInEmbedder().embed(["a"])
+
+
+def test_each_word_finds_its_like_in_a_tool(shipped: Catalog) -> None:
+    """A tool that has all words of a text has 1; one with a word near by more than one without."""
+    cards = EmbeddedCards(shipped, BuiltInEmbedder())
+    names = [*shipped.tools]
+    rows = np.array([names.index(n) for n in ("flight_get_status", "weather_get_forecast")])
+
+    found = cards.alike(["flight status", "rain", ""], rows)
+
+    assert found is not None
+    assert found[0, 0] == pytest.approx(1, abs=1e-5)
+    assert found[1, 1] > found[1, 0]
+    assert found[2].tolist() == [0, 0]
