@@ -192,16 +192,17 @@ class Mission:
         """Where its rollback stands."""
         return await self._ask(self.rollback_handle, names.REPORT_QUERY, RollbackReport)
 
-    async def parked(self) -> tuple[Obligation, ...]:
-        """What is parked, once its rollback rests and waits for an operator.
+    async def parked(self, at_least: int = 1) -> tuple[Obligation, ...]:
+        """What is parked, once so many are and the rollback shows that it waits for an operator.
 
-        Before it rests, the time-skipping server may lose an update.
+        It shows so from the first one on, while it may still try others.
         """
 
         async def look() -> tuple[Obligation, ...] | None:
             shown = (await self.rollback_handle.describe()).typed_search_attributes
-            rests = shown.get(STATUS) == RollbackStatus.PARKED
-            return (await self.report()).parked if rests else None
+            waits = shown.get(STATUS) == RollbackStatus.PARKED
+            found = (await self.report()).parked if waits else ()
+            return found if len(found) >= at_least else None
 
         return await self.eventually(look)
 

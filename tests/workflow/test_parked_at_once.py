@@ -114,7 +114,7 @@ async def test_one_resolved_of_two_leaves_the_other_on_the_list(
     world.compensate("book_hotel", TOO_LATE)
     mission = await stage.start()
     await mission.over()
-    first, second = [o.obligation_id for o in await mission.parked()]
+    first, second = [o.obligation_id for o in await mission.parked(2)]
 
     await mission.resolve(first, "cancelled")
     after_one = await shown(mission)

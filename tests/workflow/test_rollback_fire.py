@@ -158,7 +158,7 @@ async def test_what_was_parked_stays_parked_when_its_rollback_is_terminated(
     world.compensate("book_hotel", TOO_LATE)
     world.compensate("book_car", TOO_LATE)
     mission = await stage.start()
-    car = next(o for o in await mission.parked() if o.tool == "book_car")
+    car = next(o for o in await mission.parked(2) if o.tool == "book_car")
     await mission.resolve(car.obligation_id, "accept")
     before = len(world.compensated())
 
@@ -274,7 +274,7 @@ async def test_operators_are_served_in_the_order_in_which_they_ask(
     world.compensate("book_flight", TOO_LATE, DONE)
     world.compensate("book_hotel", TOO_LATE, DONE)
     mission = await stage.start()
-    parked = {o.tool: o.obligation_id for o in await mission.parked()}
+    parked = {o.tool: o.obligation_id for o in await mission.parked(2)}
     first, second = parked["book_flight"], parked["book_hotel"]
 
     if together:
