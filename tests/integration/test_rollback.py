@@ -86,7 +86,7 @@ async def test_a_rollback_asks_nobody(client: MissionClient, sandbox: Witness) -
     await sandbox.set_faults(
         [
             FaultRule(operation_id="message_send", kind="status_before", status=409),
-            FaultRule(operation_id="dining_cancel_reservation", kind="latency", delay_s=1.0),
+            FaultRule(operation_id="dining_cancel_reservation", kind="latency", delay_s=3.0),
         ]
     )
     mission = await client.start(MissionRequest(goal=DINNER))
