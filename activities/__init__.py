@@ -50,7 +50,7 @@ def all_activities(
     guard = WallGuard(Walls(agents))
     authority = Authority(policy or MissionPolicy(), approval_keys)
     planning = PlanningActivities(catalogs, routers, planner, agents, traces, authority=authority)
-    rollback = RollbackActivities(catalogs, tools, client)
+    rollback = RollbackActivities(catalogs, tools, client, grants)
     sweep = SweepActivities(client)
     origins = MissionOrigins(client)
     return [

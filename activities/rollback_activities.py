@@ -1,5 +1,6 @@
 """Rollback: read what every leg left, and carry out the compensation of one obligation."""
 
+import asyncio
 from datetime import timedelta
 from typing import Final
 
@@ -12,6 +13,7 @@ from activities.call_origins import check_taken_back
 from activities.legs import described_mission, read_legs
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.adapters.storage.grant_book import GrantBook
 from orchestrator.adapters.temporal.rollbacks import (
     begun_rollback,
     describe_rollback,
@@ -43,10 +45,13 @@ _ANSWER: Final = timedelta(seconds=5)
 class RollbackActivities:
     """Reads legs from the server and calls cancel tools at providers."""
 
-    def __init__(self, catalogs: CatalogStore, tools: ToolClient, client: Client) -> None:
+    def __init__(
+        self, catalogs: CatalogStore, tools: ToolClient, client: Client, grants: GrantBook
+    ) -> None:
         self._catalogs = catalogs
         self._tools = tools
         self._client = client
+        self._grants = grants
 
     @activity.defn(name=names.COLLECT_LEGS)
     async def collect_legs(self, wanted: CollectLegsInput) -> CollectLegsOutput:
@@ -129,6 +134,8 @@ class RollbackActivities:
                 check_taken_back(obligation)
                 catalog = self._catalogs.get(obligation.catalog_digest)
                 tool = catalog.tool(obligation.tool)
+            # The legs are over: who sends this call after now has forgotten that.
+            await asyncio.to_thread(self._grants.take_back, obligation.obligation_id)
             calls = compensation(catalog, tool, obligation)
             try:
                 call = next(calls)

@@ -45,6 +45,7 @@ from orchestrator.planning.trimming import trim_body
 from orchestrator.saga.cancel_arguments import cancel_arguments
 from orchestrator.saga.outcome import ToolOutcome, is_not_worked_on
 
+_TAKEN_BACK: Final = "not sent: a rollback has begun to take this call back"
 NOTHING_SENT = (
     ArgumentsInvalid,
     DocumentInvalid,
@@ -124,6 +125,11 @@ class ToolActivities:
                 return _not_sent(doubt, earlier_attempts=_an_earlier_may_have_arrived())
             if approved_as(tool, call) is not None:
                 await self._use_grant(call)
+            if tool.is_side_effect and await asyncio.to_thread(
+                self._grants.is_taken_back, call.call_id
+            ):
+                # Only a server that was restored from an older copy still wants it sent.
+                return _refused(_TAKEN_BACK, earlier_attempts=True)
             left = _time_left(call)  # the last look: a process may be paused anywhere above
         async with heartbeats():
             return await self._sent(catalog, tool, call, left)

@@ -96,10 +96,19 @@ class MadeUpSecrets:
 
 
 class MemoryGrants:
-    """Used grants in memory: for one process, and gone with it."""
+    """Used grants and calls that are taken back, in memory: for one process, and gone with it."""
 
     def __init__(self) -> None:
         self._users: dict[str, str] = {}
+        self._taken_back: set[str] = set()
+
+    def take_back(self, call_id: str) -> None:
+        """From now on nothing may send this call."""
+        self._taken_back.add(call_id)
+
+    def is_taken_back(self, call_id: str) -> bool:
+        """Whether that was noted."""
+        return call_id in self._taken_back
 
     def claim(self, digest: str, user: str) -> str | None:
         """Who used this grant before; None when nobody had, and `user` does now."""

@@ -54,7 +54,7 @@ from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
 from orchestrator.saga.served import Order
 from orchestrator.testing.fakes import fake_selection
-from orchestrator.testing.memory import MemoryPii, MemorySecrets
+from orchestrator.testing.memory import MemoryGrants, MemoryPii, MemorySecrets
 
 DecideStep = StepDecision | Callable[[StepContext], StepDecision]
 """A decision, or what makes one from all that the planner of the step was told."""
@@ -176,7 +176,7 @@ class FakeWorld:
         self._cancels = CancelReview(wire, client)
         self._reserved = ReservedMoney(client)
         self.govern(policy or MissionPolicy(), approval_keys)
-        self._rollback = RollbackActivities(catalogs, wire, client)
+        self._rollback = RollbackActivities(catalogs, wire, client, MemoryGrants())
         self._swept = SweepActivities(client)
         self._stranded: tuple[tuple[str, ...], ...] = ((),)
 

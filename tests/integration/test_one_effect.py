@@ -154,7 +154,7 @@ async def event(tmp_path: Path) -> AsyncIterator[Event]:
             ToolActivities(
                 store, tools, MemoryGrants(), cast(Client, None), origins=TrustedOrigins()
             ),
-            RollbackActivities(store, tools, cast(Client, None)),
+            RollbackActivities(store, tools, cast(Client, None), MemoryGrants()),
             catalog,
         )
 

@@ -1,5 +1,9 @@
-"""Which grants have been used, and by whom: what makes one good for a single call."""
+"""Which grants have been used, by whom, and which calls are taken back: what is not sent again.
 
+A server that is restored from an older copy forgets both; the book is the workers' own.
+"""
+
+import hashlib
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +19,14 @@ class GrantBook(Protocol):
         Returns:
             None when nobody had used it; else who did, and nothing is changed.
         """
+        ...
+
+    def take_back(self, call_id: str) -> None:
+        """Note that a call is being taken back: from now on nothing may send it."""
+        ...
+
+    def is_taken_back(self, call_id: str) -> bool:
+        """Whether that was noted."""
         ...
 
 
@@ -36,3 +48,17 @@ class FileGrantBook:
         if create_file(path, user.encode()):
             return None
         return path.read_text(encoding="utf-8")
+
+    def take_back(self, call_id: str) -> None:
+        """See `GrantBook.take_back`; on disk before the cancel is on the wire."""
+        path = self._taken_back(call_id)
+        private_folder(path.parent)
+        create_file(path, b"")
+
+    def is_taken_back(self, call_id: str) -> bool:
+        """See `GrantBook.is_taken_back`."""
+        return self._taken_back(call_id).exists()
+
+    def _taken_back(self, call_id: str) -> Path:
+        digest = hashlib.sha256(call_id.encode()).hexdigest()
+        return self._directory / "taken-back" / digest[:2] / digest

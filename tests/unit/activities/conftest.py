@@ -21,6 +21,7 @@ from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.ledger import Obligation
 from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
+from orchestrator.testing import MemoryGrants
 
 
 def _operation(name: str, properties: list[str], **more: object) -> JsonObject:
@@ -209,11 +210,17 @@ Compensate = Callable[[ScriptedClient, Obligation], Awaitable[CompensationOutcom
 
 
 @pytest.fixture
-def compensate(store: CatalogStore) -> Compensate:
+def grants() -> MemoryGrants:
+    """What was used and taken back in a test."""
+    return MemoryGrants()
+
+
+@pytest.fixture
+def compensate(store: CatalogStore, grants: MemoryGrants) -> Compensate:
     """Runs the activity that compensates an obligation once, with a client that a test scripted."""
 
     async def run(client: ScriptedClient, obligation: Obligation) -> CompensationOutcome:
-        activities = RollbackActivities(store, client.as_client, cast(Client, None))
+        activities = RollbackActivities(store, client.as_client, cast(Client, None), grants)
         environment = ActivityEnvironment()
         environment.info = dataclasses.replace(
             environment.info,

@@ -369,7 +369,7 @@ async def test_a_rollback_whose_values_were_purged_is_parked_and_says_so(
                 workflow_id=names.rollback_workflow_id(committed.mission_id),
             )
             return await environment.run(
-                RollbackActivities(store, tools, cast(Client, None)).compensate,
+                RollbackActivities(store, tools, cast(Client, None), MemoryGrants()).compensate,
                 CompensateInput(obligation=committed),
             )
 

@@ -18,7 +18,7 @@ from orchestrator.core.errors import TransportFailed
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
-from orchestrator.testing import fake_obligation
+from orchestrator.testing import MemoryGrants, fake_obligation
 
 if TYPE_CHECKING:
     from tests.unit.activities.conftest import Compensate
@@ -315,12 +315,24 @@ async def test_an_unanswered_question_is_no_cancel(
     assert not raised.value.details[0].arrived
 
 
+async def test_a_call_is_noted_as_taken_back_before_anything_is_asked(
+    compensate: Compensate, shop: Shop, scripted: Any, grants: MemoryGrants
+) -> None:
+    """Though the provider does not answer: whoever sends the call now has forgotten its end."""
+    obligation = unclear(shop())
+
+    with pytest.raises(ApplicationError):
+        await compensate(scripted({"find_order": [LOST]}), obligation)
+
+    assert grants.is_taken_back(obligation.obligation_id)
+
+
 async def test_what_no_rollback_of_its_mission_wants_back_is_not_taken_back(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:
     """Somebody made the obligation up, and schedules the activity himself: nothing is sent."""
     client = scripted({"cancel_order": [CANCELLED]})
-    activities = RollbackActivities(store, client.as_client, cast(Client, None))
+    activities = RollbackActivities(store, client.as_client, cast(Client, None), MemoryGrants())
     wanted = CompensateInput(obligation=unclear(shop()))
 
     with pytest.raises(ApplicationError) as refused:

@@ -237,6 +237,25 @@ async def test_nothing_is_sent_when_the_deadline_passes_on_the_way(
     assert client.calls == []
 
 
+@pytest.mark.parametrize("attempt", [1, 2])
+async def test_what_is_being_taken_back_is_not_sent_again(
+    store: CatalogStore, shop: Shop, scripted: Any, attempt: int
+) -> None:
+    """A server restored from an older copy wants it sent; what it came to, a rollback finds out."""
+    client, grants = scripted({"order_book": [ORDERED]}), MemoryGrants()
+    call = await approved(store, client, shop())
+    if attempt == 2:
+        await invoke(store, client, call, grants=grants)
+    sent = len(client.calls)
+    grants.take_back(call.call_id)
+
+    outcome = await invoke(store, client, call, grants=grants, attempt=attempt)
+
+    assert outcome.kind == "unknown"
+    assert "take this call back" in (outcome.reason or "")
+    assert len(client.calls) == sent
+
+
 async def test_an_unclear_answer_is_tried_again_when_the_provider_says(
     store: CatalogStore, shop: Shop, scripted: Any
 ) -> None:

@@ -25,3 +25,12 @@ def test_of_many_that_claim_at_once_one_gets_it(tmp_path: Path) -> None:
     winner = users[told.index(None)]
 
     assert [t for t in told if t is not None] == [winner] * 15
+
+
+def test_a_call_that_is_taken_back_stays_so_for_every_process(tmp_path: Path) -> None:
+    """Noted once or twice; no other call is meant."""
+    for _ in range(2):
+        FileGrantBook(tmp_path).take_back("m.1-hotels.2")
+
+    assert FileGrantBook(tmp_path).is_taken_back("m.1-hotels.2")
+    assert not FileGrantBook(tmp_path).is_taken_back("m.1-hotels.20")
