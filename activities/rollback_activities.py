@@ -134,8 +134,7 @@ class RollbackActivities:
                 check_taken_back(obligation)
                 catalog = self._catalogs.get(obligation.catalog_digest)
                 tool = catalog.tool(obligation.tool)
-            # The legs are over: who sends this call after now has forgotten that.
-            await asyncio.to_thread(self._grants.take_back, obligation.obligation_id)
+            await self._note_taken_back(obligation)
             calls = compensation(catalog, tool, obligation)
             try:
                 call = next(calls)
@@ -149,6 +148,20 @@ class RollbackActivities:
         if isinstance(settled, CompensationFailure):
             raise _busy(settled)
         return settled
+
+    async def _note_taken_back(self, obligation: Obligation) -> None:
+        """The legs are over: who sends this call after now has forgotten that, and finds the note.
+
+        A disk that takes no note keeps nothing from being cancelled, which matters more.
+        """
+        try:
+            await asyncio.to_thread(self._grants.take_back, obligation.obligation_id)
+        except OSError as error:
+            activity.logger.warning(
+                "%s is taken back without a note of it: %s",
+                obligation.obligation_id,
+                error.strerror,
+            )
 
     async def _answer(
         self, catalog: Catalog, call: CompensationCall, obligation: Obligation

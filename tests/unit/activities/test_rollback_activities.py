@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +16,7 @@ from activities.rollback_activities import RollbackActivities
 from orchestrator.adapters.storage.catalog_store import CatalogStore
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import TransportFailed
+from orchestrator.messages import names
 from orchestrator.messages.rollback import CompensateInput
 from orchestrator.saga.ledger import CancelCall, Obligation, ObligationState
 from orchestrator.saga.outcome import ToolOutcome
@@ -325,6 +327,28 @@ async def test_a_call_is_noted_as_taken_back_before_anything_is_asked(
         await compensate(scripted({"find_order": [LOST]}), obligation)
 
     assert grants.is_taken_back(obligation.obligation_id)
+
+
+async def test_a_full_disk_keeps_nothing_from_being_cancelled(
+    compensate: Compensate,
+    shop: Shop,
+    scripted: Any,
+    grants: MemoryGrants,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The note is for servers that forget; the cancel is for everybody."""
+
+    def full(call_id: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", call_id)
+
+    monkeypatch.setattr(grants, "take_back", full)
+    client = scripted({"find_order": [LOST]})
+
+    with pytest.raises(ApplicationError) as raised:
+        await compensate(client, unclear(shop()))
+
+    assert raised.value.type == names.PROVIDER_BUSY
+    assert len(client.calls) == 1
 
 
 async def test_what_no_rollback_of_its_mission_wants_back_is_not_taken_back(
