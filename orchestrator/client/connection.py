@@ -4,6 +4,7 @@ What the server refuses comes out as our own errors, each saying what to do abou
 """
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -49,6 +50,10 @@ _CUT_OFF = ("transport error", "h2 protocol error", "error reading a body from c
 _CLOSED = "it is closed, or never was"
 _REPLAYS = 5
 """How often workers may send one query back, each while it replays the run."""
+_SENDINGS = 5
+"""How often one update is sent while the server drops the task that was to take it."""
+_TASK_DROPPED = "unexpected workflow task failure"
+"""The server's words for that: something else came to the workflow while the task was at work."""
 
 
 class Connection:
@@ -143,11 +148,16 @@ class Connection:
         await check_size(self.temporal, message, what=f"what is sent about {about}")
         task_queue = await self._taker(workflow_id, about)
         handle = self.temporal.get_workflow_handle(workflow_id)
-        try:
+        update_id = str(uuid.uuid4())
+
+        async def send() -> T:
             answer: T = await handle.execute_update(
-                name, message, result_type=kind, rpc_timeout=_ANSWER
+                name, message, id=update_id, result_type=kind, rpc_timeout=_ANSWER
             )
             return answer
+
+        try:
+            return await _sent_until_taken(send)
         except WorkflowUpdateRPCTimeoutOrCancelledError as error:
             waited = _ANSWER.total_seconds()
             raise errors.NoAnswer(task_queue, waited, f"what was sent about {about}") from error
@@ -277,6 +287,22 @@ def _is_cut_off(error: RPCError) -> bool:
     """Whether the connection broke during the call, for which gRPC has no status of its own."""
     broken = error.status in (RPCStatusCode.UNKNOWN, RPCStatusCode.INTERNAL)
     return broken and error.message.startswith(_CUT_OFF)
+
+
+async def _sent_until_taken(send: Callable[[], Awaitable[T]]) -> T:
+    """Send an update of one id again while the server drops the task that was to take it.
+
+    A dropped task leaves nothing behind, and the same id is the same update.
+    """
+    for sending in range(1, _SENDINGS):
+        try:
+            return await send()
+        except RPCError as error:
+            dropped = error.status is RPCStatusCode.FAILED_PRECONDITION
+            if not dropped or _TASK_DROPPED not in error.message:
+                raise
+        await asyncio.sleep(0.1 * sending)
+    return await send()
 
 
 async def until_answered(

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 from typing import cast
+from unittest.mock import AsyncMock
 
 import pytest
 from temporalio.client import Client, WorkflowQueryFailedError
@@ -16,6 +17,7 @@ from orchestrator.core.errors import (
     RunReplayed,
     ServerUnreachable,
 )
+from orchestrator.core.record import Record
 from orchestrator.messages.names import RUN_REPLAYED
 
 CONNECTION = Connection(cast(Client, None), "missions")
@@ -66,6 +68,54 @@ def test_a_workflow_that_does_not_replay_is_one_sentence() -> None:
         "trip cannot be read ([TMPRL1100] no match); it goes on or waits in Temporal: "
         "run the workers with the code that it was started with, and ask again"
     )
+
+
+class Updates:
+    """A workflow, and the client of it, that takes an update after these errors."""
+
+    def __init__(self, *fails: Exception) -> None:
+        self.fails = list(fails)
+        self.ids: list[str] = []
+
+    def get_workflow_handle(self, workflow_id: str) -> "Updates":
+        return self
+
+    async def execute_update(self, name: str, message: object, **options: object) -> str:
+        self.ids.append(str(options["id"]))
+        if self.fails:
+            raise self.fails.pop(0)
+        return "taken"
+
+
+DROPPED = RPCError(
+    "Unable to perform workflow execution update due to unexpected workflow task failure.",
+    RPCStatusCode.FAILED_PRECONDITION,
+    b"",
+)
+
+
+async def sent(*fails: Exception, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The ids under which an update was sent until it was taken."""
+    updates = Updates(*fails)
+    connection = Connection(cast(Client, updates), "missions")
+    monkeypatch.setattr(connection, "_taker", AsyncMock(return_value="missions"))
+    monkeypatch.setattr("orchestrator.client.connection.check_size", AsyncMock())
+    assert await connection.update("trip", "decide", Record(), str, about="trip.1") == "taken"
+    return updates.ids
+
+
+async def test_an_update_whose_task_the_server_drops_is_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Under the same id, a few times; what else stands in the way is said at once."""
+    ids = await sent(DROPPED, DROPPED, monkeypatch=monkeypatch)
+    assert len(ids) == 3
+    assert len(set(ids)) == 1
+    with pytest.raises(NoAnswer):
+        await sent(*[DROPPED] * 9, monkeypatch=monkeypatch)
+    paused = RPCError("workflow is paused", RPCStatusCode.FAILED_PRECONDITION, b"")
+    with pytest.raises(NoAnswer):
+        await sent(paused, monkeypatch=monkeypatch)
 
 
 class Reachable:
