@@ -14,7 +14,7 @@ from orchestrator.core.spending_limit import SpendingLimit
 from orchestrator.core.wall import Wall
 from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.planning.models import Fact, Observation
+from orchestrator.planning.models import Doubt, Fact, Observation
 from orchestrator.saga.ledger import CancelCall, Obligation
 
 
@@ -136,6 +136,9 @@ class PreparedCall(Record):
     )
     cancel: CancelCall | None = Field(
         default=None, description="set for a cancel tool: what it may cancel of this mission"
+    )
+    doubts: tuple[Doubt, ...] = Field(
+        default=(), description="to be settled by a person before the call is put before anybody"
     )
 
 

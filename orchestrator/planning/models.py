@@ -11,6 +11,51 @@ from orchestrator.core.wall import Wall
 from orchestrator.saga.outcome import OutcomeKind
 from orchestrator.saga.served import Order, Proviso
 
+MentionKind = Literal[
+    "clause",
+    "verb",
+    "thing",
+    "count",
+    "date",
+    "time",
+    "duration",
+    "place",
+    "name",
+    "identifier",
+    "amount",
+    "condition",
+    "negation",
+    "correction",
+    "addressee",
+    "quality",
+    "remark",
+]
+
+
+class Mention(Record):
+    """One thing that a goal says, and what of the plan takes it up."""
+
+    text: str = Field(description="in the words of the goal")
+    kind: MentionKind
+    leg_id: str = Field(default="", description="the leg that takes it up; empty: none does")
+    used_as: str = Field(
+        default="", description="what it is there, as a person reads it; empty: left over"
+    )
+
+
+DoubtKind = Literal["not_understood", "not_matched", "impossible", "condition", "language"]
+
+
+class Doubt(Record):
+    """What was not understood, does not match or cannot be meant: a person is asked before it."""
+
+    kind: DoubtKind
+    about: str = Field(description="in the words of the goal, or the input and its value")
+    why: str = Field(description="one sentence, with what would be done instead or what was found")
+    choices: tuple[str, ...] = Field(
+        default=(), description="what was found, as a person reads it; no raw ids"
+    )
+
 
 class AgentProfile(Record):
     """Who handles a leg: its name, instructions, what it may touch, model and task queue.
@@ -84,6 +129,12 @@ class MissionPlan(Record):
     )
     conditions: tuple[Proviso, ...] = Field(
         default=(), description="what the goal makes its orders depend on"
+    )
+    mentions: tuple[Mention, ...] = Field(
+        default=(), description="what the goal says, and which leg takes it up"
+    )
+    doubts: tuple[Doubt, ...] = Field(
+        default=(), description="to be settled by a person before the first side effect"
     )
 
 
