@@ -44,6 +44,8 @@ _BOUNDARIES: Final = {
     r"\B": (r"(?-u:\B)", f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))"),
 }
 """Between ASCII words: as the linear engine takes it, and as the one that looks around does."""
+_APART: Final = "(?=)"
+"""After a repetition, for the engine that looks around: it joins `1+a*1+` to what matches "1"."""
 _MANY: Final = 10**6
 """More repetitions than any engine compiles."""
 
@@ -136,12 +138,14 @@ class _Translation:
             if piece is not None:
                 self._add(piece)
         (whole,) = self._open
-        text = "".join(self._boundary(part) for part in self._written)
+        text = "".join(self._as_taken(part) for part in self._written)
         depth = self._depth or int(not self._is_regular)
         return Translated(text, max(whole.weight, 1), self._is_regular, depth, self._nested)
 
-    def _boundary(self, part: str) -> str:
-        """A part of the pattern; which way a boundary is written is only known in the end."""
+    def _as_taken(self, part: str) -> str:
+        """A part of the pattern; which engine takes it is only known in the end."""
+        if part == _APART and self._is_regular:
+            return ""
         return _BOUNDARIES[part][not self._is_regular] if part in _BOUNDARIES else part
 
     def _piece(self) -> _Piece | None:
@@ -222,7 +226,7 @@ class _Translation:
         frame.fixed += piece.fixed if least else 0
         if least:
             frame.settled |= piece.settled
-        self._written += (piece.text, text)
+        self._written += (piece.text, text, *([_APART] if text else []))
 
     def _quantifier(self) -> tuple[int, int | None, str]:
         """How often the part before it is wanted, at least and at most, and how that is written."""

@@ -229,9 +229,9 @@ async def test_a_mission_whose_rollback_was_turned_away_gets_another(
             await stranger.result()
     world.strand((mission.mission_id,))
     report = await sweep(stage)
+    assert report.started == (mission.mission_id,)
     result = await mission.over()
 
-    assert report.started == (mission.mission_id,)
     assert result.status is MissionStatus.ROLLED_BACK
     assert states_of(result.ledger) == {"book_flight": "cancelled"}
 

@@ -216,6 +216,13 @@ composed = st.recursive(
 )
 
 
+@pytest.mark.parametrize("pattern", ["(?=1+a*1+)", "(?=1+(?:b1*)*1+)$|x", r"(?!\d+a?\d+)1"])
+def test_repetitions_beside_each_other_stay_apart(pattern: str) -> None:
+    """What an engine would join to shorten its way must mean what it did."""
+    for text in ("1", "11", "1a1", "x", "2"):
+        assert matches_pattern(pattern, text) == (by_the_standard(pattern).find(text) is not None)
+
+
 @settings(max_examples=300, deadline=None)
 @given(pattern=composed, text=st.text(st.sampled_from("aabbc1_- éж\n\u2028"), max_size=8))
 def test_what_is_decided_is_decided_by_the_standard(pattern: str, text: str) -> None:
