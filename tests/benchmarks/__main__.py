@@ -1,14 +1,15 @@
 """`python -m tests.benchmarks [NAME...] [--json | --markdown]`: measure and print.
 
 Each module `bench_NAME.py` of this folder has `run() -> list[Figure]`; a hyphen in a name stands
-for an underscore. Without names all are run; what has nothing to measure here says so.
+for an underscore. Without names all are run; what has nothing to measure here says so. `goals`
+takes `--part` and `--only` besides.
 """
 
 import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from rich.console import Console
 
 from tests.benchmarks.drawing import draw, markdown
 from tests.benchmarks.figure import Figure, NothingToMeasure
+from tests.benchmarks.goals.models import PARTS
 
 _PREFIX = "bench_"
 
@@ -28,10 +30,16 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--markdown", action="store_true", help="print tables for the docs")
+    parser.add_argument("--part", choices=PARTS, help="of the goals: which to drive")
+    parser.add_argument("--only", help="of the goals: a category, or the beginning of an id")
     arguments = parser.parse_args()
     if unknown := set(arguments.names) - set(known):
         parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
-    figures = dict(_measured(arguments.names or known))
+    chosen = {name: getattr(arguments, name) for name in ("part", "only")}
+    options = {name: value for name, value in chosen.items() if value is not None}
+    if options and arguments.names != ["goals"]:
+        parser.error("--part and --only are for goals alone")
+    figures = dict(_measured(arguments.names or known, options))
     if arguments.json:
         document = {name: [f.model_dump() for f in found] for name, found in figures.items()}
         print(json.dumps(document, indent=2))  # noqa: T201 -- this is the command's output
@@ -43,14 +51,16 @@ def main() -> None:
         sys.exit(1)
 
 
-def _measured(names: Sequence[str]) -> Iterator[tuple[str, list[Figure]]]:
+def _measured(
+    names: Sequence[str], options: Mapping[str, str]
+) -> Iterator[tuple[str, list[Figure]]]:
     progress = Console(stderr=True)
     for name in names:
         began = time.perf_counter()
         module = import_module(f"tests.benchmarks.{_PREFIX}{name.replace('-', '_')}")
         try:
             with progress.status(f"measuring {name}"):
-                found = module.run()
+                found = module.run(**options)
         except NothingToMeasure as nothing:
             progress.print(f"{name}: {nothing}", soft_wrap=True)
             continue

@@ -1,0 +1,1 @@
+"""Goals with what each should leave behind, and what drives them on a whole installation."""

@@ -1,0 +1,127 @@
+"""Driving one goal as a person would who says yes to every card, and noting what they saw."""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.core.errors import OrchestratorError
+from orchestrator.messages.leg import Question
+from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus
+from orchestrator.testing import approve
+from tests.benchmarks.goals.models import Goal, Reply
+
+_SHORTEST_S, _LONGEST_S = 0.1, 0.6
+_MOST_QUESTIONS = 8
+
+
+@dataclass
+class Told:
+    """What became of a goal, as whoever started it was told."""
+
+    result: MissionResult
+    questions: list[str] = field(default_factory=list)
+    is_stopped: bool = False
+    """A question had no answer, so they stopped the mission."""
+
+
+async def drive(client: MissionClient, goal: Goal, mission_id: str, *, timeout_s: float) -> Told:
+    """Start a goal, say yes to its cards, answer its questions; stop it where there is no answer.
+
+    Raises:
+        TimeoutError: it did not end in time.
+    """
+    request = MissionRequest(goal=goal.goal, mission_id=mission_id)
+    mission = await client.start(request)
+    person = _Person(goal)
+    pause_s = _SHORTEST_S
+    async with asyncio.timeout(timeout_s):
+        while True:
+            with contextlib.suppress(OrchestratorError):
+                if await person.decide(mission):
+                    pause_s = _SHORTEST_S
+                now = await mission.snapshot()
+                if now.finished_at is not None or now.status is MissionStatus.TERMINATED:
+                    return Told(await mission.result(), person.asked, person.has_stopped)
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 1.3, _LONGEST_S)
+
+
+class _Person:
+    """Who started the goal, with the answers that they have not given yet."""
+
+    def __init__(self, goal: Goal) -> None:
+        self.asked: list[str] = []
+        self.has_stopped = False
+        self._answers = list(goal.answers)
+        self._seen: set[str] = set()
+
+    async def decide(self, mission: MissionHandle) -> bool:
+        """Look at what waits, and do what is to be done; whether that was anything."""
+        waiting = await mission.waiting()
+        for card in waiting.cards:
+            await approve(mission, card)
+        for question in waiting.questions:
+            await self._answer(mission, question)
+        return bool(waiting.cards or waiting.questions)
+
+    async def _answer(self, mission: MissionHandle, question: Question) -> None:
+        if question.question_id not in self._seen:
+            self._seen.add(question.question_id)
+            self.asked.append(question.question)
+        values = self._values(question)
+        if values is None or len(self.asked) > _MOST_QUESTIONS:
+            self.has_stopped = True
+            await mission.cancel()
+            return
+        await mission.answer(question.question_id, values, answered_by="tester@example.com")
+
+    def _values(self, question: Question) -> dict[str, Any] | None:
+        """An answer to each field; None when there is one that they have nothing to say to."""
+        if not question.fields:
+            return None
+        values: dict[str, Any] = {}
+        for name, schema in question.fields.items():
+            reply = self._reply(name, schema, question.question)
+            if reply is None:
+                return None
+            values[name] = _said(reply, schema)
+        return values
+
+    def _reply(self, name: str, schema: Mapping[str, Any], text: str) -> Reply | None:
+        """The first answer to what the field is called, else to what is asked; given once."""
+        for about in (f"{name} {schema.get('title', '')}", f"{schema.get('description')} {text}"):
+            for reply in self._answers:
+                if re.search(reply.about, about, re.IGNORECASE):
+                    self._answers.remove(reply)
+                    return reply
+        return None
+
+
+def _said(reply: Reply, schema: Mapping[str, Any]) -> Any:
+    if not reply.choose:
+        return _typed(reply.say, schema.get("type"))
+    for option, text in _options(schema):
+        if re.search(reply.choose, text, re.IGNORECASE):
+            return option
+    return _typed(reply.say or reply.choose.partition("|")[0], schema.get("type"))
+
+
+def _options(schema: Mapping[str, Any]) -> Iterable[tuple[Any, str]]:
+    for option in schema.get("oneOf", ()):
+        yield option.get("const"), f"{option.get('title')} {option.get('const')}"
+    for option in schema.get("enum", ()):
+        yield option, str(option)
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    if kind in ("number", "integer") and isinstance(value, str):
+        number = float(value)
+        return int(number) if kind == "integer" else number
+    if kind == "array" and not isinstance(value, list):
+        return [value]
+    return value
