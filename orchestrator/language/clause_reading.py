@@ -49,8 +49,10 @@ _TO_ME: Final = re.compile(r"let\s+(?:me|us)\s+know\b", re.IGNORECASE)
 _NOTES: Final = frozenset(_LISTS.lines("notes"))
 # What is said is anything at all, and no sign of a tool: "that I am late", "saying hello".
 _MATTER: Final = re.compile(
-    r"\s(?:that|saying)\s|:\s|\s(?:i|we|he|she|they|it|there)(?:['\u2019](?:m|re|s|ll|d|ve)"
-    r"|\s+(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need))\b",
+    r"\s(?:that|saying)\s|:\s|\s(?:not\s+to|never\s+to|do\s+not|don['\u2019]?t)\s"
+    r"|\s(?:i|we|he|she|they|it|there)(?:['\u2019](?:m|re|s|ll|d|ve)"
+    r"|\s+(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need"
+    r"|(?:ai|are|is|was|were|wo|have|has|had|ca|could|would|should|must|need|do|does|did)n['\u2019]t))\b",
     re.IGNORECASE,
 )
 # "Remind me to pay the bill", "ask Bob to book a room": what somebody is told to do is said.
@@ -153,6 +155,18 @@ def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tu
         return (*stems, stem(verb)) if verb in STOP_WORDS else tuple(stems)
     rest = said["let"] or f"{said['to']} {clause[start:end]}"
     return (stem(verb), *content_stems(rest))
+
+
+def matter_start(clause: str) -> int | None:
+    """Where in a clause begins what somebody is to be told; None when nobody is told anything."""
+    reading = read_clause(clause)
+    if reading.action is not Action.SEND or reading.is_negated:
+        return None
+    said = _SAYING.search(clause)
+    place = _find(reading.verb, clause)
+    start = said.end() if said else place.end() if place else 0
+    matter = _matter_of(clause, start)
+    return matter if matter < len(clause) else None
 
 
 def _matter_of(clause: str, start: int) -> int:

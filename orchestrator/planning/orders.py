@@ -15,6 +15,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language.anaphora import POINTING_STEMS, reference_in
 from orchestrator.language.clause_reading import MODALS, ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
+from orchestrator.language.corrections import corrected
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.provisos import conditions_in, is_unless, what_of
 from orchestrator.language.slots import find_slots, read_slots
@@ -69,9 +70,9 @@ def with_orders(
         router: of that catalog; None: it has none, and words alone decide.
         now: the requester's time.
     """
-    reader = OrderReader(catalog, router, now=now)
+    reader, goal = OrderReader(catalog, router, now=now), corrected(goal).text
     conditions = reader.conditions(goal)
-    read = ({"orders": reader.orders(leg.goal, goal)} for leg in plan.legs)
+    read = ({"orders": reader.orders(corrected(leg.goal).text, goal)} for leg in plan.legs)
     legs = [
         leg.model_copy(update={**orders, "conditions": conditions})
         for leg, orders in zip(plan.legs, read, strict=True)

@@ -13,6 +13,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.core.record import JsonObject
+from orchestrator.language.corrections import corrected
 from orchestrator.language.intent import tells_apart
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import Fact, Observation, StepContext
@@ -132,12 +133,13 @@ class Situation:
 def read_situation(context: StepContext, shown: Iterable[str], catalog: Catalog) -> Situation:
     """The situation of a step to which the tools `shown` were forwarded."""
     goal, now = context.leg_goal, context.now
+    whole = corrected(context.mission_goal).text
     return Situation(
         context=context,
         catalog=catalog,
         shown=(*shown, *context.discovered),
         utterance=read_utterance(goal, now=now),
-        other_utterances=read_others(goal, context.mission_goal, now=now),
+        other_utterances=read_others(goal, whole, now=now),
         facts=tuple(FactSource(fact, catalog.tool(fact.tool)) for fact in context.facts),
         hints=tuple(
             read_utterance(seen.hint, now=now)

@@ -12,6 +12,7 @@ from orchestrator.core.errors import NothingAllowed, NothingFits
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
+from orchestrator.language.corrections import corrected
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan, StepContext
 from orchestrator.planning.rules.answers import answer_fields, answers_price
@@ -54,6 +55,7 @@ def split(
         NothingAllowed: one of them needs a tool that no agent may touch; nor then.
         RequestUnread: the router failed.
     """
+    brief = brief.model_copy(update={"goal": corrected(brief.goal).text})
     legs = (
         LegPlan(
             leg_id=part.leg_id,

@@ -1,0 +1,34 @@
+"""What is to be said: quoted words, and those that somebody is to be told; nothing orders there."""
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from orchestrator.language.clause_reading import matter_start
+from orchestrator.language.clauses import clause_spans
+
+_QUOTED: Final = re.compile(
+    r"\"[^\"]+\"|“[^”]+”|(?<![^\s(:,])'[^']{1,200}'(?![^\s.,;:!?)])|`[^`]+`"
+)
+
+Span = tuple[int, int]
+
+
+def quoted_spans(text: str) -> tuple[Span, ...]:
+    """Where words stand between quotation marks, the marks included."""
+    return tuple(match.span() for match in _QUOTED.finditer(text))
+
+
+def told_spans(text: str) -> tuple[Span, ...]:
+    """Where a text holds what somebody is told, without quotation marks: "that I am late"."""
+    found = []
+    for start, end in clause_spans(text):
+        matter = matter_start(text[start:end])
+        if matter is not None:
+            found.append((start + matter, end))
+    return tuple(found)
+
+
+def is_within(start: int, end: int, spans: Collection[Span]) -> bool:
+    """Whether a stretch overlaps one of these."""
+    return any(s < end and start < e for s, e in spans)
