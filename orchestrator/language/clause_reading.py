@@ -155,6 +155,13 @@ def _stems(clause: str, verb: str, action: Action, verbs: Collection[str]) -> tu
     return (stem(verb), *content_stems(rest))
 
 
+def matter_from(clause: str, verb: str) -> int | None:
+    """Where what somebody is told begins in a clause that sends; None where nothing is told."""
+    said = _SAYING.search(clause)
+    end = _matter_of(clause, said.end() if said else clause.lower().find(verb) + len(verb))
+    return end if end < len(clause) else None
+
+
 def _matter_of(clause: str, start: int) -> int:
     """Where what is said begins, when its verb ends at `start`; the clause's end if nowhere.
 
