@@ -40,10 +40,10 @@ def can_serve(tool: Tool, clause: ClauseReading) -> bool:
 
 def changes_so(tool: Tool, verb: str) -> bool:
     """Whether the tool changes a thing as a verb says, which is no other change."""
-    named, action = named(tool)
+    own, action = named(tool)
     if is_any_change(verb):
         return action is Action.UPDATE
-    return same_deed(verb, named) or is_any_change(named) or tool.method in _CHANGES_ALL
+    return same_deed(verb, own) or is_any_change(own) or tool.method in _CHANGES_ALL
 
 
 def is_same_deed(tool: Tool, clause: ClauseReading) -> bool:

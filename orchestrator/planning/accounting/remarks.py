@@ -14,11 +14,13 @@ _STATES: Final = re.compile(
     r"|their)\b",
     re.IGNORECASE,
 )
-_VALUES: Final = frozenset({"date", "time", "duration", "amount", "count", "identifier", "negation"})
+_VALUES: Final = frozenset(
+    {"date", "time", "duration", "amount", "count", "identifier", "negation"}
+)
 
 
 def aside(said: Said, clause: ClauseReading, around: Path, *, is_alone: bool) -> str:
-    """"A remark", of what a sentence says that states how things are; empty for all else.
+    """ "A remark", of what a sentence says that states how things are; empty for all else.
 
     A value or a word that the tools of the plan speak of may be meant for them: that is no remark.
 

@@ -66,7 +66,9 @@ class Taken:
                 return f"the tool {tool.name}"
         known = explained(said, self.path.grounds)
         done = self.order is not None and is_verb(verb) and bool(self.order.tools)
-        return known or (f"the tool {self.path.targets[0].name}" if done and self.path.targets else "")
+        return known or (
+            f"the tool {self.path.targets[0].name}" if done and self.path.targets else ""
+        )
 
     def _as_value(self, said: Said) -> str:
         return explained(said, self.path.grounds)
@@ -96,7 +98,9 @@ class Taken:
         return bool(_AND.search(before) and _DONE_TO.match(after))
 
     def _as_count(self, said: Said) -> str:
-        counted = [(w, p) for w, p in self.path.grounds.inputs if p.kind in (Kind.COUNT, Kind.NIGHTS)]
+        counted = [
+            (w, p) for w, p in self.path.grounds.inputs if p.kind in (Kind.COUNT, Kind.NIGHTS)
+        ]
         fitting = next((where for where, p in counted if _counts(p, said)), "")
         if fitting:
             return fitting
