@@ -9,11 +9,16 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
+from orchestrator.language.corrections import Replaced, corrected
 from orchestrator.language.words import content_stems, stem
-from orchestrator.planning.accounting.doubts import doubt_about, doubt_about_clause
+from orchestrator.planning.accounting.doubts import (
+    doubt_about,
+    doubt_about_clause,
+    doubt_about_correction,
+)
 from orchestrator.planning.accounting.paths import Path, PathFinder
 from orchestrator.planning.accounting.remarks import aside
-from orchestrator.planning.accounting.said import Said, things_said
+from orchestrator.planning.accounting.things_said import Said, things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
 from orchestrator.routing.router import Router
@@ -38,9 +43,10 @@ def with_account(
         router: of that catalog; None: it has none, and any tool may be meant.
         now: the requester's time.
     """
-    account = _Account(plan, goal, catalog, router, now)
-    mentions: list[Mention] = []
-    doubts: list[Doubt] = list(plan.doubts)
+    meant = corrected(goal)
+    account = _Account(plan, meant.text, catalog, router, now)
+    mentions = [_replaced(one) for one in meant.replaced]
+    doubts = [*plan.doubts, *(map(doubt_about_correction, meant.unsure) if plan.orders else ())]
     for part in account.parts():
         taken = [*part.mentions()]
         mentions += taken
@@ -140,13 +146,14 @@ class _Account:
             order = orders.get(clause.text)
             legs = self._legs_of(clause)
             path = _joined(self._paths[leg.leg_id] for leg in legs)
+            said = things_said(clause.text, now=self._now)
             yield _Part(
                 clause=clause,
                 order=order,
                 legs=legs,
-                taken=Taken(clause, path, order),
+                taken=Taken.of(clause, path, order, said),
                 others=self._whole,
-                said=things_said(clause.text, now=self._now),
+                said=said,
                 plan=self._plan,
                 is_left_alone=clause.is_negated and self._is_left_alone(clause),
             )
@@ -179,6 +186,12 @@ class _Account:
         best = self._router.without_deadline().rank(clause.text, now=self._now)[:1]
         ordered = {name for order in self._plan.orders for name in order.tools}
         return not ordered & {*best}
+
+
+def _replaced(one: Replaced) -> Mention:
+    """What a correction came to."""
+    used = f"{one.by} in the place of {one.was}" if one.by else f"{one.was} is taken back"
+    return Mention(text=one.said, kind="correction", used_as=used)
 
 
 def _joined(paths: Iterable[Path]) -> Path:

@@ -5,7 +5,7 @@ from typing import Final, Literal
 
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.planning.accounting.paths import Path
-from orchestrator.planning.accounting.said import Said
+from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.models import Doubt
 
 _INTRODUCED: Final = re.compile(
@@ -17,8 +17,6 @@ _INSTEAD: Final = {
     "verb": "no tool for this order is known by that verb; {done} would be called",
     "count": "nothing takes this number; {done} would be called as if it had not been said",
     "negation": "nothing takes up what is not wanted; {done} would be called all the same",
-    "correction": "what this takes back was not understood; {done} would be called with both in the "
-    "goal",
     "condition": "no tool tells whether this is so; {done} would be called without knowing",
 }
 _WHY: Final = {
@@ -41,3 +39,9 @@ def doubt_about(said: Said, clause: ClauseReading, path: Path) -> Doubt:
 def doubt_about_clause(clause: str, what: Literal["no tool", "no leg", "forbidden"]) -> Doubt:
     """The doubt about a whole clause."""
     return Doubt(kind="not_understood", about=clause, why=_WHY[what])
+
+
+def doubt_about_correction(said: str) -> Doubt:
+    """The doubt about words that take something back, where nothing tells what."""
+    why = "this may take something back, and what was not understood; nothing would be taken back"
+    return Doubt(kind="not_understood", about=said, why=why)

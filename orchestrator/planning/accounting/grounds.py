@@ -11,7 +11,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import walk
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import content_stems
-from orchestrator.planning.accounting.said import Said
+from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.models import MentionKind
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.tool_words import vocabulary
@@ -28,6 +28,7 @@ _TAKEN: Final[Mapping[MentionKind, frozenset[Kind]]] = {
     "identifier": frozenset({Kind.IDENTIFIER}),
     "addressee": frozenset({Kind.EMAIL}),
 }
+_TOLD_BY_WORDS: Final = frozenset({"verb", "thing", "quality", "name", "count"})
 _WORDED: Final = ("title", "description", "enum", "examples", "example", "default", "const")
 _INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
 
@@ -119,13 +120,15 @@ def takes(said: Said, parameter: Parameter) -> bool:
     """Whether an input takes a value of the sort that was said."""
     if parameter.kind is Kind.CHOICE:
         return any(holds(said, option) for option in parameter.options)
-    if said.is_text or (said.kind in ("name", "addressee") and parameter.kind in _FREE):
+    if said.is_text:
         return parameter.kind in _FREE
+    if said.kind in ("name", "addressee") and parameter.kind in _FREE:
+        return parameter.required or parameter.kind is Kind.QUERY
     return parameter.kind in _TAKEN.get(said.kind, frozenset())
 
 
 def _spoken_of(said: Said, words: Mapping[str, str]) -> str:
-    if not said.stems:
+    if not said.stems or said.kind not in _TOLD_BY_WORDS:
         return ""
     found = [_known(stem, words) for stem in said.stems]
     return found[0] if all(found) else ""

@@ -38,7 +38,7 @@ class Path:
     def writes(self) -> Parameter | None:
         """The input of a side effect that takes the words of the goal: a title, a text."""
         made = (tool for tool in self.targets if tool.is_side_effect)
-        inputs = (p for tool in made for p in tool_parameters(tool))
+        inputs = (p for t in made for p in tool_parameters(t) if p.name not in t.pii_fields)
         return next((p for p in inputs if p.required and p.kind in (Kind.TEXT, Kind.TITLE)), None)
 
     def __or__(self, other: "Path") -> "Path":

@@ -10,6 +10,15 @@ from orchestrator.language.word_lists import WordLists
 _CALLING: Final = re.compile(
     rf"\b(?:{'|'.join(WordLists('accounting').words('calling'))})\s+(?=\S)", re.IGNORECASE
 )
+_SAID: Final = re.compile(
+    r"\b(?:that|saying)\s+(?=(?:the|an?|my|our|your|his|her|their|this|there|i|we|you|he|she|it"
+    r"|they)\b)",
+    re.IGNORECASE,
+)
+# "Remind me on Friday to water the plants": whatever the verb, it is what somebody is to do.
+_TO_DO: Final = re.compile(
+    r"\b(?:remind|ask|tell|urge|nudge)\s+(?:\S+\s+){1,12}?(?=to\s+[a-z]{2,}\s)", re.IGNORECASE
+)
 
 
 def spoken_from(reading: ClauseReading) -> int | None:
@@ -19,7 +28,7 @@ def spoken_from(reading: ClauseReading) -> int | None:
     """
     if reading.action is not Action.SEND:
         return None
-    begin = matter_start(reading.text)
-    about = _CALLING.search(reading.text)
-    ends = [n for n in (begin, about.end() if about else None) if n is not None]
-    return min(ends, default=None)
+    begins = [matter_start(reading.text)]
+    begins += [m.end() for p in (_CALLING, _TO_DO) if (m := p.search(reading.text))]
+    begins += [m.start() for m in _SAID.finditer(reading.text)]
+    return min((at for at in begins if at is not None), default=None)

@@ -1,7 +1,8 @@
 """As what a path takes up one thing that is said: an input, a choice, a text, or not at all."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from orchestrator.language import lexicon
@@ -10,10 +11,12 @@ from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.deeds import is_vague, same_deed
 from orchestrator.language.intent import Action, Slot
+from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import QUESTION_WORDS, is_verb, stem, tokens
+from orchestrator.planning.accounting.filling import filled
 from orchestrator.planning.accounting.grounds import explained, takes, unexplained
 from orchestrator.planning.accounting.paths import Path
-from orchestrator.planning.accounting.said import Said
+from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.order_deeds import named
 from orchestrator.planning.rules.answers import answers_price
 from orchestrator.planning.rules.parameters import Kind, Parameter
@@ -28,6 +31,11 @@ _FEATURE: Final = re.compile(
     re.IGNORECASE,
 )
 _DONE_TO: Final = re.compile(r"\s+(?:my|our|the|an?|him|her|them|it)\b", re.IGNORECASE)
+_KNOWN_ALREADY: Final = re.compile(
+    r"\b(?:the|my|our|your|his|her|their|this|that|these|those)\s+(?:[\w-]+\s+){0,3}$",
+    re.IGNORECASE,
+)
+_EACH: Final = frozenset({"all", "both", "each", "every", "everything"})
 _CHOSEN: Final = "chooses among what is found"
 _MATCHED: Final = "to be matched with what is found"
 _WORDS: Final = frozenset({"thing", "quality", "name", "addressee", "place", "identifier"})
@@ -42,6 +50,15 @@ class Taken:
     clause: ClauseReading
     path: Path
     order: Order | None = None
+    values: Mapping[int, str] = field(default_factory=dict)
+    """Where each of its days, times and places goes, by position."""
+
+    @classmethod
+    def of(
+        cls, clause: ClauseReading, path: Path, order: Order | None, said: Iterable[Said]
+    ) -> "Taken":
+        """A clause that says these things."""
+        return cls(clause, path, order, filled(said, path.grounds.inputs))
 
     def use(self, said: Said) -> str:
         """As what it takes a thing up; empty when it does not."""
@@ -54,14 +71,31 @@ class Taken:
                 return self._as_amount(said)
             case "negation" | "correction" | "condition":
                 return ""
+            case "thing" if self._is_strange(said):
+                return self._as_text(said)
+            case "date" | "time" | "place" if self.order is not None and self.order.count > 1:
+                return self.values.get(said.position) or f"{self.order.count} times"
         return self._as_value(said) or self._as_text(said) or self._as_found(said)
+
+    def _is_strange(self, said: Said) -> bool:
+        """Whether what is ordered is a thing that no tool of the path deals in: "a train ticket".
+
+        What is known already ("the budget", "my standup") is told by what is found, and so is what
+        says which one of a kind is wanted ("a quiet room").
+        """
+        if self.order is None or _KNOWN_ALREADY.search(self.clause.text[: said.position]):
+            return False
+        strange = unexplained(said, self.path.grounds)
+        head = said.stems[-1:]
+        return bool(strange) and (strange[-1:] == head or any(map(synonyms_of, strange)))
 
     def _as_deed(self, said: Said) -> str:
         """The verb of an order, where a tool does such a thing, whatever it calls that."""
         verb = self.clause.verb
         for tool in self.path.targets:
             own, action = named(tool)
-            alike = action is self.clause.action and action is not Action.UNKNOWN
+            reads = not tool.is_side_effect and not self.clause.asks_side_effect
+            alike = reads or (action is self.clause.action and action is not Action.UNKNOWN)
             if alike or same_deed(verb, own) or is_vague(verb) or verb in QUESTION_WORDS:
                 return f"the tool {tool.name}"
         known = explained(said, self.path.grounds)
@@ -71,6 +105,8 @@ class Taken:
         )
 
     def _as_value(self, said: Said) -> str:
+        if said.kind in ("date", "time", "place"):
+            return self.values.get(said.position, "")
         return explained(said, self.path.grounds)
 
     def _as_text(self, said: Said) -> str:
@@ -108,12 +144,12 @@ class Taken:
             return "how long it lasts"
         if self.order is not None and self.order.count > 1:
             return f"{self.order.count} times"
-        known = not unexplained(said, self.path.grounds) if said.stems else False
-        if isinstance(said.value, str):
-            return "each of what is found" if self.path.finds is not None else ""
         if said.value == 1:
             return "one of them"
-        return explained(said, self.path.grounds) if known and said.hint in lexicon.COUNTED else ""
+        if {*tokens(said.text)} & _EACH:
+            return "each of what is found" if self.path.finds is not None else ""
+        is_word = isinstance(said.value, str) or said.hint in lexicon.COUNTED
+        return explained(said, self.path.grounds) if is_word else ""
 
     def _has_end(self) -> bool:
         inputs = [p for _, p in self.path.grounds.inputs]
@@ -138,6 +174,8 @@ class Taken:
 
 def _counts(parameter: Parameter, said: Said) -> bool:
     """Whether a number of a request is the one that an input counts."""
+    if parameter.kind not in (Kind.COUNT, Kind.NIGHTS):
+        return False
     words = {*parameter.words}
     if stem(said.hint) in {stem(word) for word in words}:
         return True

@@ -11,7 +11,7 @@ from orchestrator.planning.accounting.grounds import (
     of_tools,
     unexplained,
 )
-from orchestrator.planning.accounting.said import things_said
+from orchestrator.planning.accounting.things_said import things_said
 
 NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
 TABLE = "Reserve a table for four with a terrace in Lisbon on 2026-12-04 at 20:00"

@@ -9,6 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import clause_spans
 from orchestrator.language.intent import Action, Slot
@@ -23,12 +24,12 @@ _LISTS: Final = WordLists("accounting")
 _COURTESIES: Final = _LISTS.word_set("courtesies")
 _COUNTING: Final = _LISTS.word_set("counting")
 _NEGATIONS: Final = _LISTS.word_set("negations")
-_CORRECTIONS = "|".join(re.sub(r" ", r"\\W+", line) for line in _LISTS.lines("corrections"))
-_CORRECTION: Final = re.compile(rf"\b(?:{_CORRECTIONS})\b", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")  # noqa: RUF001
 _GAP: Final = re.compile(r"[\s-]*(?:(?:the|a|an)\s+)?")
 _PREPOSITIONS: Final = WordLists("clauses").word_set("after_objects")
 _END: Final = re.compile(r"[,;.!?\n]|\b(?:and|but|or)\b|$")
+_CLAUSE_END: Final = re.compile(r"[,;.!?\n]|$")
+_CONDITIONAL: Final = _LISTS.word_set("conditional")
 _KINDS: Final[dict[str, MentionKind]] = {
     "date": "date",
     "time": "time",
@@ -104,7 +105,7 @@ class _Clause:
             self._spoken(reading),
             self._quoted(),
             self._conditions(reading),
-            self._corrections(),
+            self._conditionals(taken),
             self._negations(reading, taken),
             self._values(reading),
             self._words(reading, taken),
@@ -127,6 +128,18 @@ class _Clause:
             at = reading.text.find(condition)
             yield self._of("condition", self.start + at, self.start + at + len(condition))
 
+    def _conditionals(self, taken: Sequence[int]) -> Iterator[Said]:
+        """What may be a condition, though nothing reads it as one; a bound on a price is none."""
+        for match in _WORD.finditer(self.text, self.start, self.end):
+            if match.group().lower() not in _CONDITIONAL or taken[match.start()]:
+                continue
+            after = _CLAUSE_END.search(self.text, match.end(), self.end)
+            end = after.start() if after else self.end
+            amounts = (slot for slot in self._own() if slot.kind == "amount")
+            priced = any(match.end() <= slot.position < end for slot in amounts)
+            if not priced and content_stems(self.text[match.end() : end]):
+                yield self._of("condition", match.start(), end)
+
     def _values(self, reading: ClauseReading) -> Iterator[Said]:
         sends = reading.action is Action.SEND
         for slot in self._own():
@@ -144,11 +157,6 @@ class _Clause:
     def _own(self) -> list[Slot]:
         return [slot for slot in self.slots if self.start <= slot.position < self.end]
 
-    def _corrections(self) -> Iterator[Said]:
-        """The words that take something back; what replaces it says itself."""
-        for match in _CORRECTION.finditer(self.text, self.start, self.end):
-            yield self._of("correction", *match.span())
-
     def _negations(self, reading: ClauseReading, taken: Sequence[int]) -> Iterator[Said]:
         """A clause that forbids; else each negation, with the one thing or value that it denies."""
         if reading.is_negated:
@@ -156,8 +164,16 @@ class _Clause:
             return
         for match in _WORD.finditer(self.text, self.start, self.end):
             word = match.group().lower().replace("’", "'")  # noqa: RUF001
-            if word in _NEGATIONS and not taken[match.start()]:
-                yield self._of("negation", match.start(), self._denied(match.end(), taken))
+            if word not in _NEGATIONS or taken[match.start()]:
+                continue
+            end = self._denied(match.end(), taken)
+            if not any(match.start() < slot.position < end for slot in self._bounded()):
+                yield self._of("negation", match.start(), end)
+
+    def _bounded(self) -> list[Slot]:
+        """Amounts that are a most or a least: "no more than 300 EUR" denies nothing."""
+        amounts = (slot for slot in self._own() if slot.kind == "amount")
+        return [slot for slot in amounts if limit_of(self.text, slot) is not None]
 
     def _denied(self, start: int, taken: Sequence[int]) -> int:
         """Where what is denied from `start` on ends: "no onions", "not before noon"."""
