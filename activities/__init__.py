@@ -9,6 +9,7 @@ from activities.authority import Authority
 from activities.call_origins import MissionOrigins
 from activities.catalog_activities import CatalogActivities
 from activities.overcharge_activities import OverchargeActivities
+from activities.plan_activities import PlanActivities
 from activities.planning_activities import PlanningActivities
 from activities.prepare_activities import PrepareActivities
 from activities.rollback_activities import RollbackActivities
@@ -50,6 +51,7 @@ def all_activities(
     guard = WallGuard(Walls(agents))
     authority = Authority(policy or MissionPolicy(), approval_keys)
     planning = PlanningActivities(catalogs, routers, planner, agents, traces, authority=authority)
+    plans = PlanActivities(catalog, catalogs, planning, authority)
     rollback = RollbackActivities(catalogs, tools, client, grants)
     sweep = SweepActivities(client)
     origins = MissionOrigins(client)
@@ -59,6 +61,8 @@ def all_activities(
         planning.select_tools,
         planning.plan_step,
         planning.discover_tools,
+        plans.preview_plan,
+        plans.review_plan,
         PrepareActivities(catalogs, tools, client, guard, authority, origins=origins).prepare_call,
         OverchargeActivities(catalogs, client, authority, origins=origins).prepare_overcharge,
         ToolActivities(

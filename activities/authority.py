@@ -8,8 +8,10 @@ from orchestrator.core.errors import GrantRefused, SignatureRefused
 from orchestrator.messages.begin import BeginInput, check_begin
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.oversight import check_grant_rules, governed
+from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.spending_policy import SpendingPolicy
 from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+from orchestrator.planning.models import MissionPlan
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,12 @@ class Authority:
             RequesterMissing: nobody says who asks for it, and the policy goes by that.
         """
         check_begin(mission, self.policy)
+
+    def begun(self, plan: MissionPlan, mission: BeginInput) -> BegunPlan:
+        """A plan, and whether the mission's policy or the operator's wants it approved."""
+        wanted = mission.policy.plan_first or self.policy.plan_first
+        fields = {name: getattr(plan, name) for name in MissionPlan.model_fields}
+        return BegunPlan(**fields, needs_approval=wanted)
 
     def spending(self, missions: MissionPolicy) -> SpendingPolicy:
         """The rules on spending that hold for a mission: its own and the operator's."""

@@ -20,6 +20,7 @@ from orchestrator.core.errors import OutsideWall, PlanInvalid
 from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
+from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.accounting.account import with_account
 from orchestrator.planning.finishing import doubt_about_finish
@@ -68,8 +69,11 @@ class PlanningActivities:
         self._turn = asyncio.Lock()
 
     @activity.defn(name=names.SPLIT_GOAL)
-    async def split_goal(self, mission: BeginInput) -> MissionPlan:
+    async def split_goal(self, mission: BeginInput) -> BegunPlan:
         """The legs of a goal, checked; the worker's policy has to let its mission begin."""
+        return self._authority.begun(await self._split(mission), mission)
+
+    async def _split(self, mission: BeginInput) -> MissionPlan:
         async with heartbeats():
             with translated_errors():
                 self._authority.check_begin(mission)
@@ -82,6 +86,13 @@ class PlanningActivities:
                 return await asyncio.to_thread(
                     _accounted, plan, brief.goal, catalog, router, now=brief.now
                 )
+
+    async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
+        """What the first step of a leg would be forwarded; nothing of it is recorded."""
+        walls = self._guard.walls.around(context.agent.wall)
+        async with self._turn:
+            selection = await asyncio.to_thread(self._route, context, catalog, walls)
+        return _inside(selection, catalog, walls)
 
     @activity.defn(name=names.SELECT_TOOLS)
     async def select_tools(self, context: StepContext) -> Selection:

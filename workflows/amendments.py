@@ -7,7 +7,7 @@ what could be a person's in the wrong place has to be refused here.
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from orchestrator.catalog.card_types import OVERCHARGE
+    from orchestrator.catalog.card_types import OVERCHARGE, PLAN
     from orchestrator.confirmation.models import Amend, ConfirmationCard
     from orchestrator.core.errors import AmendmentInvalid, PersonalValueSent
     from orchestrator.core.personal_look import personal_look
@@ -23,6 +23,12 @@ def check_amendment(amend: Amend, card: ConfirmationCard) -> None:
     """
     if card.card_type == OVERCHARGE:
         problem = "what was done and charged cannot be amended: approve keeps it, reject undoes it"
+        raise refuse(AmendmentInvalid(amend.confirmation_id, problem))
+    if card.card_type == PLAN:
+        problem = (
+            "a plan is not amended: say the whole goal otherwise (orchestrator confirm respond "
+            f"{amend.confirmation_id} --text ...)"
+        )
         raise refuse(AmendmentInvalid(amend.confirmation_id, problem))
     _check_names(amend, card)
     bare = bare_personal(amend.changes, card.personal)

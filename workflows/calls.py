@@ -16,6 +16,13 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.leg import LegInput
     from orchestrator.messages.mission_policy import CatalogPin
+    from orchestrator.messages.plan_preview import (
+        BegunPlan,
+        PlanInput,
+        PlanPreview,
+        PlanReview,
+        PlanReviewInput,
+    )
     from orchestrator.messages.rollback import (
         CollectLegsInput,
         CollectLegsOutput,
@@ -40,7 +47,7 @@ with workflow.unsafe.imports_passed_through():
         PrepareInput,
         ToolCall,
     )
-    from orchestrator.planning.models import MissionPlan, StepContext
+    from orchestrator.planning.models import StepContext
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Obligation
     from orchestrator.saga.outcome import CompensationOutcome, ToolOutcome
@@ -94,11 +101,22 @@ async def pin_catalog() -> CatalogPin:
     return await _run(names.PIN_CATALOG, gives=CatalogPin, summary=ui.PIN_CATALOG, **_LOCAL)
 
 
-async def split_goal(mission: BeginInput) -> MissionPlan:
+async def split_goal(mission: BeginInput) -> BegunPlan:
     """The legs of a goal; the worker refuses a mission that its policy does not let begin."""
+    return await _run(names.SPLIT_GOAL, mission, gives=BegunPlan, summary=ui.SPLIT_GOAL, **_PLANNER)
+
+
+async def preview_plan(wanted: PlanInput) -> PlanPreview:
+    """What a mission would do; nothing of it is done."""
     return await _run(
-        names.SPLIT_GOAL, mission, gives=MissionPlan, summary=ui.SPLIT_GOAL, **_PLANNER
+        names.PREVIEW_PLAN, wanted, gives=PlanPreview, summary=ui.PREVIEW_PLAN, **_PLANNER
     )
+
+
+async def review_plan(wanted: PlanReviewInput) -> PlanReview:
+    """The card of a mission's plan; or, of an approval, whether it holds."""
+    summary = ui.REVIEW_PLAN if wanted.grant is None else ui.CHECK_PLAN
+    return await _run(names.REVIEW_PLAN, wanted, gives=PlanReview, summary=summary, **_PLANNER)
 
 
 async def select_tools(context: StepContext) -> Selection:

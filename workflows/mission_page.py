@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.markdown import as_markdown
     from orchestrator.core import command_lines
     from orchestrator.core.budget import Money, Spend
     from orchestrator.messages import names
-    from orchestrator.messages.leg import LegResult, LegStatus
+    from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
     from orchestrator.messages.mission import MissionResult, MissionStatus
-    from orchestrator.messages.news import LegNews, LegWait, WaitKind
+    from orchestrator.messages.news import LegNews, LegWait, WaitKind, wait_of
     from orchestrator.messages.receipts import Cancelled, Receipt
     from orchestrator.saga.ledger import Obligation, ObligationState
     from workflows import markdown_page as md
@@ -25,6 +26,8 @@ class MissionPage:
     budget: Money | None = None
     news: Mapping[str, LegNews] = field(default_factory=dict)
     """Of legs that have not ended, by leg id."""
+    own: LegWaiting = field(default_factory=LegWaiting)
+    """What the mission itself waits for, before any leg begins."""
 
     @property
     def searched_as(self) -> str:
@@ -37,7 +40,9 @@ class MissionPage:
 
     @property
     def waits(self) -> list[tuple[str, LegWait]]:
-        """What its legs wait for while it runs, with their ids, in the order of its legs."""
+        """What it or its legs wait for, with the ids of the legs, in their order."""
+        if self.result.status in _ASKS and (wait := wait_of(self.own)) is not None:
+            return [("", wait)]
         if self.result.status is not MissionStatus.RUNNING:
             return []
         legs = [(leg.leg_id, self.news.get(leg.leg_id)) for leg in self.result.legs]
@@ -66,6 +71,7 @@ def _markdown(page: MissionPage) -> str:
         f"**{mission.status}**: {_standing(page)}",
         "",
         f"**Goal** {md.text(mission.goal)}",
+        *([f"**Said otherwise** {md.text(mission.goal_became)}"] if mission.goal_became else []),
         f"**Asked for by** {md.text(mission.requester) if mission.requester else 'nobody named'}",
         f"**Money** {md.spent(_spend(page), page.budget)}",
     ]
@@ -73,6 +79,7 @@ def _markdown(page: MissionPage) -> str:
         lines.append(f"**First error** {md.text(mission.error)}")
     if mission.summary:
         lines.append(f"**Result** {md.text(mission.summary)}")
+    lines += _own_question(page.own)
     lines += _waits(page)
     lines += md.section("Legs", [_leg_line(page, leg) for leg in mission.legs])
     lines += md.section("Not done", [f"- {md.text(str(one))}" for one in mission.unserved])
@@ -82,8 +89,11 @@ def _markdown(page: MissionPage) -> str:
     return md.page(lines, mission_id=mission.mission_id)
 
 
+_ASKS = frozenset({MissionStatus.AWAITING_ANSWER, MissionStatus.AWAITING_CONFIRMATION})
 _STANDING: Mapping[str, str] = {
     MissionStatus.PLANNING: "its goal is split into legs",
+    MissionStatus.AWAITING_ANSWER: "nothing was done; what of its goal is in doubt is asked about",
+    MissionStatus.AWAITING_CONFIRMATION: "nothing was done; its plan waits to be approved",
     MissionStatus.ROLLING_BACK: "what it did is taken back, without asking anybody",
     MissionStatus.SUCCEEDED: "it is over, and what it did stands",
     MissionStatus.INCOMPLETE: "it is over; what it did stands, and part of its goal was not done",
@@ -114,13 +124,21 @@ def _under_way(page: MissionPage) -> list[LegResult]:
     return [leg for leg in page.result.legs if leg.leg_id in page.news]
 
 
+def _own_question(own: LegWaiting) -> list[str]:
+    """What it asks about its plan, whole."""
+    if own.card is not None:
+        return ["", *as_markdown(own.card).splitlines()]
+    return ["", "### About its plan", "", md.text(own.question.question)] if own.question else []
+
+
 def _waits(page: MissionPage) -> list[str]:
     lines = [line for leg_id, wait in page.waits for line in _wait_lines(page, leg_id, wait)]
     return ["", "### Waits for a person", "", *lines] if lines else []
 
 
 def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
-    leg = names.leg_workflow_id(page.result.mission_id, leg_id)
+    mission_id = page.result.mission_id
+    asks = names.leg_workflow_id(mission_id, leg_id) if leg_id else mission_id
     is_card = wait.waits_for is WaitKind.CONFIRMATION
     facts = [
         *([str(wait.price)] if wait.price is not None else []),
@@ -128,7 +146,7 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
         *([f"until {md.moment(wait.expires_at)}"] if wait.expires_at is not None else []),
     ]
     what = "Decide" if is_card else "Answer"
-    read = md.link("read the card first" if is_card else "read it in its leg", leg)
+    read = md.link("read the card first" if is_card else "read it in its leg", asks)
     return [
         f"**{what}** {md.text(wait.title)}: {', '.join([*facts, read])}",
         *(md.command(line) for line in wait.commands),

@@ -10,10 +10,12 @@ from datetime import datetime
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Usage
     from orchestrator.messages.leg import LegResult, LegStatus
     from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus, told_of
     from orchestrator.messages.mission_policy import CatalogPin
+    from orchestrator.messages.plan_answers import PlanAnswer, gone_past
     from orchestrator.messages.unserved import Unserved, proved, unserved_of
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
@@ -27,6 +29,10 @@ class MissionView:
 
     mission_id: str
     request: MissionRequest
+    goal: str
+    """As it was said last."""
+    answers: tuple[PlanAnswer, ...]
+    decisions: tuple[DecisionRecord, ...]
     status: MissionStatus
     error: str | None
     stopped: bool
@@ -42,11 +48,13 @@ class MissionView:
         """The result document as it stands; final once the mission is over."""
         ledger = self.ledger or Ledger.merged(r.ledger for r in self.results.values())
         reached = self.status in _REACHED
-        missing = unserved_of(self.plan, self.results.values(), ledger) if reached else ()
+        in_doubt = gone_past(self.plan, self.answers)
+        missing = unserved_of(self.plan, self.results.values(), ledger, in_doubt) if reached else ()
         legs = tuple(proved((self._leg(leg) for leg in self.plan.legs), missing))
         return MissionResult(
             mission_id=self.mission_id,
             goal=self.request.goal,
+            goal_became=self.goal if self.goal != self.request.goal else "",
             requester=self.request.requester,
             status=self.status,
             error=self.error,
@@ -60,6 +68,8 @@ class MissionView:
             started_at=self.started_at,
             finished_at=self.finished_at,
             stopped=self.stopped,
+            plan_answers=self.answers,
+            plan_decisions=self.decisions,
         )
 
     def _leg(self, leg: LegPlan) -> LegResult:

@@ -11,16 +11,19 @@ from temporalio.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.adapters.temporal.search_attributes import search_attributes
+    from orchestrator.confirmation.models import DecisionEnvelope, DecisionReceipt
     from orchestrator.core.budget import Money
     from orchestrator.core.errors import MissionIdTaken
     from orchestrator.messages import names
     from orchestrator.messages.begin import BeginInput
     from orchestrator.messages.leg import (
+        AnswerInput,
         FoundTools,
         LegInput,
         LegResult,
         LegState,
         LegStatus,
+        LegWaiting,
         OverchargeNews,
         ReserveInput,
     )
@@ -36,6 +39,8 @@ with workflow.unsafe.imports_passed_through():
     )
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.news import LegNews
+    from orchestrator.messages.plan_answers import gone_past
+    from orchestrator.messages.plan_preview import BegunPlan
     from orchestrator.messages.rollback import RollbackReport
     from orchestrator.messages.unserved import unserved_of
     from orchestrator.planning.models import LegPlan, MissionPlan
@@ -48,6 +53,8 @@ with workflow.unsafe.imports_passed_through():
     from workflows.mission_page import MissionPage
     from workflows.mission_view import MissionView, unserved_reason
     from workflows.own_rollback import OwnRollback
+    from workflows.plan_talk import PATCH as PLAN_PATCH
+    from workflows.plan_talk import PlanTalk
     from workflows.reservations import BudgetReservations
     from workflows.spending_holds import SpendingHolds
     from workflows.waiting import finish_despite_cancel, until
@@ -78,6 +85,7 @@ class MissionWorkflow:
         self._holds = SpendingHolds(self._mission_id, self._under_way)
         self._finds = SharedFinds(self._mission_id, self._under_way)
         self._rollback = OwnRollback(self._mission_id, mission.request.requester)
+        self._talk = PlanTalk(mission.request, show=self._show, draw=self._draw)
         self._finished = False
 
     @workflow.run
@@ -104,19 +112,27 @@ class MissionWorkflow:
     async def _pursue(self) -> None:
         self._show(MissionStatus.PLANNING)
         self._catalog = await calls.pin_catalog()
-        self._plan = await calls.split_goal(
+        plan = await self._plan_of(self._request.goal)
+        if self._talk.is_asked_about(plan) and workflow.patched(PLAN_PATCH):
+            await self._talk.settle(plan, self._catalog, self._plan_of)
+        self._show(MissionStatus.RUNNING)
+        await self._run_legs()
+
+    async def _plan_of(self, goal: str) -> BegunPlan:
+        """The plan of a goal, which is the mission's from then on."""
+        plan = await calls.split_goal(
             BeginInput(
                 mission_id=self._mission_id,
-                goal=self._request.goal,
+                goal=goal,
                 inputs=self._request.inputs,
-                now=workflow.info().start_time,
+                now=self._talk.said_at,
                 catalog_digest=self._catalog.digest,
                 policy=self._request.policy,
                 requester=self._request.requester,
             )
         )
-        self._show(MissionStatus.RUNNING)
-        await self._run_legs()
+        self._plan = plan
+        return plan
 
     async def _run_legs(self) -> None:
         """Each leg as soon as those it depends on have succeeded; the first loss stops them all.
@@ -191,7 +207,7 @@ class MissionWorkflow:
             names.LEG_WORKFLOW,
             LegInput(
                 mission_id=self._mission_id,
-                mission_goal=self._request.goal,
+                mission_goal=self._talk.goal,
                 leg=leg,
                 inputs=self._request.inputs,
                 facts=tuple(f for needed in leg.depends_on for f in self._results[needed].facts),
@@ -199,7 +215,7 @@ class MissionWorkflow:
                 policy=self._request.policy,
                 requester=self._request.requester,
                 catalog=self._catalog,
-                started_at=workflow.info().start_time,
+                started_at=self._talk.said_at,
                 spending_held=self._holds.starts(leg.leg_id),
                 state=LegState(discovered=self._finds.tools),
             ),
@@ -240,7 +256,8 @@ class MissionWorkflow:
         failed = self._error is not None
         if not failed:
             # Not a loss: what was done was ordered and approved, and stands.
-            missing = unserved_of(self._plan, self._results.values(), self._ledger)
+            in_doubt = gone_past(self._plan, self._talk.answers)
+            missing = unserved_of(self._plan, self._results.values(), self._ledger, in_doubt)
             self._error = unserved_reason(missing)
         self._show(
             final_status(
@@ -298,6 +315,32 @@ class MissionWorkflow:
             request_digest=request_digest(self._request),
             refusal=None if self._plan.legs else self._error,
         )
+
+    @workflow.update(name=names.DECIDE_UPDATE)
+    async def decide(self, envelope: DecisionEnvelope) -> DecisionReceipt:
+        """Take a decision on the card of its plan."""
+        return await self._talk.decide(envelope.decision)
+
+    @decide.validator
+    def check_decision(self, envelope: DecisionEnvelope) -> None:
+        """Refuse what is not a decision on that card, before it enters history."""
+        self._talk.gate.check(envelope.decision)
+
+    @workflow.update(name=names.ANSWER_UPDATE)
+    async def answer(self, answer: AnswerInput) -> str:
+        """Take the answer to the question about its plan."""
+        await self._talk.answer(answer)
+        return answer.question_id
+
+    @answer.validator
+    def check_answer(self, answer: AnswerInput) -> None:
+        """Refuse what does not answer it, before it enters history."""
+        self._talk.check_answer(answer)
+
+    @workflow.query(name=names.WAITING_QUERY)
+    def waiting(self) -> LegWaiting:
+        """What the mission itself waits for a person to do; its legs are asked themselves."""
+        return self._talk.waiting
 
     @workflow.signal(name=names.ROLLBACK_SETTLED_SIGNAL)
     def rollback_settled(self, report: RollbackReport) -> None:
@@ -389,6 +432,9 @@ class MissionWorkflow:
         return MissionView(
             mission_id=self._mission_id,
             request=self._request,
+            goal=self._talk.goal,
+            answers=self._talk.answers,
+            decisions=self._talk.decisions,
             status=self._status,
             error=self._error,
             stopped=self._cancelled,
@@ -406,9 +452,13 @@ class MissionWorkflow:
         self._status = status
         ui.show_mission(self._page())
 
+    def _draw(self) -> None:
+        ui.draw_mission(self._page())
+
     def _page(self) -> MissionPage:
         news = self._news.of(self._under_way())
-        return MissionPage(self.result(), budget=self._request.budget, news=news)
+        own = self._talk.waiting
+        return MissionPage(self.result(), budget=self._request.budget, news=news, own=own)
 
     def _under_way(self) -> list[str]:
         """Ids of the legs that were started and have not ended, as far as that is known."""

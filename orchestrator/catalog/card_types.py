@@ -18,7 +18,10 @@ CANCELLATION: Final = "structured-cancellation"
 OVERCHARGE: Final = "structured-overcharge"
 """The card of a call that cost more than was approved: no document's choice."""
 
-OURS: Final = frozenset({CANCELLATION, OVERCHARGE})
+PLAN: Final = "structured-plan"
+"""The card of a mission's plan, before anything of it begins: no document's choice."""
+
+OURS: Final = frozenset({CANCELLATION, OVERCHARGE, PLAN})
 """Types that the orchestrator chooses, and no document names."""
 
 
@@ -167,6 +170,15 @@ CARD_TYPES: Final[Mapping[str, CardType]] = {
             "times": CardPart("When"),
             "people": CardPart("Who", _PEOPLE),
             "items": CardPart("Items"),
+        },
+        spends=False,
+    ),
+    PLAN: CardType(
+        "What a mission is going to do, before any of it begins.",
+        {
+            "warnings": CardPart("Mind", is_ours=True),
+            "legs": CardPart("What would be done, in this order", is_ours=True),
+            "unserved": CardPart("What nothing of it serves", is_ours=True),
         },
         spends=False,
     ),

@@ -19,6 +19,7 @@ from orchestrator.client.overview import MissionSummary
 from orchestrator.client.parked_rollbacks import parked_rollbacks, resolve_parked
 from orchestrator.client.personal_data import open_vault
 from orchestrator.client.personal_retention import purge_mission
+from orchestrator.client.plan_preview_call import preview_plan
 from orchestrator.client.start import Starter
 from orchestrator.client.waiting_legs import (
     all_waiting,
@@ -43,6 +44,7 @@ from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import AcceptedMission, MissionRequest
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.parked import ParkedRollback
+from orchestrator.messages.plan_preview import PlanPreview
 from orchestrator.messages.rollback import (
     ResolveInput,
     RollbackReport,
@@ -106,6 +108,19 @@ class MissionClient:
             NoWorker: nobody would plan it; it was not started.
         """
         return await self._starter.submit(request)
+
+    async def plan(self, request: MissionRequest) -> PlanPreview:
+        """What a mission of this request would do, as a worker plans it now; nothing is done.
+
+        No mission begins, no value is stored, no tool is called. What a worker planned stays as a
+        run of its own in the server's history, with the goal.
+
+        Raises:
+            PlanRefused: it cannot be planned, for instance since no tool does what it asks.
+            UsageError: an input that no tool takes looks personal.
+            NoWorker: nobody is there to plan it.
+        """
+        return await preview_plan(self.connection, self._starter, request)
 
     def get(self, mission_id: str) -> MissionHandle:
         """A mission that was started before, maybe by another process."""

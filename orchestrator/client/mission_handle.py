@@ -79,10 +79,13 @@ class MissionHandle:
         return list((await self._waiting()).questions)
 
     async def waiting(self) -> Waiting:
-        """Its cards and questions, and those of its legs that could not be asked."""
+        """Its cards and questions, and those of its legs that could not be asked.
+
+        Before its first leg, what is to be said of its plan.
+        """
         legs = await self._connection.query(self.mission_id, names.LEGS_QUERY, list[str])
         ids = [names.leg_workflow_id(self.mission_id, leg) for leg in legs]
-        return await waiting_in(self._connection, ids)
+        return await waiting_in(self._connection, ids or [self.mission_id])
 
     async def _waiting(self) -> Waiting:
         waiting = await self.waiting()

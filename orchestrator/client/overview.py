@@ -109,7 +109,9 @@ def _status_of(rollback: WorkflowExecution) -> RollbackStatus:
 def waits_for(mission: WorkflowExecution, family: Family) -> Iterator[Wait]:
     """What somebody has to do before a mission, or its rollback, goes on."""
     legs, rollback = family.legs.get(mission.id, []), family.rollbacks.get(mission.id)
-    statuses = [_shown(leg) for leg in legs]
+    # A mission that asks about its plan shows it by the words of its legs.
+    asking = [mission] if mission.status is _RUNNING else []
+    statuses = [_shown(one) for one in (*legs, *asking)]
     for kind, (status, asked) in _OF_PEOPLE.items():
         count = statuses.count(status)
         if count:

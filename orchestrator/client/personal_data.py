@@ -37,9 +37,16 @@ class BroughtInputs:
 
 
 def separate_personal(
-    inputs: JsonObject, catalog: Catalog, vault: FilePiiVault, *, mission_id: str
+    inputs: JsonObject,
+    catalog: Catalog,
+    vault: FilePiiVault,
+    *,
+    mission_id: str,
+    pins: bool = True,
 ) -> BroughtInputs:
     """The inputs with a handle for each personal value; nothing is kept yet.
+
+    Without `pins`, handles say nothing of the values, and no key of the vault is needed or made.
 
     Raises:
         UsageError: an input that no tool takes looks personal or like the name of a personal field,
@@ -55,7 +62,9 @@ def separate_personal(
     values = {
         name: _as_text(name, inputs[name]) for name in personal & set(inputs) - handles.keys()
     }
-    pinned = vault.handles_of(mission_id, values) if values else {}
+    pinned = {name: Handle(name) for name in values}
+    if pins and values:
+        pinned = vault.handles_of(mission_id, values)
     kept = {**inputs, **{name: str(handle) for name, handle in pinned.items()}}
     return BroughtInputs(kept, values, undeclared)
 

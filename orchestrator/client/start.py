@@ -58,7 +58,7 @@ class Starter:
 
     async def start(self, request: MissionRequest) -> Started:
         """Start a mission, which is on the server when this returns. See `MissionClient.start`."""
-        request, brought = await self._completed(request)
+        request, brought = await self.completed(request)
         async with self._kept(request, brought):
             queued = await self._begin(request)
         return Started(_id_of(request), brought.undeclared, queued)
@@ -86,7 +86,7 @@ class Starter:
 
     async def submit(self, request: MissionRequest) -> AcceptedMission:
         """Start a mission; what it will do. See `MissionClient.submit`."""
-        request, brought = await self._completed(request)
+        request, brought = await self.completed(request)
         # Before anything is begun: where nobody is there, nothing is.
         await self._connection.await_poller()
         async with self._kept(request, brought):
@@ -170,15 +170,20 @@ class Starter:
     async def _accepted(self, mission_id: str) -> AcceptedMission:
         return await self._connection.query(mission_id, names.ACCEPTED_QUERY, AcceptedMission)
 
-    async def _completed(self, request: MissionRequest) -> tuple[MissionRequest, BroughtInputs]:
-        """The request as it may enter history, with an id."""
+    async def completed(
+        self, request: MissionRequest, *, pins: bool = True
+    ) -> tuple[MissionRequest, BroughtInputs]:
+        """The request as it may enter history, with an id; nothing is kept yet.
+
+        `pins`: its handles say whose values they mean, once these are kept.
+        """
         check_new(request.goal, request.policy)
         check_currencies(request)
         await check_request(self._connection.temporal, request)
         mission_id = request.mission_id or new_mission_id(request.goal)
         policy = self._policy_of(request)
         check_currencies(policy)
-        brought = await asyncio.to_thread(self._separated, request, mission_id)
+        brought = await asyncio.to_thread(self._separated, request, mission_id, pins=pins)
         completed = request.model_copy(
             update={
                 "policy": policy,
@@ -251,13 +256,13 @@ class Starter:
             "static_summary": markdown_summary(request.goal),
         }
 
-    def _separated(self, request: MissionRequest, mission_id: str) -> BroughtInputs:
+    def _separated(self, request: MissionRequest, mission_id: str, *, pins: bool) -> BroughtInputs:
         """The inputs, apart from the personal values among them."""
         if not request.inputs:
             return BroughtInputs({}, {}, ())
         catalog = Catalog.load(*self._settings.specs, overlays=self._settings.overlays)
         vault = open_vault(self._settings)
-        return separate_personal(request.inputs, catalog, vault, mission_id=mission_id)
+        return separate_personal(request.inputs, catalog, vault, mission_id=mission_id, pins=pins)
 
 
 def _id_of(request: MissionRequest) -> str:

@@ -1,4 +1,4 @@
-"""What legs wait for: the open cards and questions, of one leg or of all that run."""
+"""What legs wait for, and missions before their legs: the open cards and questions of people."""
 
 import asyncio
 import logging
@@ -25,11 +25,14 @@ async def waiting_of(connection: Connection, leg_workflow: str) -> LegWaiting | 
 
 
 async def all_waiting(connection: Connection) -> Waiting:
-    """What every running leg waits for; those that cannot be asked hide no other."""
+    """What every leg and mission waits for; those that cannot be asked hide no other.
+
+    A mission waits under the same words as a leg, when its plan is to be asked about.
+    """
     wanted = f"'{LegStatus.AWAITING_CONFIRMATION.value}', '{LegStatus.AWAITING_ANSWER.value}'"
     query = (
-        f"WorkflowType = '{names.LEG_WORKFLOW}' AND ExecutionStatus = 'Running' "
-        f"AND {names.STATUS_ATTRIBUTE} IN ({wanted})"
+        f"WorkflowType IN ('{names.LEG_WORKFLOW}', '{names.MISSION_WORKFLOW}') "
+        f"AND ExecutionStatus = 'Running' AND {names.STATUS_ATTRIBUTE} IN ({wanted})"
     )
     with connection.explaining():
         legs = [leg async for leg in connection.temporal.list_workflows(query)]

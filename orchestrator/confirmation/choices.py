@@ -70,6 +70,23 @@ def choices_on_done(
     )
 
 
+def choices_on_plan(confirmation_id: str, digest: str) -> tuple[Choice, ...]:
+    """The choices on the card of a plan, of which nothing was done yet."""
+    command = command_lines.reject_card(confirmation_id)
+    return (
+        _approve(
+            confirmation_id,
+            digest,
+            "this is begun; each consequence still waits at its own card, where its tool has one",
+        ),
+        _send_back(
+            confirmation_id,
+            "your words are the whole goal from then on: it is planned anew, and asked again",
+        ),
+        Choice("Reject", command, ("the mission ends; nothing was done",)),
+    )
+
+
 def _approve(confirmation_id: str, digest: str, follows: str) -> Choice:
     return Choice("Approve", command_lines.approve_card(confirmation_id, digest), (follows,))
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from orchestrator.catalog.card_types import OVERCHARGE
+from orchestrator.catalog.card_types import OVERCHARGE, PLAN
 from orchestrator.confirmation.asked_before import AskedCall, Fate
 from orchestrator.confirmation.card_content import (
     Amount,
@@ -19,7 +19,12 @@ from orchestrator.confirmation.card_content import (
     Content,
     NamedThing,
 )
-from orchestrator.confirmation.choices import Choice, choices_on, choices_on_done
+from orchestrator.confirmation.choices import (
+    Choice,
+    choices_on,
+    choices_on_done,
+    choices_on_plan,
+)
 from orchestrator.core.budget import Money
 from orchestrator.core.call_ref import CallRef
 from orchestrator.core.record import JsonObject, Record
@@ -172,6 +177,8 @@ class ConfirmationCard(Record):
         if self.card_type == OVERCHARGE:
             can_be_undone = not self.cannot_be_undone
             return choices_on_done(self.confirmation_id, self.digest, can_be_undone=can_be_undone)
+        if self.card_type == PLAN:
+            return choices_on_plan(self.confirmation_id, self.digest)
         return choices_on(
             self.confirmation_id,
             self.digest,

@@ -308,6 +308,13 @@ class MissionRefused(PlanError, Worded):
     reason: str
 
 
+class PlanRefused(PlanError, Worded):
+    """A goal that cannot be planned, where a plan was only to be shown; nothing was done."""
+
+    template = "{reason}"
+    reason: str
+
+
 class ModelRefused(PlanError, Worded):
     """A model's provider that will not serve the request: credentials, quota, size or content."""
 
@@ -421,7 +428,7 @@ class GrantRefused(ConfirmationError):
 
 
 class QuestionError(Worded):
-    """An answer to a leg's question is at fault."""
+    """An answer to a question of a leg, or of a mission about its plan, is at fault."""
 
     template = "{question_id}: {reason}"
     question_id: str

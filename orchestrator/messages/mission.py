@@ -8,10 +8,12 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.leg import LegResult
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.messages.plan_answers import PlanAnswer
 from orchestrator.messages.receipts import (
     Cancelled,
     Left,
@@ -82,6 +84,10 @@ class MissionStatus(StrEnum):
     """Where a mission stands."""
 
     PLANNING = "planning"
+    AWAITING_ANSWER = "awaiting_answer"
+    """Its plan is in doubt, and a person is asked before any of it begins."""
+    AWAITING_CONFIRMATION = "awaiting_confirmation"
+    """Its plan is to be approved before any of it begins."""
     RUNNING = "running"
     ROLLING_BACK = "rolling_back"
     SUCCEEDED = "succeeded"
@@ -118,6 +124,9 @@ class MissionResult(Record):
 
     mission_id: str
     goal: str
+    goal_became: str = Field(
+        default="", description="as a person said it otherwise; empty: nobody did"
+    )
     requester: str = Field(default="", description="who asked for it, as its start says")
     status: MissionStatus
     error: str | None = Field(default=None, description="the first error; never a later one")
@@ -144,6 +153,12 @@ class MissionResult(Record):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     stopped: bool = Field(default=False, description="a person cancelled it")
+    plan_answers: tuple[PlanAnswer, ...] = Field(
+        default=(), description="what came of asking about its plan, in that order"
+    )
+    plan_decisions: tuple[DecisionRecord, ...] = Field(
+        default=(), description="who decided on the cards of its plan, when and on which digest"
+    )
 
     def on(self, ledger: Ledger, status: MissionStatus) -> "MissionResult":
         """This result with a newer ledger, and the status that follows from that.

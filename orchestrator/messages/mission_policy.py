@@ -26,14 +26,19 @@ class MissionPolicy(Record):
         default=True, description="a rollback asks the probe after each cancel that was answered"
     )
     spending: SpendingPolicy = Field(default_factory=SpendingPolicy)
+    plan_first: bool = Field(
+        default=False,
+        description="somebody approves the plan before anything is done; a worker's policy that "
+        "wants it holds for every mission",
+    )
 
 
 def widenings(own: MissionPolicy, workers: MissionPolicy) -> tuple[str, ...]:
     """What a mission's own policy allows beyond its worker's, a sentence each; empty: nothing.
 
-    Who may decide, two approvers and the requester are not here: there both policies hold, so that
-    a mission's can only add to the worker's. An expiry or a rule on spending that is the
-    default counts as not said.
+    Who may decide, two approvers, the requester and the plan's approval are not here: there both
+    policies hold, so that a mission's can only add to the worker's. An expiry or a rule on spending
+    that is the default counts as not said.
     """
     found = []
     longest, default = workers.confirmation_expiry, MissionPolicy().confirmation_expiry

@@ -7,6 +7,7 @@ MISSION_WORKFLOW: Final = "MissionWorkflow"
 LEG_WORKFLOW: Final = "LegWorkflow"
 ROLLBACK_WORKFLOW: Final = "RollbackWorkflow"
 SWEEP_WORKFLOW: Final = "SweepWorkflow"
+PLAN_WORKFLOW: Final = "PlanWorkflow"
 
 PIN_CATALOG: Final = "pin_catalog"
 SPLIT_GOAL: Final = "split_goal"
@@ -19,6 +20,8 @@ COLLECT_LEGS: Final = "collect_legs"
 COMPENSATE: Final = "undo_obligation"
 READ_ROLLBACK: Final = "read_rollback"
 PREPARE_OVERCHARGE: Final = "prepare_overcharge"
+PREVIEW_PLAN: Final = "preview_plan"
+REVIEW_PLAN: Final = "review_plan"
 FIND_STRANDED: Final = "find_stranded"
 RECOVER_MISSION: Final = "recover_mission"
 
@@ -119,6 +122,21 @@ def overcharge_id(call_id: str, asked: int) -> str:
     return confirmation_id(f"{call_id}-overcharge", asked)
 
 
+def plan_question_id(mission_id: str, asked: int) -> str:
+    """The id of the nth question that a mission itself asks about its plan."""
+    return f"{mission_id}.plan-{asked}"
+
+
+def plan_card_id(mission_id: str, asked: int) -> str:
+    """The id of the nth card on which a mission has its plan approved."""
+    return f"{mission_id}.plan-approval-{asked}"
+
+
+def plan_workflow_id(digest: str) -> str:
+    """The workflow id under which a plan is only shown: no mission, leg or rollback can have it."""
+    return f"plan:{digest[:32]}"
+
+
 def leg_of_confirmation(confirmation_id: str) -> str:
-    """The workflow id of the leg that a confirmation belongs to."""
+    """The workflow id of the leg, or of the mission, that a confirmation or a question is of."""
     return confirmation_id.rpartition(".")[0]

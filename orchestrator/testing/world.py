@@ -18,6 +18,7 @@ from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from activities.cancel_review import CancelReview, approved_as
 from activities.overcharge_activities import OverchargeActivities
+from activities.plan_activities import PlanActivities
 from activities.prepare_activities import PrepareActivities
 from activities.reserved_money import ReservedMoney
 from activities.rollback_activities import RollbackActivities
@@ -32,17 +33,30 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.stated_prices import stated_price
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import CatalogNotFound, GrantMissing, NotReserved
+from orchestrator.core.errors import (
+    CatalogNotFound,
+    GrantMissing,
+    NotReserved,
+    OrchestratorError,
+)
 from orchestrator.core.record import Record
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
+from orchestrator.messages.plan_preview import (
+    BegunPlan,
+    PlanInput,
+    PlanPreview,
+    PlanReview,
+    PlanReviewInput,
+)
 from orchestrator.messages.rollback import CompensateInput, FindStrandedInput, FindStrandedOutput
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, PrepareInput, ToolCall
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.models import (
     CallTool,
+    Doubt,
     Finish,
     LegPlan,
     MissionPlan,
@@ -175,6 +189,7 @@ class FakeWorld:
         self._client, self._catalogs, self._wire = client, catalogs, wire
         self._cancels = CancelReview(wire, client)
         self._reserved = ReservedMoney(client)
+        self._plans: list[MissionPlan | OrchestratorError] = []
         self.govern(policy or MissionPolicy(), approval_keys)
         self._rollback = RollbackActivities(catalogs, wire, client, MemoryGrants())
         self._swept = SweepActivities(client)
@@ -189,10 +204,20 @@ class FakeWorld:
             self._catalogs, self._wire, self._client, authority=self._authority
         )
         self._overcharges = OverchargeActivities(self._catalogs, self._client, self._authority)
+        plans = _ScriptedPlans(self._begun)
+        self._plan_reviews = PlanActivities(self.catalog, self._catalogs, plans, self._authority)
 
     def plan(self, *legs: LegPlan) -> None:
         """The legs of every mission."""
         self._plan = MissionPlan(legs=legs, orders=self._plan.orders, left_out=self._plan.left_out)
+
+    def doubt(self, *doubts: Doubt) -> None:
+        """What of the goal of every mission is in doubt."""
+        self._plan = self._plan.model_copy(update={"doubts": doubts})
+
+    def plan_anew(self, *plans: MissionPlan | OrchestratorError) -> None:
+        """What each goal is planned as from the next one on; the last one again and again."""
+        self._plans = list(plans)
 
     def order(self, *orders: Order, left_out: Iterable[str] = ()) -> None:
         """What the goal of every mission orders, and what of it no leg takes up."""
@@ -267,6 +292,8 @@ class FakeWorld:
         return [
             self._pin_catalog,
             self._split_goal,
+            self._preview_plan,
+            self._review_plan,
             self._select_tools,
             self._plan_step,
             self._discover_tools,
@@ -287,11 +314,30 @@ class FakeWorld:
         return pin
 
     @activity.defn(name=names.SPLIT_GOAL)
-    async def _split_goal(self, mission: BeginInput) -> MissionPlan:
+    async def _split_goal(self, mission: BeginInput) -> BegunPlan:
         with translated_errors():
             self._authority.check_begin(mission)
         await self._enter(names.SPLIT_GOAL, "", mission)
-        return self._plan
+        return await self._begun(mission)
+
+    async def _begun(self, mission: BeginInput) -> BegunPlan:
+        """The scripted plan, as the worker's policy lets it begin."""
+        with translated_errors():
+            self._authority.check_begin(mission)
+            plan = _next({"": self._plans}, "") or self._plan
+            if isinstance(plan, OrchestratorError):
+                raise plan
+            return self._authority.begun(plan, mission)
+
+    @activity.defn(name=names.PREVIEW_PLAN)
+    async def _preview_plan(self, wanted: PlanInput) -> PlanPreview:
+        await self._enter(names.PREVIEW_PLAN, "", wanted)
+        return await self._plan_reviews.preview_plan(wanted)
+
+    @activity.defn(name=names.REVIEW_PLAN)
+    async def _review_plan(self, wanted: PlanReviewInput) -> PlanReview:
+        await self._enter(names.REVIEW_PLAN, "", wanted)
+        return await self._plan_reviews.review_plan(wanted)
 
     @activity.defn(name=names.SELECT_TOOLS)
     async def _select_tools(self, context: StepContext) -> Selection:
@@ -382,6 +428,21 @@ class FakeWorld:
         hold = self._holds.get((activity_name, subject))
         if hold is not None:
             await hold.passed()
+
+
+class _ScriptedPlans:
+    """What plans in the place of a planner and a router."""
+
+    def __init__(self, begun: Callable[[BeginInput], Awaitable[BegunPlan]]) -> None:
+        self._begun = begun
+
+    async def split_goal(self, mission: BeginInput) -> BegunPlan:
+        """The scripted plan."""
+        return await self._begun(mission)
+
+    async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
+        """Every tool: what a leg is likely to call follows from what its goal orders."""
+        return fake_selection(*catalog.tools, catalog_size=len(catalog), band="moderate")
 
 
 class _OneCatalog(CatalogStore):

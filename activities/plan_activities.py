@@ -1,0 +1,244 @@
+"""Plans that people read: shown without a mission, and put on the card that approves one."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from temporalio import activity
+
+from activities.authority import Authority
+from activities.boundary import heartbeats, translated_errors
+from orchestrator.adapters.storage.catalog_store import CatalogStore
+from orchestrator.catalog.card_types import PLAN
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.confirmation.card_content import CancelTerms
+from orchestrator.core.pii import as_written
+from orchestrator.messages import names
+from orchestrator.messages.begin import BeginInput
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.plan_answers import asks_first
+from orchestrator.messages.plan_card import as_wanted, prepared_plan
+from orchestrator.messages.plan_preview import (
+    BegunPlan,
+    PlanInput,
+    PlannedLeg,
+    PlannedTool,
+    PlanPreview,
+    PlanReview,
+    PlanReviewInput,
+    is_shown,
+    plan_digest,
+)
+from orchestrator.planning.likely_tools import LikelyTools, likely_tools
+from orchestrator.planning.models import LegPlan, MissionPlan, StepContext
+from orchestrator.routing.selection import Selection
+
+_SHOWN_AS = "plan"
+"""What a planner is told for the id of a mission that there is not."""
+
+
+class Plans(Protocol):
+    """What plans missions: the activities of the planner, or a test's."""
+
+    async def split_goal(self, mission: BeginInput) -> BegunPlan:
+        """The legs of a goal, checked."""
+        ...
+
+    async def first_selection(self, context: StepContext, catalog: Catalog) -> Selection:
+        """What the first step of a leg would be forwarded; nothing of it is recorded."""
+        ...
+
+
+class PlanActivities:
+    """Shows plans as this worker makes them, and has them approved under its policy."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        catalogs: CatalogStore,
+        plans: Plans,
+        authority: Authority | None = None,
+    ) -> None:
+        """Take the catalog of new missions, and what plans over any that is kept."""
+        self._catalog = catalog
+        self._catalogs = catalogs
+        self._plans = plans
+        self._authority = authority or Authority()
+
+    @activity.defn(name=names.PREVIEW_PLAN)
+    async def preview_plan(self, wanted: PlanInput) -> PlanPreview:
+        """What a mission of this request would do here; none is begun, and nothing recorded."""
+        request, now = wanted.request, wanted.now or activity.info().scheduled_time
+        async with heartbeats():
+            with translated_errors():
+                return await self._preview_of(request, now)
+
+    async def _preview_of(self, request: MissionRequest, now: datetime) -> PlanPreview:
+        # As it keeps it from its start on: a planner reads catalogs by their digests.
+        self._catalogs.put(self._catalog)
+        begin = BeginInput(
+            mission_id=request.mission_id or _SHOWN_AS,
+            goal=request.goal,
+            inputs=request.inputs,
+            now=now,
+            catalog_digest=self._catalog.digest,
+            policy=request.policy,
+            requester=request.requester,
+        )
+        plan = await self._plans.split_goal(begin)
+        shown = await self._preview(plan, begin, self._catalog)
+        return shown.model_copy(
+            update={
+                "needs_approval": plan.needs_approval,
+                "asks_first": asks_first(plan) and not plan.needs_approval,
+            }
+        )
+
+    @activity.defn(name=names.REVIEW_PLAN)
+    async def review_plan(self, wanted: PlanReviewInput) -> PlanReview:
+        """The card of a mission's plan, under both policies; or whether its approval holds.
+
+        No standing approval covers a plan: those are for calls.
+        """
+        async with heartbeats():
+            with translated_errors():
+                if wanted.grant is not None:
+                    return PlanReview(refusal=await self._refusal(wanted))
+                return await self._asking(wanted)
+
+    async def _asking(self, wanted: PlanReviewInput) -> PlanReview:
+        catalog = self._catalogs.get(wanted.catalog_digest)
+        shown = await self._preview(wanted.plan, _begun(wanted), catalog)
+        prepared = await self._authority.over(prepared_plan(wanted, shown), as_wanted(wanted))
+        if prepared.card is None:
+            return PlanReview(refusal="; ".join(prepared.problems))
+        ends = [m for m in (prepared.card.expires_at, wanted.ends_at) if m is not None]
+        # What is approved is the plan: its own digest, as `mission plan` shows it.
+        changes = {"digest": shown.digest, "expires_at": min(ends, default=None)}
+        card = prepared.card.model_copy(update=changes)
+        return PlanReview(shown=shown, card=card, approval_keys=prepared.approval_keys)
+
+    async def _refusal(self, wanted: PlanReviewInput) -> str | None:
+        """Why an approval does not hold for this plan; None when it does."""
+        grant, shown = wanted.grant, wanted.shown
+        assert grant is not None
+        if shown is None or grant.digest != shown.digest or not is_shown(wanted.plan, shown):
+            return "its approval is for another plan than the one that would begin"
+        prepared = await self._authority.over(prepared_plan(wanted, shown), as_wanted(wanted))
+        if prepared.call is None:
+            return "; ".join(prepared.problems)
+        return await self._authority.refusal_of(prepared.call, PLAN)
+
+    async def _preview(self, plan: MissionPlan, begin: BeginInput, catalog: Catalog) -> PlanPreview:
+        likely: dict[str, LikelyTools] = {}
+        for leg in in_order(plan.legs):
+            selection = await self._plans.first_selection(_first_step(leg, begin), catalog)
+            before = {
+                tool.name for needed in leg.depends_on for part in likely[needed] for tool in part
+            }
+            likely[leg.leg_id] = likely_tools(leg, selection, catalog, called_before=before)
+        shown = PlanPreview(
+            goal=begin.goal,
+            digest="",
+            legs=tuple(_planned(leg, plan, likely) for leg in plan.legs),
+            unserved=_unserved(plan, likely),
+            left_over=tuple(m for m in plan.mentions if not (m.leg_id or m.used_as)),
+            doubts=plan.doubts,
+            catalog_digest=begin.catalog_digest,
+        )
+        return shown.model_copy(update={"digest": plan_digest(shown)})
+
+
+def _begun(wanted: PlanReviewInput) -> BeginInput:
+    return BeginInput(
+        mission_id=wanted.mission_id,
+        goal=wanted.goal,
+        inputs=wanted.inputs,
+        now=wanted.planned_at,
+        catalog_digest=wanted.catalog_digest,
+    )
+
+
+def in_order(legs: Sequence[LegPlan]) -> list[LegPlan]:
+    """The legs of a checked plan, each after those it depends on."""
+    stages = _stages(legs)
+    return sorted(legs, key=lambda leg: stages[leg.leg_id])
+
+
+def _stages(legs: Sequence[LegPlan]) -> dict[str, int]:
+    """How many legs come one after the other up to each, itself included."""
+    by_id = {leg.leg_id: leg for leg in legs}
+    found: dict[str, int] = {}
+
+    def stage(leg: LegPlan) -> int:
+        if leg.leg_id not in found:
+            found[leg.leg_id] = 1 + max((stage(by_id[i]) for i in leg.depends_on), default=0)
+        return found[leg.leg_id]
+
+    for leg in legs:
+        stage(leg)
+    return found
+
+
+def _first_step(leg: LegPlan, begin: BeginInput) -> StepContext:
+    return StepContext(
+        mission_id=begin.mission_id,
+        leg_id=leg.leg_id,
+        step=1,
+        mission_goal=begin.goal,
+        leg_goal=leg.goal,
+        agent=leg.agent,
+        inputs=as_written(begin.inputs),
+        orders=leg.orders,
+        now=begin.now,
+        catalog_digest=begin.catalog_digest,
+    )
+
+
+def _planned(leg: LegPlan, plan: MissionPlan, likely: dict[str, LikelyTools]) -> PlannedLeg:
+    feeders, targets = likely[leg.leg_id]
+    return PlannedLeg(
+        leg_id=leg.leg_id,
+        goal=leg.goal,
+        agent=leg.agent.name,
+        depends_on=leg.depends_on,
+        stage=_stages(plan.legs)[leg.leg_id],
+        tools=(*(_tool(t, is_target=False) for t in feeders), *map(_tool, targets)),
+        consequences=leg.consequences,
+        serves=tuple(m for m in plan.mentions if m.leg_id == leg.leg_id),
+    )
+
+
+def _tool(tool: Tool, *, is_target: bool = True) -> PlannedTool:
+    return PlannedTool(
+        name=tool.name,
+        title=tool.title,
+        is_target=is_target,
+        is_side_effect=tool.is_side_effect,
+        card_type=tool.card_type if tool.is_side_effect else None,
+        undo=_undo(tool) if tool.is_side_effect else "",
+    )
+
+
+def _undo(tool: Tool) -> str:
+    contract = tool.compensation
+    if contract is None or tool.irreversible:
+        return CancelTerms(irreversible=tool.irreversible).sentence()
+    return CancelTerms(tool=contract.cancel.tool, window=contract.window).sentence()
+
+
+def _unserved(plan: MissionPlan, likely: dict[str, LikelyTools]) -> tuple[str, ...]:
+    """What is asked for, and none of the legs takes up, by its words or by the tools for it."""
+    meant = {tool.name for tools in likely.values() for tool in tools.targets}
+    clauses = [order.clause for leg in plan.legs for order in leg.orders]
+    missing = [
+        order.clause
+        for order in plan.orders
+        if not order.tools or not (meant & set(order.tools) or _is_in(order.clause, clauses))
+    ]
+    return tuple(dict.fromkeys([*missing, *plan.left_out]))
+
+
+def _is_in(clause: str, others: Iterable[str]) -> bool:
+    return any(clause in other or other in clause for other in others)

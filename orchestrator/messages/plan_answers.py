@@ -1,0 +1,102 @@
+"""What a mission asks about its plan, and what an answer means: pure, and replayed for ever."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import Field
+
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
+
+GO_ON: Final = "go on"
+STOP: Final = "stop"
+ANSWER: Final = "answer"
+"""The one field of such a question."""
+MOST_ROUNDS: Final = 5
+"""How often the goal of one mission may be said otherwise."""
+LONGEST_GOAL: Final = 4000
+ANSWER_FIELDS: Final[dict[str, JsonObject]] = {
+    ANSWER: {"type": "string", "pattern": r"\S", "maxLength": LONGEST_GOAL}
+}
+
+_UNDERSTOOD: Final = frozenset({"not_matched", "impossible"})
+"""Doubts about what was read, and may be meant so: who goes on past them has settled them."""
+
+Came = Literal["go on", "stop", "said otherwise", "expired"]
+
+
+class PlanAnswer(Record):
+    """What came of asking about a plan, once: kept in the mission's record."""
+
+    id: str = Field(description="of the question or the card")
+    came_to: Came
+    text: str = Field(default="", description="the goal as it was said otherwise, or the reason")
+    by: str = Field(default="", description="who answered, as they say or as a signature proves")
+    at: datetime
+    doubts: tuple[Doubt, ...] = Field(default=(), description="that it was asked because of")
+
+
+def read_answer(text: str) -> Came:
+    """What an answer means: the two words as they are, whatever else is the goal said otherwise."""
+    plain = " ".join(re.sub(r"[^\w\s]", " ", text).casefold().split())
+    if plain == GO_ON:
+        return "go on"
+    return "stop" if plain == STOP else "said otherwise"
+
+
+def asks_first(plan: MissionPlan) -> bool:
+    """Whether a plan is asked about before it begins: a doubt may change a consequence.
+
+    Who only wants to be told something is asked only where nothing of it could be read.
+    """
+    if any(doubt.kind == "language" for doubt in plan.doubts):
+        return True
+    orders = plan.orders or any(leg.orders for leg in plan.legs)
+    return bool(plan.doubts) and bool(orders)
+
+
+def plan_question(plan: MissionPlan, problem: str = "") -> str:
+    """What a person is asked about a plan, in sentences.
+
+    Args:
+        plan: what would be done.
+        problem: why the goal as it was said otherwise could not be planned; empty: it was not.
+    """
+    parts = [
+        f"That cannot be planned: {problem.rstrip('.')}." if problem else "",
+        f"I would do this: {'; '.join(_deeds(plan.legs))}.",
+        f"I have not understood: {'; '.join(map(doubt_told, plan.doubts))}." if plan.doubts else "",
+        f"Nothing was done yet. Answer '{GO_ON}' (as above; the result says what was not "
+        f"understood), '{STOP}' (nothing is done), or say the whole goal otherwise.",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def doubt_told(doubt: Doubt) -> str:
+    """A doubt, as a person reads it."""
+    found = f" (found: {', '.join(doubt.choices)})" if doubt.choices else ""
+    return f"{doubt.about!r}: {doubt.why.rstrip('.')}{found}"
+
+
+def gone_past(plan: MissionPlan, answers: Iterable[PlanAnswer]) -> tuple[tuple[Doubt, str], ...]:
+    """What of a plan was left in doubt when it began, with why it stands so.
+
+    A person who went on past what does not match, or cannot be, has said that it is meant so.
+    """
+    went = next((a for a in reversed([*answers]) if a.came_to == "go on"), None)
+    if went is None:
+        why = "it was not understood"
+    else:
+        why = f"it was not understood, and {went.by or 'somebody'} said to go on"
+    return tuple((doubt, why) for doubt in plan.doubts if doubt.kind not in _UNDERSTOOD)
+
+
+def _deeds(legs: Iterable[LegPlan]) -> Iterable[str]:
+    numbers = {leg.leg_id: number for number, leg in enumerate(legs, start=1)}
+    for number, leg in enumerate(legs, start=1):
+        after = " and ".join(str(numbers[i]) for i in leg.depends_on if i in numbers)
+        told = [f"after {after}" if after else "", "changes something" if leg.orders else ""]
+        note = ", ".join(part for part in told if part)
+        yield f"({number}) {leg.goal}{f' [{note}]' if note else ''}"

@@ -1,0 +1,113 @@
+"""The card on which a plan is approved, and the call that stands for it before the rules."""
+
+from collections.abc import Iterator
+
+from orchestrator.catalog.card_types import PLAN
+from orchestrator.confirmation.card_content import CONTENT_TYPES, CardLine
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages.plan_answers import doubt_told
+from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview, PlanReviewInput
+from orchestrator.messages.tool_call import PreparedCall, PrepareInput, ToolCall
+
+PLAN_TOOL = "mission.plan"
+"""What stands where a card names its tool: the dot is in no name of a tool."""
+_HEADING = "Plan of a mission"
+
+
+def prepared_plan(wanted: PlanReviewInput, preview: PlanPreview) -> PreparedCall:
+    """A plan as what the rules on approvals know: a call, and its card."""
+    call = ToolCall(
+        call_id=wanted.confirmation_id,
+        mission_id=wanted.mission_id,
+        leg_id="",
+        tool=PLAN_TOOL,
+        catalog_digest=wanted.catalog_digest,
+        arguments={"plan": preview.digest},
+        card_type=PLAN,
+        requester=wanted.requester,
+        grant=wanted.grant,
+    )
+    return PreparedCall(call=call, title=_HEADING, card=_card(wanted, preview))
+
+
+def as_wanted(wanted: PlanReviewInput) -> PrepareInput:
+    """What the rules on approvals ask of whoever wants a call."""
+    return PrepareInput(
+        call_id=wanted.confirmation_id,
+        mission_id=wanted.mission_id,
+        leg_id="",
+        tool=PLAN_TOOL,
+        catalog_digest=wanted.catalog_digest,
+        arguments={},
+        policy=wanted.policy,
+        requester=wanted.requester,
+        now=wanted.now,
+        round=wanted.round,
+    )
+
+
+def _card(wanted: PlanReviewInput, preview: PlanPreview) -> ConfirmationCard:
+    content = CONTENT_TYPES[PLAN].model_validate(
+        {
+            "warnings": [
+                CardLine(label="Not understood", value=doubt_told(doubt))
+                for doubt in preview.doubts
+            ],
+            "legs": [line for leg in preview.legs for line in leg_lines(leg)],
+            "unserved": [
+                CardLine(label="No leg does it", value=clause) for clause in preview.unserved
+            ],
+        }
+    )
+    return ConfirmationCard(
+        confirmation_id=wanted.confirmation_id,
+        mission_id=wanted.mission_id,
+        leg_id="",
+        card_type=PLAN,
+        heading=_HEADING,
+        title=_title(preview),
+        tool=PLAN_TOOL,
+        content=content,
+        goal=wanted.goal,
+        asked_because=_again(wanted.problem),
+        inputs=(),
+        undo="nothing is done yet; what the legs do is undone as each of their cards says",
+        digest=preview.digest,
+        approvers=wanted.policy.confirmation.approvers_of(card_type=PLAN, tool=PLAN_TOOL),
+        round=wanted.round,
+    )
+
+
+def _again(problem: str) -> str:
+    """Why the plan before is shown once more."""
+    if not problem:
+        return ""
+    said = f"What was said instead cannot be planned: {problem.rstrip('.')}."
+    return f"{said} This is the plan as it was."
+
+
+def _title(preview: PlanPreview) -> str:
+    count = len(preview.legs)
+    return f"Begin a mission of {count} leg{'s' if count > 1 else ''}"
+
+
+def leg_lines(leg: PlannedLeg) -> Iterator[CardLine]:
+    """What a leg would do, as a person reads it; its tools below it."""
+    after = f", after {' and '.join(leg.depends_on)}" if leg.depends_on else ""
+    yield CardLine(label=leg.leg_id, value=f"{leg.goal} (agent {leg.agent}{after})")
+    for tool in leg.tools:
+        yield CardLine(label=f"{leg.leg_id}, likely", value=tool_told(tool))
+    if not leg.tools:
+        yield CardLine(label=f"{leg.leg_id}, likely", value="it looks for a tool when it begins")
+
+
+def tool_told(tool: PlannedTool) -> str:
+    """A tool that is likely to be called, and what comes of it."""
+    if not tool.is_side_effect:
+        return f"{tool.name}: {tool.title}; {'reads' if tool.is_target else 'finds what it needs'}"
+    asked = (
+        f"asks on a card of type {tool.card_type}, with its price, before it is sent"
+        if tool.card_type is not None
+        else "sent without asking, as its document says"
+    )
+    return f"{tool.name}: {tool.title}; {asked}; {tool.undo}"

@@ -1,0 +1,53 @@
+"""Which tools a leg is likely to call, before it has begun: its targets, and what feeds them.
+
+A guess for a person to read: what a leg does call, its planner decides step by step.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.planning.models import LegPlan
+from orchestrator.planning.rules.target import find_target
+from orchestrator.planning.walls import is_inside
+from orchestrator.routing.selection import Selection
+
+
+class LikelyTools(NamedTuple):
+    """What a leg would call."""
+
+    feeders: tuple[Tool, ...]
+    targets: tuple[Tool, ...]
+
+
+def likely_tools(
+    leg: LegPlan, selection: Selection, catalog: Catalog, *, called_before: Collection[str] = ()
+) -> LikelyTools:
+    """The tools that reach a leg's goal, and those that would first have to find something out.
+
+    Args:
+        leg: with what its goal orders.
+        selection: what would be forwarded at its first step.
+        catalog: the tools by name.
+        called_before: what the legs that it depends on are likely to call: it gets their facts.
+    """
+    targets = tuple({tool.name: tool for tool in _targets(leg, selection, catalog)}.values())
+    meant = {tool.name for tool in targets}
+    feeding = [n for n in selection.prerequisites if n not in meant and n not in called_before]
+    feeders = tuple(catalog.tool(name) for name in feeding if name in catalog.tools)
+    return LikelyTools(feeders if targets else (), targets)
+
+
+def _targets(leg: LegPlan, selection: Selection, catalog: Catalog) -> Iterator[Tool]:
+    """The tool that the words are for, and one for each order that it does not serve."""
+    first = None if selection.band == "fail_open" else find_target(selection, catalog)
+    if first is not None and (first.is_side_effect or not leg.orders) and selection.fits:
+        yield first
+    served = {first.name} if first is not None else set()
+    for order in leg.orders:
+        if not served & set(order.tools):
+            able = [catalog.tools[name] for name in order.tools if name in catalog.tools]
+            inside = [tool for tool in able if is_inside(tool, (leg.agent.wall,))]
+            shown = [tool for tool in inside if tool.name in selection.tools]
+            yield from (shown or inside)[:1]
