@@ -119,6 +119,11 @@ def overcharge_id(call_id: str, asked: int) -> str:
     return confirmation_id(f"{call_id}-overcharge", asked)
 
 
+def doubt_id(call_id: str, asked: int) -> str:
+    """The id of the question that is asked for the nth time about what is in doubt of a call."""
+    return confirmation_id(f"{call_id}-doubt", asked)
+
+
 def leg_of_confirmation(confirmation_id: str) -> str:
     """The workflow id of the leg that a confirmation belongs to."""
     return confirmation_id.rpartition(".")[0]
