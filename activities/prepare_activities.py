@@ -7,6 +7,7 @@ from temporalio.client import Client
 
 from activities.authority import Authority
 from activities.boundary import translated_errors
+from activities.call_doubts import doubts_about
 from activities.call_origins import CallOrigins, MissionOrigins
 from activities.call_readiness import readied
 from activities.cancel_review import CancelReview
@@ -104,7 +105,10 @@ class PrepareActivities:
         prepared = _prepared(
             wanted, catalog, tool, quoted, answers=answers, asked=asked, unpriced=unpriced
         )
-        prepared = prepared.model_copy(update={"meaning": _meaning(tool, arguments)})
+        probed = asked.found if asked is not None else ()
+        doubts = doubts_about(wanted, catalog, tool, probed=probed, price=price)
+        meaning = _meaning(tool, arguments)
+        prepared = prepared.model_copy(update={"meaning": meaning, "doubts": doubts})
         return limited(await self._authority.over(prepared, wanted), wanted, rules)
 
 

@@ -192,6 +192,8 @@ async def prepare_call(
         clause=leg.leg.goal,
         reason=reason,
         given={**leg.inputs, **state.answers},
+        answered=state.answers,
+        orders=leg.leg.orders,
         budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
         asked=last_asked(earlier),
         proposals=in_vain(state.asked) + 1,

@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
     from orchestrator.messages.step import StepRecord
-    from orchestrator.planning.models import CallTool, Observation
+    from orchestrator.planning.models import CallTool, Doubt, Observation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from workflows import ui
@@ -122,6 +122,14 @@ class Progress:
     def learn(self, answers: JsonObject) -> None:
         """Keep what a person answered."""
         self._update(answers={**self.state.answers, **answers})
+
+    def settle_doubts(self, doubts: tuple[Doubt, ...], *, goes_on: str = "") -> None:
+        """Keep that a person has decided on doubts, and the meaning of the call that goes on."""
+        meanings = (goes_on,) if goes_on else ()
+        self._update(
+            doubts_settled=(*self.state.doubts_settled, *doubts),
+            went_on=(*self.state.went_on, *meanings),
+        )
 
     def discover(self, tools: tuple[str, ...]) -> None:
         """Keep the tools that a search found, beside those of earlier ones."""

@@ -24,6 +24,9 @@ class _Asked(Pending):
     """A question that was asked, until it is answered or expired."""
 
     question: Question
+    answer: AnswerInput | None = None
+    is_learned: bool = True
+    """Whether its values are inputs of the leg from then on."""
 
 
 class Questions:
@@ -55,23 +58,39 @@ class Questions:
         Raises:
             LegLost: nobody answered in time.
         """
+        await self._until_answered(_Asked(self._question(wanted, personal=personal)))
+
+    async def ask_about(self, wanted: AskUser, *, question_id: str) -> AnswerInput:
+        """Wait for an answer about a call, which is no input of the leg.
+
+        Raises:
+            LegLost: nobody answered in time.
+        """
+        question = self._question(wanted).model_copy(update={"question_id": question_id})
+        asked = _Asked(question, is_learned=False)
+        await self._until_answered(asked)
+        assert asked.answer is not None
+        return asked.answer
+
+    def _question(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> Question:
         leg = self._progress.leg
-        expires_at = workflow.now() + leg.policy.answer_expiry
-        self._asked = _Asked(
-            Question(
-                question_id=leg.call_id,
-                mission_id=leg.mission_id,
-                leg_id=leg.leg.leg_id,
-                question=wanted.question,
-                fields=wanted.fields,
-                personal=personal,
-                expires_at=expires_at,
-            )
+        return Question(
+            question_id=leg.call_id,
+            mission_id=leg.mission_id,
+            leg_id=leg.leg.leg_id,
+            question=wanted.question,
+            fields=wanted.fields,
+            personal=personal,
+            expires_at=workflow.now() + leg.policy.answer_expiry,
         )
+
+    async def _until_answered(self, asked: _Asked) -> None:
+        self._asked, question = asked, asked.question
+        assert question.expires_at is not None
         self._progress.show(LegStatus.AWAITING_ANSWER)
-        if not await self._is_answered(self._asked, expires_at):
+        if not await self._is_answered(asked, question.expires_at):
             self._progress.record("ask the user", "expired")
-            raise LegLost(f"nobody answered in time: {wanted.question}")
+            raise LegLost(f"nobody answered in time: {question.question}")
         self._progress.show(LegStatus.RUNNING)
         self._progress.record("ask the user", "answered")
 
@@ -92,8 +111,10 @@ class Questions:
         if not self._holds(answer.question_id):
             await workflow.wait_condition(lambda: self._holds(answer.question_id))
         assert self._asked is not None
+        self._asked.answer = answer
         self._asked.ends("answered")
-        self._progress.learn(answer.values)
+        if self._asked.is_learned:
+            self._progress.learn(answer.values)
 
     def _holds(self, question_id: str) -> bool:
         return self._asked is not None and self._asked.question.question_id == question_id

@@ -14,7 +14,7 @@ from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
 from orchestrator.messages.step import StepRecord
-from orchestrator.planning.models import Fact, LegPlan, Observation
+from orchestrator.planning.models import Doubt, Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.served import LookedUp
 
@@ -49,6 +49,12 @@ class LegState(Record):
     decisions: tuple[DecisionRecord, ...] = ()
     asked: tuple[AskedCall, ...] = Field(
         default=(), description="what people were asked, with what came of it, the newest last"
+    )
+    went_on: tuple[str, ...] = Field(
+        default=(), description="meanings of calls that a person let go on in spite of doubts"
+    )
+    doubts_settled: tuple[Doubt, ...] = Field(
+        default=(), description="those that a person has decided on: none is asked about twice"
     )
     summary: str = ""
     error: str | None = None

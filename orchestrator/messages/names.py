@@ -137,6 +137,11 @@ def plan_workflow_id(digest: str) -> str:
     return f"plan:{digest[:32]}"
 
 
+def doubt_id(call_id: str, asked: int) -> str:
+    """The id of the question that is asked for the nth time about what is in doubt of a call."""
+    return confirmation_id(f"{call_id}-doubt", asked)
+
+
 def leg_of_confirmation(confirmation_id: str) -> str:
     """The workflow id of the leg, or of the mission, that a confirmation or a question is of."""
     return confirmation_id.rpartition(".")[0]

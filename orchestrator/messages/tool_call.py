@@ -16,6 +16,7 @@ from orchestrator.messages.call_limits import CALL_TIMEOUT
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.planning.models import Doubt, Fact, Observation
 from orchestrator.saga.ledger import CancelCall, Obligation
+from orchestrator.saga.served import Order
 
 
 class ToolCall(CallRef):
@@ -82,6 +83,10 @@ class PrepareInput(CallRef):
     given: JsonObject = Field(
         default_factory=dict, description="what people gave with the goal and as answers"
     )
+    answered: JsonObject = Field(
+        default_factory=dict, description="of what people gave, the answers to the leg's questions"
+    )
+    orders: tuple[Order, ...] = Field(default=(), description="what the leg's goal orders")
     budget_left: Money | None = None
     asked: tuple[AskedCall, ...] = Field(
         default=(), description="the last that people were asked in this leg, the newest last"

@@ -1,0 +1,328 @@
+"""Whether what a call takes bears one thing that was said, kind by kind."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import cached_property
+from itertools import combinations
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.stated_prices import amounts_in
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.bounds import limit_of
+from orchestrator.language.inflection import singular
+from orchestrator.language.intent import Slot
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import STOP_WORDS, name_stems, name_words, stem, tokens
+from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
+from orchestrator.planning.matching.value_forms import (
+    Held,
+    list_lengths,
+    moment_of_text,
+    moments_in,
+    number_of,
+    plain_words,
+    scalars,
+    stands_in,
+)
+from orchestrator.planning.rules.parameters import DAYS, Kind
+from orchestrator.planning.rules.tool_words import vocabulary
+
+_LISTS: Final = WordLists("matching")
+_EARLIEST: Final = _LISTS.word_set("earliest")
+_LATEST: Final = _LISTS.word_set("latest")
+_ABOUT: Final = _LISTS.word_set("about")
+_ON_BEHALF: Final = _LISTS.word_set("on_behalf")
+_PERSONAL_NAMES: Final = _LISTS.word_set("personal_names")
+_MINUTES: Final = {word: int(number) for word, number in _LISTS.table("minutes").items()}
+_ARRIVES: Final = _LISTS.word_set("arrives")
+_NEAR_WORDS: Final = 3
+_NEAR_MINUTES: Final = 60
+"""How far from a time is still about that time."""
+_HOURS: Final = frozenset({Kind.TIME, Kind.DATETIME})
+_NUMBERS: Final = frozenset({Kind.COUNT, Kind.NIGHTS})
+_PROSE: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY})
+_BEGINS: Final = lexicon.START | lexicon.ORIGIN
+TEXTS: Final = frozenset({"place", "origin", "name", "quoted", "identifier", "email"})
+"""Kinds that are told by their words."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that a call takes, ready to be asked whether it bears something."""
+
+    call: TakenCall
+
+    def bears(self, said: Slot, text: str) -> bool:
+        """Whether it does; `text` is the clause in which it was said."""
+        match said.kind:
+            case "date":
+                return self._bears_day(said)
+            case "time":
+                return self._bears_time(said, text)
+            case "amount":
+                return self._bears_amount(said, text)
+            case "quantity":
+                return self._bears_number(said)
+        return self._bears_text(said)
+
+    # -- words ------------------------------------------------------------------------------------
+
+    def _bears_text(self, said: Slot) -> bool:
+        if said.kind == "identifier":
+            return self._is_settled_by_people(said) or any(
+                stands_in(str(said.value), str(held.value))
+                for held in (*self.call.sent, *self._found, *self._filters)
+            )
+        wanted = plain_words(str(said.value)) - STOP_WORDS or plain_words(str(said.value))
+        if wanted <= self._words or self._is_settled_by_people(said):
+            return True
+        if wanted <= self._tool_words:
+            return True
+        return said.kind == "name" and self._is_for_somebody_stored(said)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        texts = [str(h.value) for h in (*self.call.sent, *self._found, *self._filters)]
+        return frozenset().union(*map(plain_words, texts))
+
+    @cached_property
+    def item_words(self) -> frozenset[str]:
+        """The words of what was found, and of the names of what it says yes to."""
+        texts = [h.name if h.value is True else str(h.value) for h in self._found]
+        return frozenset().union(*map(plain_words, texts))
+
+    @cached_property
+    def _tool_words(self) -> frozenset[str]:
+        """The words in which the tool speaks of itself, as a name may: "the Team channel"."""
+        texts = (self.call.tool.name, self.call.tool.domain, self.call.tool.summary)
+        return frozenset().union(*map(plain_words, texts))
+
+    def _is_for_somebody_stored(self, said: Slot) -> bool:
+        """Whether a personal value is sent that says for whom it is: nobody reads it here."""
+        if said.hint not in _ON_BEHALF:
+            return False
+        return any(_PERSONAL_NAMES & set(name_words(name)) for name in self.call.handles)
+
+    # -- days and times ---------------------------------------------------------------------------
+
+    def _bears_day(self, said: Slot) -> bool:
+        wanted = str(said.value)
+        texts = self._telling(DAYS)
+        return any(wanted in moments_in(str(h.value), self.call.now).days for h in texts) or (
+            self._is_settled_by_people(said)
+        )
+
+    def _bears_time(self, said: Slot, text: str) -> bool:
+        wanted = str(said.value)[:5]
+        told = [*self._clocks(self._telling(_HOURS))]
+        clocks = [clock for clock, _ in told]
+        if wanted in clocks or wanted in self._ends() or self._is_settled_by_people(said):
+            return True
+        # Who wants to leave after six does not mean to arrive after six.
+        arrives = bool(_ARRIVES & set(tokens(text[: said.position])[-_NEAR_WORDS:]))
+        meant = [c for c, w in told if bool(w & _ARRIVES) is arrives and w & (_BEGINS | _ARRIVES)]
+        if said.hint in _EARLIEST:
+            return any(clock >= wanted for clock in meant or clocks)
+        if said.hint in _LATEST:
+            return any(clock <= wanted for clock in meant or clocks)
+        near = [abs(_minutes(clock) - _minutes(wanted)) for clock in clocks]
+        return said.hint in _ABOUT and any(apart <= _NEAR_MINUTES for apart in near)
+
+    def _clocks(self, held: Iterable[Held]) -> Iterator[tuple[str, frozenset[str]]]:
+        """The times of day, each with the words of what it is called."""
+        for one in held:
+            for clock in moments_in(str(one.value), self.call.now).clocks:
+                yield clock, frozenset(name_words(one.name))
+
+    def _ends(self) -> Iterator[str]:
+        """The times at which what begins then is over, for as long as the call says."""
+        lengths = [m for held in self.call.sent if (m := self._as_minutes(held)) is not None]
+        for clock, _ in self._clocks(self._telling(_HOURS)):
+            for minutes in lengths:
+                hour, minute = divmod((_minutes(clock) + int(minutes)) % 1440, 60)
+                yield f"{hour:02d}:{minute:02d}"
+
+    def _telling(self, kinds: frozenset[Kind]) -> Iterator[Held]:
+        """The texts that may tell a value; words in a text prove nothing of an input for it.
+
+        "Meeting from two to four" is the title of a meeting that lasts as long as its inputs say.
+        """
+        takes = any(parameter.kind in kinds for parameter in self.call.parameters.values())
+        for held in (*self.call.sent, *self._found, *self._filters):
+            if not isinstance(held.value, str) or _is_bookkeeping(held.name):
+                continue
+            if not (takes and self._is_prose(held)):
+                yield held
+
+    def _is_prose(self, held: Held) -> bool:
+        parameter = self.call.parameters.get(held.name.partition(".")[0])
+        return parameter is not None and parameter.kind in _PROSE
+
+    # -- numbers ----------------------------------------------------------------------------------
+
+    def _bears_amount(self, said: Slot, text: str) -> bool:
+        wanted = _money(said)
+        if wanted is None:
+            return True
+        limit, price = limit_of(text, said), self.call.price
+        if limit == "max" and self.call.tool.spends and price is not None:
+            return price.currency == wanted.currency and price.amount <= wanted.amount
+        if limit == "min" and price is not None:
+            return price.currency == wanted.currency and price.amount >= wanted.amount
+        return self._states(wanted) or self._is_settled_by_people(said)
+
+    def _states(self, wanted: Money) -> bool:
+        """Whether that very amount stands in it; one without a currency may be in that."""
+        bodies: list[JsonValue] = [self.call.arguments]
+        bodies += [body for link in self.call.links for body in (link.item, filters_of(link))]
+        amounts = [money for body in bodies for money in amounts_in(body)]
+        if wanted in amounts or wanted == self.call.price:
+            return True
+        others = {money.currency for money in amounts if money.amount == wanted.amount}
+        if others:
+            return False
+        numbers = [number_of(held.value) for held in (*self.call.sent, *self._filters)]
+        texts = [str(h.value) for h in self.call.sent if isinstance(h.value, str)]
+        return wanted.amount in numbers or any(_tells(text, wanted) for text in texts)
+
+    def _bears_number(self, said: Slot) -> bool:
+        wanted = number_of(said.value)
+        if wanted is None or self._is_what_it_makes(said) or self._is_settled_by_people(said):
+            return True
+        if said.hint in _MINUTES and self._lasts(wanted * _MINUTES[said.hint]):
+            return True
+        alike = [n for held in self._counted(said.hint) if (n := number_of(held.value)) is not None]
+        if alike:
+            return wanted in alike
+        numbers = [number_of(held.value) for held in (*self.call.sent, *self._filters)]
+        words = {str(said.value), *plain_words(said.text)} - {said.hint}
+        texts = self._telling(_NUMBERS)
+        return wanted in numbers or any(words & plain_words(str(h.value)) for h in texts)
+
+    def _is_what_it_makes(self, said: Slot) -> bool:
+        """Whether it counts the calls: "two tables", of a tool that reserves a table."""
+        return stem(singular(said.hint)) in name_stems(self.call.tool.name)
+
+    def _counted(self, noun: str) -> Iterator[Held]:
+        """The numbers that are called by a noun; people are called many things."""
+        stems = {stem(singular(noun))} if noun else set()
+        is_people = noun in lexicon.PEOPLE
+        lists = (h for link in self.call.links for h in list_lengths(link.item))
+        for held in (*self.call.sent, *self._found, *self._filters, *lists):
+            words = name_words(held.name)
+            own = {stem(singular(word)) for word in words}
+            if own & stems or (is_people and lexicon.PEOPLE & set(words)):
+                yield held
+
+    def _lasts(self, minutes: Decimal) -> bool:
+        """Whether two of its moments are so far apart, or a number of it says so."""
+        texts = [str(h.value) for h in (*self.call.sent, *self._found, *self._filters)]
+        read = [moment_of_text(text, self.call.now) for text in texts]
+        moments = [moment for moment in read if moment is not None]
+        apart = timedelta(minutes=float(minutes))
+        return (
+            any(abs(b - a) == apart for a, b in combinations(moments, 2))
+            or any(self._as_minutes(held) == minutes for held in self.call.sent)
+            or any(abs(b - a) == apart for a, b in combinations(_clocks(self.call.sent), 2))
+        )
+
+    def _as_minutes(self, held: Held) -> Decimal | None:
+        number = number_of(held.value)
+        units = [_MINUTES[w] for w in name_words(held.name) if w in _MINUTES]
+        return number * units[-1] if number is not None and units else None
+
+    # -- what it stands on ------------------------------------------------------------------------
+
+    @cached_property
+    def _found(self) -> tuple[Held, ...]:
+        found: list[Held] = []
+        for link in self.call.links:
+            found += [*scalars(link.item), *scalars(_flat(link.around))]
+        return tuple(found)
+
+    @cached_property
+    def _filters(self) -> tuple[Held, ...]:
+        """What the things were searched by, unless they say otherwise themselves."""
+        return tuple(
+            held
+            for link in self.call.links
+            for held in scalars(filters_of(link))
+            if not _says_otherwise(link, held)
+        )
+
+    def _is_settled_by_people(self, said: Slot) -> bool:
+        """Whether people gave, for an input of that kind, what is sent.
+
+        An id that they gave with the goal still stands for what it stands for; of what they chose
+        from what was found, they know.
+        """
+        named = {name for name in self.call.given_by_people if not self._stands_for_a_thing(name)}
+        values = [self.call.arguments[name] for name in named | self.call.chosen_by_people]
+        return any(_is_of_kind(said, value, self.call.now) for value in values)
+
+    def _stands_for_a_thing(self, name: str) -> bool:
+        value = self.call.arguments[name]
+        return any(value in link.item.values() for link in self.call.links)
+
+
+def _says_otherwise(link: Link, asked: Held) -> bool:
+    """Whether a thing has, under the name of a filter, another value than was searched for."""
+    own = link.item.get(asked.name)
+    if own is None or isinstance(own, dict | list) or isinstance(asked.value, bool):
+        return False
+    if isinstance(own, str) and isinstance(asked.value, str):
+        return not plain_words(asked.value) <= plain_words(own)
+    return False  # what is left of a thing, and how much of it is wanted, often bear one name
+
+
+def _flat(fields: JsonObject) -> JsonObject:
+    return {name: value for name, value in fields.items() if not isinstance(value, dict | list)}
+
+
+def _is_bookkeeping(name: str) -> bool:
+    return bool(lexicon.BOOKKEEPING & set(name_words(name.rpartition(".")[2])) - {"at"})
+
+
+def _is_of_kind(said: Slot, value: JsonValue, now: datetime) -> bool:
+    if said.kind in ("quantity", "amount"):
+        return number_of(value) is not None or isinstance(value, dict)
+    if not isinstance(value, str):
+        return isinstance(value, list) and said.kind in TEXTS
+    told = moments_in(value, now)
+    if said.kind == "date":
+        return bool(told.days)
+    if said.kind == "time":
+        return bool(told.clocks)
+    return not told.days and not told.clocks
+
+
+def _money(said: Slot) -> Money | None:
+    value = said.value
+    if not isinstance(value, dict):
+        return None
+    return Money(amount=Decimal(str(value["amount"])), currency=str(value["currency"]))
+
+
+def _tells(text: str, wanted: Money) -> bool:
+    return any(number_of(word) == wanted.amount for word in text.replace(",", "").split())
+
+
+def _minutes(clock: str) -> int:
+    return int(clock[:2]) * 60 + int(clock[3:5])
+
+
+def _clocks(sent: Iterable[Held]) -> list[timedelta]:
+    texts = (h.value for h in sent if isinstance(h.value, str))
+    return [timedelta(minutes=_minutes(t)) for t in texts if len(t) in (5, 8) and t[2:3] == ":"]
+
+
+def words_of_tool(call: TakenCall) -> frozenset[str]:
+    """Stems of the words in which the tool, and what found its things, speak of themselves."""
+    found = [vocabulary(link.finder) for link in call.links if link.finder is not None]
+    return frozenset().union(vocabulary(call.tool), *found)

@@ -1,0 +1,123 @@
+"""The forms in which one value is written: accents, dates in texts, times in zones, numbers."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.core.pii import is_handle
+from orchestrator.core.record import JsonObject
+from orchestrator.language.slots import find_slots
+from orchestrator.language.words import tokens
+
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_CLOCK: Final = re.compile(r"(?<!\d)([01]\d|2[0-3]):[0-5]\d")
+_PROSE: Final = re.compile(r"[^\W\d_]+\W+[^\W\d_]+|[^\W\d_]")
+
+
+@dataclass(frozen=True)
+class Held:
+    """One value, by its name and those of the objects that hold it."""
+
+    name: str
+    value: JsonValue
+
+
+def scalars(value: JsonValue, name: str = "") -> Iterator[Held]:
+    """Every scalar of a JSON value, with its name; a list's members bear that of the list."""
+    if isinstance(value, dict):
+        for inner, held in value.items():
+            yield from scalars(held, f"{name}.{inner}" if name else inner)
+    elif isinstance(value, list):
+        for held in value:
+            yield from scalars(held, name)
+    elif value is not None and not is_handle(value):
+        yield Held(name, value)
+
+
+@lru_cache(maxsize=1 << 12)
+def folded(text: str) -> str:
+    """A text without accents, its case kept: "São" is "Sao"."""
+    apart = unicodedata.normalize("NFKD", text)
+    return "".join(char for char in apart if not unicodedata.combining(char))
+
+
+@lru_cache(maxsize=1 << 12)
+def plain_words(text: str) -> frozenset[str]:
+    """The words of a text, lower case and without accents."""
+    return frozenset(word.casefold() for word in tokens(folded(text)))
+
+
+def stands_in(code: str, text: str) -> bool:
+    """Whether a text holds an id, a file name or an address whole, and not a longer one."""
+    wanted = re.escape(folded(code).casefold().lstrip("#"))
+    return bool(re.search(rf"(?<![\w.-]){wanted}(?![\w-]|\.\w)", folded(text).casefold()))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The days and the times of day that a value tells."""
+
+    days: frozenset[str]
+    clocks: frozenset[str]
+
+
+@lru_cache(maxsize=1 << 10)
+def moments_in(text: str, now: datetime) -> Moments:
+    """The days and times of a text: as written, in the requester's zone, and as people write."""
+    days, clocks = set(_DAY.findall(text)), {m.group() for m in _CLOCK.finditer(text)}
+    local = _in_zone(text, now)
+    if local is not None:
+        days.add(local.date().isoformat())
+        clocks.add(local.strftime("%H:%M"))
+    if _PROSE.search(text) and not _DAY.match(text):
+        for slot in find_slots(text, now=now):
+            if slot.kind == "date":
+                days.add(str(slot.value))
+            if slot.kind == "time":
+                clocks.add(str(slot.value)[:5])
+    return Moments(frozenset(days), frozenset(clocks))
+
+
+def moment_of_text(text: str, now: datetime) -> datetime | None:
+    """The moment, or the day, that a value is as a whole, in the requester's zone."""
+    if not _DAY.match(text):
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return read.astimezone(now.tzinfo) if read.tzinfo else read.replace(tzinfo=now.tzinfo)
+
+
+def number_of(value: JsonValue) -> Decimal | None:
+    """The number that a value is, or is written as."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = Decimal(str(value).strip())
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() else None
+
+
+def list_lengths(arguments: JsonObject) -> Iterator[Held]:
+    """How many members each list has."""
+    for name, value in arguments.items():
+        if isinstance(value, list):
+            yield Held(name, len(value))
+        elif isinstance(value, dict):
+            yield from list_lengths(value)
+
+
+def _in_zone(text: str, now: datetime) -> datetime | None:
+    if "T" not in text and " " not in text:
+        return None
+    read = moment_of_text(text, now)
+    return read
