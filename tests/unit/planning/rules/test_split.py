@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import NothingAllowed, NothingFits
+from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.rules.split import agent_for, refers_back, split
 from orchestrator.routing.router import Router
@@ -137,3 +137,17 @@ def test_what_nobody_does_is_still_refused(goal: str, plan_of: Any) -> None:
     """A synonym or a known verb alone is not enough."""
     with pytest.raises(NothingFits):
         plan_of(goal)
+
+
+def test_a_goal_in_another_language_is_refused(plan_of: Any) -> None:
+    """What it says is not guessed; the refusal names the language, and what reads it."""
+    with pytest.raises(LanguageUnread, match=r"German.*reads English.*ORCHESTRATOR_PLANNER_MODEL"):
+        plan_of("Buche ein Hotel in Lissabon für zwei Personen")
+
+
+def test_legs_are_made_of_what_is_meant(plan_of: Any) -> None:
+    """What a goal takes back is in no leg."""
+    plan = plan_of("Book a flight from Berlin to Rome, no, Lisbon, on 2026-12-03")
+
+    (leg,) = plan.legs
+    assert leg.goal == "Book a flight from Berlin to Lisbon, on 2026-12-03"
