@@ -278,6 +278,18 @@ class TooMany(PlanError, Worded):
     agent: str
 
 
+class LanguageUnread(PlanError, Worded):
+    """A goal, or a sentence of it, that is to be planned without a model is not English."""
+
+    template = (
+        "{text!r} reads as {language}, and planning by rules reads English; say it in English, "
+        "with what is to be passed on word for word between quotation marks, or set a model that "
+        "reads it (ORCHESTRATOR_PLANNER_MODEL)"
+    )
+    text: str
+    language: str
+
+
 class RequestUnread(PlanError, Worded):
     """The router failed on a request that is to be planned without a model."""
 

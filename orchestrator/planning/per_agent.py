@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.budget import Usage
-from orchestrator.core.errors import NothingFits, RequestUnread
+from orchestrator.core.errors import LanguageUnread, NothingFits, RequestUnread
 from orchestrator.planning.models import (
     AgentProfile,
     GoalBrief,
@@ -42,7 +42,7 @@ class PerAgentPlanner:
         """The legs of a mission."""
         try:
             return await self._by_rules.split_goal(brief, catalog, agents)
-        except (NothingFits, RequestUnread):
+        except (LanguageUnread, NothingFits, RequestUnread):
             agent = self._generalist(agents)
             if agent is None:
                 raise

@@ -56,6 +56,7 @@ class Planner(Protocol):
             A plan that `check_plan` accepts.
 
         Raises:
+            LanguageUnread: a part of the goal is in no language that the planner reads; nor then.
             NothingFits: a part of the goal that no tool can do; nothing of the goal is begun then.
             NothingAllowed: a part of the goal needs a tool that none of the agents may touch.
         """

@@ -9,11 +9,12 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core.errors import NothingAllowed, NothingFits, TooMany
+from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, TooMany
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
+from orchestrator.language.detect import foreign_in
 from orchestrator.language.ellipsis import continued
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import (
@@ -62,11 +63,14 @@ def split(
     """The legs of a mission, one per request in its goal, in the goal's order.
 
     Raises:
+        LanguageUnread: a part of the goal is in no English; nothing of it is begun then.
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
         NothingAllowed: one of them needs a tool that no agent may touch; nor then.
         TooMany: it asks for more of a kind than an agent does one by one; nor then.
         RequestUnread: the router failed.
     """
+    if (foreign := foreign_in(brief.goal)) is not None:
+        raise LanguageUnread(foreign.text, foreign.name)
     brief = brief.model_copy(update={"goal": corrected(brief.goal).text})
     parts = _Goal(brief, catalog, router).parts()
     legs = [

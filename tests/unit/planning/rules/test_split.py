@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import NothingAllowed, NothingFits, TooMany
+from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, TooMany
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.rules.split import agent_for, refers_back, split
 from orchestrator.routing.router import Router
@@ -185,3 +185,17 @@ def test_more_than_an_agent_does_of_a_kind_is_not_begun(plan_of: Any) -> None:
 
     with pytest.raises(TooMany, match="21 calls of file_delete_file"):
         plan_of(f"Delete {names} and last.txt")
+
+
+def test_a_goal_in_another_language_is_refused(plan_of: Any) -> None:
+    """What it says is not guessed; the refusal names the language, and what reads it."""
+    with pytest.raises(LanguageUnread, match=r"German.*reads English.*ORCHESTRATOR_PLANNER_MODEL"):
+        plan_of("Buche ein Hotel in Lissabon für zwei Personen")
+
+
+def test_legs_are_made_of_what_is_meant(plan_of: Any) -> None:
+    """What a goal takes back is in no leg."""
+    plan = plan_of("Book a flight from Berlin to Rome, no, Lisbon, on 2026-12-03")
+
+    (leg,) = plan.legs
+    assert leg.goal == "Book a flight from Berlin to Lisbon, on 2026-12-03"

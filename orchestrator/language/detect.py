@@ -1,0 +1,108 @@
+"""Which language a goal is in: told only where it is sure, since this package reads English."""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from orchestrator.language.said import quoted_spans, told_spans
+from orchestrator.language.slots import read_slots
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import STOP_WORDS, is_verb
+
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_SENTENCE: Final = re.compile(r"(?<=[^\s.])[.!?;]\s+|\n+")
+_LATIN: Final = re.compile(r"[a-z]", re.IGNORECASE)
+_ENOUGH: Final = 3
+"""Words of its own from which a text's language can be told."""
+_HALF: Final = 0.5
+"""Share of English words from which a text is English, whatever the others are."""
+_BEGUN: Final = 0.3
+"""The same of a text that begins with an English verb."""
+_UNLIKELY: Final = 0.1
+"""How likely English may be in a text that is told to be in another language."""
+_HARDLY: Final = 0.005
+"""The same of a text of a word or two, or in another script."""
+_NAMED: Final = 0.3
+"""How likely a language must be to be named."""
+_LANGUAGES: Final = tuple(WordLists("languages").words("told_apart"))
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A text, or a sentence of it, that is in no English; `language` is "" where none is likely."""
+
+    text: str
+    language: str
+
+    @property
+    def name(self) -> str:
+        """The language in words: "German"."""
+        if not self.language:
+            return "a language that is not English"
+        from babel import Locale  # a fifth of a second, and mostly not needed
+
+        return str(Locale("en").languages.get(self.language, self.language))
+
+
+def foreign_in(text: str) -> Foreign | None:
+    """The first sentence of a text that is surely not English; None when all may be.
+
+    Names, quoted words and what somebody is told may be in any language.
+    """
+    covered = [*quoted_spans(text), *told_spans(text)]
+    covered += [
+        (slot.position, slot.position + len(slot.text))
+        for slot in read_slots(text, now=None)
+        if slot.kind != "quantity"
+    ]
+    own = _blanked(text, covered)
+    start = 0
+    for end in [*(match.end() for match in _SENTENCE.finditer(text)), len(text)]:
+        if (language := _foreign(own[start:end], text[start:end])) is not None:
+            return Foreign(text[start:end].strip(), language)
+        start = end
+    return None
+
+
+def _blanked(text: str, covered: list[tuple[int, int]]) -> str:
+    for start, end in covered:
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    return text
+
+
+def _foreign(own: str, whole: str) -> str | None:
+    """The language of a sentence, "" for one that cannot be named; None where it may be English.
+
+    Args:
+        own: its words that are neither names nor values nor said by somebody.
+        whole: all of it.
+    """
+    words = _WORD.findall(own.lower())
+    known = sum(word in STOP_WORDS or is_verb(word) for word in words)
+    # "Order pizza margherita" begins as English does, which must then be told by more words.
+    share = _BEGUN if words and is_verb(words[0]) else _HALF
+    if not words or known >= share * len(words):
+        return None
+    english = _chances(" ".join(words))["en"]
+    least = len(words) < _ENOUGH or _LATIN.search(own) is None
+    if english > (_HARDLY if least else _UNLIKELY):
+        return None
+    chances = _chances(whole)
+    likely = max(chances, key=lambda code: chances[code])
+    return likely if likely != "en" and chances[likely] >= _NAMED else ""
+
+
+def _chances(text: str) -> dict[str, float]:
+    """How likely a text is in each language, by its code."""
+    return dict(_identifier().rank(text))
+
+
+@cache
+def _identifier() -> Any:
+    """The library's model, which takes a third of a second to read: only doubtful texts need it."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages(_LANGUAGES)
+    return identifier
