@@ -102,6 +102,21 @@ def joints(text: str) -> tuple[tuple[int, int], ...]:
     )
 
 
+def quoted_spans(text: str) -> list[tuple[int, int]]:
+    """Where the text quotes something."""
+    return [m.span() for m in _QUOTED.finditer(text)] if _QUOTES & {*text} else []
+
+
+def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Where each sentence starts, and where it ends before the stop that closes it."""
+    starts, ends = [0], []
+    for match in _open_boundaries(text):
+        if match["strong"] is not None:
+            ends.append(match.start())
+            starts.append(match.start() + len(match["strong"]))
+    return tuple((s, e) for s, e in zip(starts, [*ends, len(text)], strict=True) if s < e)
+
+
 def begins_request(rest: str, *, verbs: Collection[str] = (), firm: bool = False) -> bool:
     """Whether a text begins with an imperative or a question; `verbs` as in `split_clauses`.
 
@@ -122,7 +137,7 @@ def without_lead(clause: str) -> str:
 
 def _open_boundaries(text: str) -> Iterator[re.Match[str]]:
     """The boundaries that no quotation and no "between X and Y" covers."""
-    covered = [m.span() for m in _QUOTED.finditer(text)] if _QUOTES & {*text} else []
+    covered = quoted_spans(text)
     if "between" in text.lower():
         covered += [m.span() for m in _BETWEEN.finditer(text)]
     for match in _BOUNDARY.finditer(text):

@@ -12,6 +12,13 @@ _LISTS: Final = WordLists("provisos")
 _STRICT: Final = tuple(_LISTS.lines("strict"))
 _LOOSE: Final = tuple(_LISTS.lines("loose"))
 _REVERSED: Final = frozenset(_LISTS.lines("reversed"))
+CONDITION_WORDS: Final = (*_STRICT, *_LOOSE)
+"""The words that begin a condition."""
+_OF_ITSELF: Final = _LISTS.word_set("of_itself")
+_COMPARED: Final = re.compile(
+    rf"\b(?:{'|'.join(_LISTS.words('compared'))})\b|[<>=]", re.IGNORECASE
+)
+_NUMBER: Final = re.compile(r"\d")
 _NO_CONDITION: Final = _LISTS.word_set("before_none")
 _WRITTEN = "|".join(r"\s+".join(words.split()) for words in (*_STRICT, *_LOOSE))
 _CONDITION: Final = re.compile(
@@ -46,6 +53,25 @@ def is_unless(condition: str) -> bool:
     """Whether what it says must not be so."""
     match = _CONDITION.match(condition)
     return match is not None and match["word"].lower() in _REVERSED
+
+
+def reverses_what(word: str) -> bool:
+    """Whether what follows the word of a condition must not be so."""
+    return " ".join(word.lower().split()) in _REVERSED
+
+
+def is_idle(word: str, told: str) -> bool:
+    """Whether a condition says nothing that the request itself does not: "if possible"."""
+    if len(tokens(told)) < 2:
+        return True
+    strict = " ".join(word.lower().split()) in _STRICT
+    return not strict and not content_stems(told)
+
+
+def is_own_limit(told: str) -> bool:
+    """Whether a condition bounds what is ordered: "it costs less than 100 EUR"."""
+    first = next((word for word in tokens(told) if word not in ("the", "a", "an")), "")
+    return first in _OF_ITSELF and bool(_NUMBER.search(told) and _COMPARED.search(told))
 
 
 def _is_one(match: re.Match[str], action: Action) -> bool:

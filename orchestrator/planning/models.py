@@ -98,6 +98,37 @@ class AgentProfile(Record):
         return Wall(agent=self.name, domains=self.domains, tools=self.tools)
 
 
+class Condition(Record):
+    """What a goal makes a part of it depend on; the leg that `decides` it finds out."""
+
+    clause: str = Field(description="in the words of the goal: 'unless it rains'")
+    told: str = Field(description="what it says: 'it rains'")
+    is_unless: bool = Field(default=False, description="it is met when what it says is not so")
+    tools: tuple[str, ...] = Field(
+        default=(), description="that tell whether it is so; empty: none does, a person is asked"
+    )
+
+
+class Decided(Record):
+    """Whether a condition is met, and what says so."""
+
+    clause: str = Field(description="of the condition")
+    met: bool | None = Field(description="None: what was answered leaves it open")
+    why: str = Field(description="what was answered, or why nothing was; one sentence")
+    by_person: bool = Field(default=False, description="somebody was asked, and said so")
+
+
+class OnlyIf(Record):
+    """A leg is run only if another one has found that a condition is met, or that it is not."""
+
+    clause: str = Field(description="of the condition")
+    leg_id: str = Field(description="the leg that decides it; among those this one depends on")
+    met: bool = Field(default=True, description="False: run in the opposite case, 'otherwise'")
+
+    def __str__(self) -> str:
+        return self.clause if self.met else f"otherwise than {self.clause!r}"
+
+
 class LegPlan(Record):
     """One part of a mission, for one agent: a workflow of its own."""
 
@@ -112,6 +143,15 @@ class LegPlan(Record):
     )
     conditions: tuple[Proviso, ...] = Field(
         default=(), description="of the whole goal: any leg may look up whether they hold"
+    )
+    only_if: tuple[OnlyIf, ...] = Field(
+        default=(), description="what must be found first; else it is left out, and nothing is lost"
+    )
+    decides: tuple[Condition, ...] = Field(
+        default=(), description="what its answer tells the legs that are run only if that is so"
+    )
+    only_looks: bool = Field(
+        default=False, description="it is there for what it decides: it orders no consequence"
     )
 
     @property
@@ -228,6 +268,10 @@ class StepContext(Record):
     orders: tuple[Order, ...] = Field(
         default=(), description="what the leg's goal orders: it is not reached without an effect"
     )
+    decides: tuple[Condition, ...] = Field(
+        default=(), description="conditions that are decided by what the leg finds"
+    )
+    only_looks: bool = Field(default=False, description="that is all that it is there for")
     budget_left: Money | None = Field(default=None, description="None: there is no limit")
     now: datetime = Field(
         description="the mission's start: `tomorrow` means the same day in every step"

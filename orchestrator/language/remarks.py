@@ -1,0 +1,55 @@
+"""Remarks: sentences that say how things are, and ask for nothing."""
+
+import re
+from typing import Final
+
+from orchestrator.language.clauses import begins_request, joints, without_lead
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import NOUN_LIKE_VERBS, QUESTION_WORDS, is_verb
+
+_LISTS: Final = WordLists("provisos")
+_SUBJECTS: Final = _LISTS.word_set("subjects")
+_STATES: Final = _LISTS.word_set("states")
+_WISHES: Final = _LISTS.word_set("wishes")
+_OWNERS: Final = frozenset({"my", "our", "the", "this", "that", "his", "her", "their"})
+_WORD: Final = re.compile(r"[^\W\d_]+|['\u2019][a-z]+\b", re.IGNORECASE)
+_NEGATED_AUXILIARY: Final = re.compile(r"(?i)(?<=[a-z])n['\u2019]t\b")
+_REACH: Final = 5
+"""Words after its first in which a statement has its verb."""
+_SO: Final = re.compile(r"\s*(?:and|so|therefore|thus|hence|please)\s+", re.IGNORECASE)
+
+
+def remark_end(sentence: str) -> int:
+    """How much of a sentence is a remark, from its start: all, none, or up to a request."""
+    if not is_remark(sentence):
+        return 0
+    for start, end in joints(sentence):
+        rest = _SO.sub("", sentence[end:], count=1)
+        if begins_request(rest, firm=sentence[start:end].strip() != ""):
+            return start
+    return len(sentence)
+
+
+def is_remark(text: str) -> bool:
+    """Whether a text states something: "I am vegetarian", "my mother arrives on Friday"."""
+    if text.rstrip().endswith("?"):
+        return False
+    bare = _NEGATED_AUXILIARY.sub(" not", without_lead(text))
+    words = [word.lower().replace("\u2019", "'") for word in _WORD.findall(bare)][: _REACH + 2]
+    if len(words) < 2 or words[0] in QUESTION_WORDS or begins_request(bare, firm=True):
+        return False
+    if not _WISHES.isdisjoint(words[1:4]):
+        return False
+    if words[0] in _SUBJECTS:
+        return not (words[0] in ("this", "that") and is_verb(words[1]))
+    owned = words[0] in _OWNERS or bare[:1].isupper()
+    return owned and any(_states(word) for word in words[1:_REACH])
+
+
+def _states(word: str) -> bool:
+    """Whether a word is the verb of a statement: "is", "arrives"."""
+    if word in _STATES:
+        return True
+    base = word.removesuffix("s")
+    plain = base if is_verb(base) else base.removesuffix("e")
+    return base != word and is_verb(plain) and plain not in NOUN_LIKE_VERBS

@@ -1,0 +1,282 @@
+"""Takes apart a goal: what it asks for, and what it says of when that is to be done."""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.clauses import begins_request, quoted_spans, sentence_spans
+from orchestrator.language.goal_text import Cut, GoalText, Governed, Remark, Subclause, moved, without
+from orchestrator.language.intent import Action
+from orchestrator.language.provisos import CONDITION_WORDS, is_idle, is_own_limit, reverses_what
+from orchestrator.language.remarks import remark_end
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import content_stems, stem, tokens
+
+_LISTS: Final = WordLists("provisos")
+_GOALS_KEPT: Final = 64
+_NO_CONDITION: Final = _LISTS.word_set("before_none")
+_STRICT: Final = frozenset(_LISTS.lines("strict"))
+DONE_STEMS: Final = frozenset(map(stem, _LISTS.word_set("done")))
+"""Of words that say that something is done: booked, confirmed, worked."""
+_FEASIBLE: Final = _LISTS.word_set("feasible")
+_INFEASIBLE: Final = _LISTS.word_set("infeasible")
+_NO_END: Final = _LISTS.word_set("no_end")
+
+
+def _any(lines: Sequence[str]) -> str:
+    longest = sorted(lines, key=len, reverse=True)
+    return "|".join(r"\s+".join(map(re.escape, line.split())) for line in longest)
+
+
+_OPPOSITE: Final = re.compile(rf"(?:{_any(_LISTS.lines('otherwise'))})\b", re.IGNORECASE)
+_SO: Final = re.compile(rf"(?:{_any(_LISTS.lines('so'))})\b", re.IGNORECASE)
+_CONDITION: Final = re.compile(rf"(?:{_any(CONDITION_WORDS)})(?=\s)", re.IGNORECASE)
+_AWAITED: Final = re.compile(rf"(?:{_any(_LISTS.lines('awaited'))})(?=\s)", re.IGNORECASE)
+_MARK: Final = re.compile(
+    rf"(?<![\w-])(?:{'|'.join(p.pattern for p in (_OPPOSITE, _SO, _CONDITION, _AWAITED))})",
+    re.IGNORECASE,
+)
+_JOINT_BEFORE: Final = re.compile(r"(?:^|[,;:\u2013\u2014-]|\b(?:and|but|then|so|plus|also|or))\s*$", re.I)
+_AND_BEFORE: Final = re.compile(r"\b(?:and|but|then|so|plus|also|or)\s*$", re.I)
+_PAUSE: Final = re.compile(r"(?<!\d),|,(?!\d)|;|:\s|\s[-\u2013\u2014]\s|\s+then\b(?=\s+\w)", re.IGNORECASE)
+_JOINING: Final = re.compile(r"[\s,]*\b(?:and|but|then|plus)\s+", re.IGNORECASE)
+_ENDS_JOINED: Final = re.compile(r"(?:[\s,;.!:]|\b(?:and|but|or|then))+$", re.IGNORECASE)
+_SPACE: Final = re.compile(r"[\s,;:\u2013\u2014-]*(?:then\b\s*)?", re.IGNORECASE)
+_STOP: Final = re.compile(r"[.!?;]*\s*")
+_WORD: Final = re.compile(r"\S+")
+_THING: Final = re.compile(
+    r"(?:it|that|this|they|everything|both|all|you|the\s|my\s|our\s|i\s+have|we\s+have|i['\u2019]ve)",
+    re.IGNORECASE,
+)
+_NOT: Final = re.compile(r"\b(?:not|no|none|cannot|nothing)\b|n['\u2019]t\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=_GOALS_KEPT)
+def read_goal(goal: str) -> GoalText:
+    """Read a goal; one that would ask for nothing then is kept as it stands."""
+    reader = _Reader(goal)
+    for start, end in sentence_spans(goal):
+        reader.read_sentence(start, end)
+    found = reader.text()
+    return found if tokens(found.requests) else GoalText(goal)
+
+
+class _Reader:
+    """Reads a goal from left to right."""
+
+    def __init__(self, goal: str) -> None:
+        self._goal = goal
+        self._quoted = quoted_spans(goal)
+        self._cuts: list[Cut] = []
+        self._governed: list[Governed] = []
+        self._remarks: list[tuple[str, int]] = []
+        self._open: list[tuple[Subclause, int, bool]] = []
+        self._last: Subclause | None = None
+        self._asked_until = 0
+
+    def text(self) -> GoalText:
+        """What was read."""
+        left, places = without(self._goal, self._cuts)
+
+        def to(position: int) -> int:
+            return moved(position, places, len(left))
+
+        return GoalText(
+            requests=left,
+            governed=tuple(
+                Governed(g.subclause, to(g.start), to(g.end), g.as_said) for g in self._governed
+            ),
+            remarks=tuple(Remark(text, to(at)) for text, at in self._remarks),
+        )
+
+    def read_sentence(self, start: int, end: int) -> None:
+        """Take out of a sentence what asks for nothing."""
+        sentence = self._goal[start:end]
+        marked = _MARK.match(self._goal, start + len(sentence) - len(sentence.lstrip()), end)
+        said = start if marked else start + remark_end(sentence)
+        if said > start:
+            self._remark(start, said, end)
+        at = said
+        while (mark := _MARK.search(self._goal, at, end)) is not None:
+            at = mark.end()
+            if not any(a <= mark.start() < b for a, b in self._quoted):
+                at = max(at, self._take(mark.start(), said, end))
+        for subclause, begun, as_said in self._open:
+            self._governed.append(Governed(subclause, begun, end, as_said))
+        self._open.clear()
+        if tokens(without(self._goal[said:end], self._within(said, end))[0]):
+            self._asked_until = end
+
+    def _within(self, start: int, end: int) -> list[Cut]:
+        return [
+            Cut(c.start - start, min(c.end, end) - start)
+            for c in self._cuts
+            if start <= c.start < end
+        ]
+
+    def _remark(self, start: int, said: int, end: int) -> None:
+        self._remarks.append((self._goal[start:said].strip(" \t\n,;.:"), start))
+        pattern = _STOP if said == end else _SPACE
+        gap = pattern.match(self._goal, said)
+        self._cuts.append(Cut(start, gap.end() if gap else said))
+
+    def _take(self, at: int, start: int, end: int) -> int:
+        """Read what a word begins; where to go on reading."""
+        goal = self._goal
+        for pattern, is_opposite in ((_OPPOSITE, True), (_SO, False)):
+            mark = pattern.match(goal, at, end)
+            if mark and self._stands_alone(mark, start, end):
+                return self._go_on(mark, start, end, is_opposite=is_opposite)
+        mark = _CONDITION.match(goal, at, end) or _AWAITED.match(goal, at, end)
+        if mark is None:
+            return at + 1
+        return self._subclause(mark, start, end)
+
+    def _stands_alone(self, mark: re.Match[str], start: int, end: int) -> bool:
+        """Whether what follows is a request: "if not, rent a car", not "if not yet paid"."""
+        after = self._goal[mark.end() : end]
+        cut = any(c.end == len(self._goal[: mark.start()].rstrip()) for c in self._cuts)
+        joined = cut or bool(_JOINT_BEFORE.search(self._goal[start : mark.start()]))
+        paused = after.lstrip().startswith((",", ":", "-", "\u2013", "\u2014"))
+        wordy = len(mark.group().split()) > 1
+        orders = begins_request(after, firm=True)
+        return bool(tokens(after)) and (paused or orders if wordy else joined or orders)
+
+    def _go_on(self, mark: re.Match[str], start: int, end: int, *, is_opposite: bool) -> int:
+        """What is done in the opposite case of the last condition, or in the same."""
+        gap = _SPACE.match(self._goal, mark.end())
+        resume = gap.end() if gap else mark.end()
+        begins = begins_request(self._goal[resume:end], firm=True)
+        new = not self._goal[start : mark.start()].strip()
+        joined = _ENDS_JOINED.search(self._goal[: mark.start()])
+        before = joined.start() if joined else mark.start()
+        self._cuts.append(
+            Cut(mark.start(), resume) if new and begins else Cut(before, resume, ", and ")
+        )
+        for subclause, begun, as_said in self._open:
+            self._governed.append(Governed(subclause, begun, before, as_said))
+        said = self._goal[mark.start() : end].strip()
+        none = Subclause("instead" if is_opposite else "so", said, said if is_opposite else "")
+        subclause = self._last or none
+        as_said = self._last is None or not (is_opposite or subclause.is_unless)
+        self._open = [(subclause, resume, as_said)]
+        if not is_opposite and self._last is None:
+            self._last = subclause
+        return resume
+
+    def _subclause(self, mark: re.Match[str], start: int, end: int) -> int:
+        goal = self._goal
+        before = tokens(goal[start : mark.start()])
+        told_end, resume, leads = self._extent(mark, start, end)
+        told = goal[mark.end() : told_end].strip(" \t\n,;.!?")
+        if before and before[-1] in _NO_CONDITION:
+            return mark.end()
+        subclause = self._meant(mark, told, start, leads=leads)
+        if subclause is None:
+            return mark.end()
+        self._last = subclause if subclause.kind == "condition" else None
+        if leads:
+            self._cuts.append(Cut(mark.start(), resume))
+            self._open.append((subclause, resume, True))
+            return resume
+        at = len(goal[: mark.start()].rstrip(" ,\u2013\u2014"))
+        if not goal[start:at].strip():
+            at = len(goal[: self._asked_until].rstrip(" .!;\n"))
+        self._cuts.append(Cut(at, told_end))
+        self._governed.append(Governed(subclause, at, at))
+        return told_end
+
+    def _meant(
+        self, mark: re.Match[str], told: str, start: int, *, leads: bool
+    ) -> Subclause | None:
+        """What a word and what follows it mean; None when it is part of the request."""
+        goal, word = self._goal, mark.group()
+        text = goal[mark.start() : mark.end()] + " " + told
+        said = read_clause(goal[start : mark.start()]) if goal[start : mark.start()].strip() else None
+        if mark.re is not _CONDITION:
+            asks = said is not None and said.action in (Action.READ, Action.SEARCH)
+            done = not DONE_STEMS.isdisjoint(map(stem, tokens(told)))
+            if (asks and not leads) or not done or not _THING.match(told):
+                return None
+            return Subclause("awaited", text, told)
+        if is_idle(word, told) or is_own_limit(told):
+            return None
+        strict = " ".join(word.lower().split()) in _STRICT
+        if said is not None and said.action is Action.SEND and not (leads or strict):
+            return None
+        if leads and self._cannot_be(told, mark.start()):
+            return Subclause("instead", text, told)
+        return Subclause("condition", text, told, is_unless=reverses_what(word))
+
+    def _cannot_be(self, told: str, at: int) -> bool:
+        """Whether it says that what was asked for before cannot be done: "if it is sold out"."""
+        words = tokens(told)
+        fails = not _INFEASIBLE.isdisjoint(words)
+        if not fails and not (_NOT.search(told) and not _FEASIBLE.isdisjoint(words)):
+            return False
+        known = {*content_stems(self._goal[:at])}
+        rest = {*content_stems(told)} - {stem(w) for w in (*_FEASIBLE, *_INFEASIBLE)}
+        return rest <= known and bool(self._goal[:at].strip())
+
+    def _extent(self, mark: re.Match[str], start: int, end: int) -> tuple[int, int, bool]:
+        """Where what is told ends, where to go on, and whether its requests follow it."""
+        goal = self._goal
+        before = goal[start : mark.start()]
+        follows = not _JOINT_BEFORE.search(before) if before.strip() else False
+        if not follows:
+            only_paused = bool(before.strip()) and not _AND_BEFORE.search(before)
+            leading = self._leading_end(mark.end(), end, only_paused=only_paused)
+            if leading is not None:
+                return (*leading, True)
+        return (*self._trailing_end(mark.end(), end), False)
+
+    def _leading_end(self, at: int, end: int, *, only_paused: bool) -> tuple[int, int] | None:
+        """The end of a condition whose requests follow: a pause, or where an order begins."""
+        goal = self._goal
+        pauses = [p for p in _PAUSE.finditer(goal, at, end) if not self._is_quoted(p.start())]
+        for pause in pauses:
+            if begins_request(goal[pause.end() : end], firm=True):
+                if only_paused and _JOINING.match(goal, pause.end()):
+                    return None
+                gap = _SPACE.match(goal, pause.end())
+                return pause.start(), gap.end() if gap else pause.end()
+        if only_paused:
+            return None
+        if (begun := self._order_after(at, end)) is not None:
+            return begun, begun
+        if pauses and tokens(goal[pauses[0].end() : end]):
+            gap = _SPACE.match(goal, pauses[0].end())
+            return pauses[0].start(), gap.end() if gap else pauses[0].end()
+        return None
+
+    def _order_after(self, at: int, end: int) -> int | None:
+        """Where an order begins that no pause tells from the condition before it."""
+        words = list(_WORD.finditer(self._goal, at, end))
+        for previous, word in zip(words[1:], words[2:], strict=False):
+            if previous.group().lower() in _NO_END or self._is_quoted(word.start()):
+                continue
+            if begins_request(self._goal[word.start() : end]):
+                return word.start()
+        return None
+
+    def _trailing_end(self, at: int, end: int) -> tuple[int, int]:
+        """The end of a condition that follows its request."""
+        stops = [end]
+        stops += [p.start() for p in _PAUSE.finditer(self._goal, at, end)]
+        stops += [
+            j.start()
+            for j in _JOINING.finditer(self._goal, at, end)
+            if begins_request(self._goal[j.end() : end])
+        ]
+        stops += [
+            m.start()
+            for m in _OPPOSITE.finditer(self._goal, at, end)
+            if self._stands_alone(m, at, end)
+        ]
+        stop = min(stops)
+        return stop, stop
+
+    def _is_quoted(self, at: int) -> bool:
+        return any(a <= at < b for a, b in self._quoted)

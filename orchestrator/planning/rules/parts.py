@@ -1,0 +1,119 @@
+"""The parts of a goal: one request each, with the tool that reaches it and where it stands."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.language import lexicon
+from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clauses import without_lead
+from orchestrator.language.goal_text import Governed
+from orchestrator.language.intent import Slot
+from orchestrator.language.slots import find_slots
+from orchestrator.language.words import content_stems, tokens
+from orchestrator.planning.models import Condition, OnlyIf
+
+_PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
+_POINTERS: Final = frozenset({"this", "that", "these", "those"})
+_THEN: Final = re.compile(
+    r"\b(?:then|after\s+(?:that|this|which)|afterwards?|thereafter|subsequently|next|finally|lastly"
+    r"|once\s+(?:done|that\s+is\s+done))\b",
+    re.IGNORECASE,
+)
+_DEFINITE: Final = re.compile(r"\b(?:the|this|that|my|our)\s+((?:[a-z][\w-]*\s*){1,3})", re.I)
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One request of a goal, and what stands between it and the one before."""
+
+    text: str
+    start: int
+    end: int
+    between: str = ""
+
+    @property
+    def follows(self) -> bool:
+        """Whether the text says that it comes after what is before it."""
+        lead = self.text[: len(self.text) - len(without_lead(self.text))]
+        return bool(_THEN.search(f"{self.between} {lead}"))
+
+
+@dataclass(frozen=True)
+class Part:
+    """One request of the goal with the tool that reaches it, and the legs that it waits for."""
+
+    request: str
+    target: Tool
+    leg_id: str
+    depends_on: tuple[str, ...] = ()
+    follows: bool = False
+    governed: tuple[Governed, ...] = ()
+    only_if: tuple[OnlyIf, ...] = ()
+    decides: tuple[Condition, ...] = ()
+    only_looks: bool = False
+    slots: tuple[Slot, ...] = field(default=(), compare=False)
+
+    @cached_property
+    def reading(self) -> ClauseReading:
+        """Its request, read."""
+        return read_clause(self.request)
+
+    @cached_property
+    def points_back(self) -> bool:
+        """Whether it points at what came before."""
+        return refers_back(self.request)
+
+    @cached_property
+    def nouns(self) -> frozenset[str]:
+        """Stems of what it is about: its objects, and the words of its tool."""
+        said = " ".join(self.reading.objects)
+        return frozenset((*content_stems(said), *content_stems(self.target.domain)))
+
+
+def refers_back(clause: str) -> bool:
+    """Whether a clause points at what came before: "it", "them", "the receipts", "the latest"."""
+    words = tokens(clause)
+    for word, following, after in zip(words, [*words[1:], ""], [*words[2:], "", ""], strict=False):
+        if word in _PRONOUNS:
+            return True
+        if word in _POINTERS and (not following or following in lexicon.AFTER_A_POINTER):
+            return True
+        if word == "the" and _is_bare(following, after):
+            return True
+    return False
+
+
+def named_things(text: str) -> frozenset[str]:
+    """Stems of the nouns that a text speaks of as known: "the flight", "my car"."""
+    found = (match.group(1).split() for match in _DEFINITE.finditer(text))
+    return frozenset(stem for words in found for stem in content_stems(" ".join(words[:2])))
+
+
+def located(clauses: Sequence[str], text: str) -> Iterator[Clause]:
+    """The clauses, each with where it stands in the text: some have a verb that is not there."""
+    at = 0
+    for clause in clauses:
+        start, length = text.find(clause, at), len(clause)
+        if start < 0:
+            written = clause.partition(" ")[2]
+            start, length = text.find(written, at), len(written)
+        if start < 0:
+            start, length = at, 0
+        yield Clause(clause, start, start + length, text[at:start])
+        at = start + length
+
+
+def slots_of(texts: Sequence[str]) -> list[Slot]:
+    """The values that texts state."""
+    return [slot for text in texts for slot in find_slots(text, now=None)]
+
+
+def _is_bare(noun: str, after: str) -> bool:
+    """Whether, after "the", nothing tells which one: "the receipts", "the latest with Anna"."""
+    if noun in lexicon.PREFERENCES:
+        return not after or after in lexicon.AFTER_A_POINTER
+    return noun in lexicon.REFERENCES and after not in ("of", "for", "about", "from")
