@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from temporalio import workflow
 
@@ -17,6 +18,12 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import LegLost, refuse
     from workflows.progress import Progress
     from workflows.waiting import Pending, wait_beside
+
+
+UNANSWERED: Final = (
+    "if nobody answers until then, this part of the mission fails, nothing more is done, and what "
+    "the mission has done is rolled back"
+)
 
 
 @dataclass
@@ -46,7 +53,7 @@ class Questions:
         Whether it is gets looked up, not believed.
         """
         question = _request_for(tool, prepared)
-        wanted = AskUser(question=question, fields={})
+        wanted = AskUser(question=question, why=f"{tool} cannot be called without it", fields={})
         await self.ask(wanted, personal=prepared.missing_personal)
 
     async def ask(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> None:
@@ -56,7 +63,8 @@ class Questions:
             LegLost: nobody answered in time.
         """
         leg = self._progress.leg
-        expires_at = workflow.now() + leg.policy.answer_expiry
+        now = workflow.now()
+        expires_at = now + leg.policy.answer_expiry
         self._asked = _Asked(
             Question(
                 question_id=leg.call_id,
@@ -66,6 +74,9 @@ class Questions:
                 fields=wanted.fields,
                 personal=personal,
                 expires_at=expires_at,
+                why=wanted.why or f"it is needed to go on with {leg.leg.goal!r}",
+                otherwise=UNANSWERED,
+                asked_at=now,
             )
         )
         self._progress.show(LegStatus.AWAITING_ANSWER)
