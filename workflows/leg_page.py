@@ -24,6 +24,7 @@ def leg_page(leg: LegInput, waiting: LegWaiting) -> str:
         lines.append(f"**Error** {md.text(state.error)}")
     if state.summary:
         lines.append(f"**Result** {md.text(state.summary)}")
+    lines += md.section("Found", md.table_lines(state.table))
     if waiting.card is not None:
         lines += ["", "waits for a decision:", "", as_markdown(waiting.card)]
     if waiting.question is not None:
@@ -39,8 +40,18 @@ def _question(question: Question, waiting: LegWaiting) -> list[str]:
     return [
         "",
         f"asks{until}: {md.text(question.question)}",
+        *_particulars(question),
         *(md.command(line) for line in (wait.commands if wait else ())),
     ]
+
+
+def _particulars(question: Question) -> list[str]:
+    """Why it is asked, what each field takes, its choices, and what happens without an answer."""
+    lines = [f"asked because: {md.text(question.why)}"] if question.why else []
+    for field in question.asks:
+        lines.append(f"- {md.text(field.told(question.today))}")
+        lines += [f"- {md.text(choice)}" for choice in field.listed()]
+    return [*lines, "", *([md.text(question.otherwise)] if question.otherwise else [])]
 
 
 def _step_line(step: StepRecord) -> str:

@@ -53,6 +53,7 @@ def leg_result(leg: LegInput) -> LegResult:
         goal=leg.leg.goal,
         status=state.status,
         summary=state.summary,
+        table=state.table,
         error=state.error,
         steps=state.steps,
         facts=_facts(leg),

@@ -121,9 +121,9 @@ class LegWorkflow:
                 claimed = CallTool(tool=FINISH, arguments={"summary": said})
                 self._progress.observe(claimed, outcome="refused", error=planned.refusal)
                 self._progress.record(FINISH, "refused", planned.refusal)
-            case Finish(summary=summary):
+            case Finish(summary=summary, table=table):
                 self._progress.record(FINISH, "done")
-                self._progress.end(LegStatus.SUCCEEDED, summary=summary)
+                self._progress.end(LegStatus.SUCCEEDED, summary=summary, table=table)
             case GiveUp(reason=reason):
                 self._give_up(reason)
 

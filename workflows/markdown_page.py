@@ -18,6 +18,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.shown_text import markdown_code, markdown_text
     from orchestrator.messages import names
     from orchestrator.messages.receipts import reference_of
+    from orchestrator.planning.models import AnswerTable
     from orchestrator.saga.ledger import Obligation, ObligationState
 
 _LONGEST_PAGE = 60_000
@@ -46,6 +47,15 @@ def section(title: str, lines: Sequence[str]) -> list[str]:
     rest = len(lines) - _MOST_LINES
     more = [f"- and {rest} more"] if rest > 0 else []
     return ["", f"### {title}", "", *lines[:_MOST_LINES], *more]
+
+
+def table_lines(table: AnswerTable | None) -> list[str]:
+    """A table as a list: a line for each row, under its headings."""
+    if table is None:
+        return []
+    rows = [f"- {text(' | '.join(row))}" for row in table.rows]
+    more = [f"- and {table.more} more"] if table.more else []
+    return [f"- {text(' | '.join(table.columns))}", *rows, *more]
 
 
 def link(text: str, workflow_id: str) -> str:

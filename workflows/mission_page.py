@@ -80,6 +80,8 @@ def _markdown(page: MissionPage) -> str:
     if mission.summary:
         lines.append(f"**Result** {md.text(mission.summary)}")
     lines += _own_question(page.own)
+    for leg in mission.legs:
+        lines += md.section(f"Found by {md.text(leg.leg_id)}", md.table_lines(leg.table))
     lines += _waits(page)
     lines += md.section("Legs", [_leg_line(page, leg) for leg in mission.legs])
     lines += md.section("Not done", [f"- {md.text(str(one))}" for one in mission.unserved])
@@ -149,6 +151,8 @@ def _wait_lines(page: MissionPage, leg_id: str, wait: LegWait) -> list[str]:
     read = md.link("read the card first" if is_card else "read it in its leg", asks)
     return [
         f"**{what}** {md.text(wait.title)}: {', '.join([*facts, read])}",
+        *(f"- {md.text(line)}" for line in wait.takes),
+        *(["", md.text(wait.otherwise), ""] if wait.otherwise else []),
         *(md.command(line) for line in wait.commands),
         "",
     ]

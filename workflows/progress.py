@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
     from orchestrator.messages.step import StepRecord
-    from orchestrator.planning.models import CallTool, Doubt, Observation
+    from orchestrator.planning.models import AnswerTable, CallTool, Doubt, Observation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from workflows import ui
@@ -142,9 +142,16 @@ class Progress:
 
     # -- what is shown of it ----------------------------------------------------------------------
 
-    def end(self, status: LegStatus, *, summary: str = "", error: str | None = None) -> None:
+    def end(
+        self,
+        status: LegStatus,
+        *,
+        summary: str = "",
+        error: str | None = None,
+        table: AnswerTable | None = None,
+    ) -> None:
         """Keep how it ended."""
-        self._update(summary=summary, error=error)
+        self._update(summary=summary, error=error, table=table)
         self.show(status)
 
     def show(self, status: LegStatus) -> None:

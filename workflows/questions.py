@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from temporalio import workflow
 
@@ -17,6 +18,12 @@ with workflow.unsafe.imports_passed_through():
     from workflows.failures import LegLost, refuse
     from workflows.progress import Progress
     from workflows.waiting import Pending, wait_beside
+
+
+UNANSWERED: Final = (
+    "if nobody answers until then, this part of the mission fails, nothing more is done, and what "
+    "the mission has done is rolled back"
+)
 
 
 @dataclass
@@ -49,7 +56,7 @@ class Questions:
         Whether it is gets looked up, not believed.
         """
         question = _request_for(tool, prepared)
-        wanted = AskUser(question=question, fields={})
+        wanted = AskUser(question=question, why=f"{tool} cannot be called without it", fields={})
         await self.ask(wanted, personal=prepared.missing_personal)
 
     async def ask(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> None:
@@ -74,6 +81,7 @@ class Questions:
 
     def _question(self, wanted: AskUser, *, personal: tuple[str, ...] = ()) -> Question:
         leg = self._progress.leg
+        now = workflow.now()
         return Question(
             question_id=leg.call_id,
             mission_id=leg.mission_id,
@@ -81,7 +89,10 @@ class Questions:
             question=wanted.question,
             fields=wanted.fields,
             personal=personal,
-            expires_at=workflow.now() + leg.policy.answer_expiry,
+            expires_at=now + leg.policy.answer_expiry,
+            why=wanted.why or f"it is needed to go on with {leg.leg.goal!r}",
+            otherwise=UNANSWERED,
+            asked_at=now,
         )
 
     async def _until_answered(self, asked: _Asked) -> None:

@@ -8,6 +8,11 @@ from orchestrator.core.errors import UsageError
 from orchestrator.core.shown_text import visible
 
 
+def is_terminal() -> bool:
+    """Whether somebody can be asked: standard input and standard error are a terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def require_terminal(instead: str) -> None:
     """Refuse to go on where nobody can be asked: all of a question is on standard error.
 
@@ -17,7 +22,7 @@ def require_terminal(instead: str) -> None:
     Raises:
         UsageError: standard input or standard error is no terminal.
     """
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not is_terminal():
         raise UsageError(f"this asks first, and there is no terminal to ask at; give {instead}")
 
 

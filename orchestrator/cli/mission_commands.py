@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 from rich.text import Text
 
-from orchestrator.cli import render_missions
+from orchestrator.cli import answering, render_missions
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
@@ -214,25 +214,47 @@ def watch(mission_id: MissionId, as_json: AsJson = False) -> None:
 
 @app.command()
 def answer(
-    question_id: Annotated[str, typer.Argument(help="The question's id.")],
+    question_id: Annotated[
+        str,
+        typer.Argument(metavar="QID", help="The question's id, or the id of the one mission."),
+    ],
     values: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[K=V]...", help="The values asked for; none when something was to be stored."
+            metavar="[K=V]...",
+            help="What is asked for, as you would say it: tomorrow, 8 pm, two, 120 euros. None: "
+            "you are asked, field by field.",
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Answer a leg's question.
+    """Answer a question of a mission; what was understood is shown.
 
-    Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=2026-12-03
+    Without values you are asked for each at the terminal. What cannot be read, or in two ways, is
+    refused, and the question stays open.
+
+    Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=tomorrow
     """
-    mission_id, given = question_id.partition(".")[0], read_pairs(values or [])
-    who = account_name()
-    ask(
+    given = answering.given_texts(values or [])
+    if not given or "." not in question_id:
+        question = ask(
+            lambda client: answering.find_question(client, question_id), tells_silence=True
+        )
+        if question is not None:
+            question_id = question.question_id
+            if not given and question.fields:
+                given = answering.ask_fields(question, as_json=as_json)
+    mission_id, who = question_id.partition(".")[0], account_name()
+    understood = ask(
         lambda client: client.get(mission_id).answer(question_id, given, answered_by=who),
         tells_silence=True,
     )
+    if as_json:
+        print_json({"question_id": question_id, **understood.model_dump(mode="json")})
+        return
     console.print("answered")
+    for told in answering.noted(understood):
+        console.print(told, soft_wrap=True)
 
 
 @app.command()

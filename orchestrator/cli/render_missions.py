@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.cli import render_parked
+from orchestrator.cli import render_parked, render_waiting
 from orchestrator.cli.drawing import block, colored, indented, line, lines, table_of
 from orchestrator.core import command_lines
 from orchestrator.messages.open_waits import commands_for
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.messages.mission import MissionResult
     from orchestrator.messages.receipts import Receipt
     from orchestrator.messages.rollback import RollbackReport, SweepReport
+    from orchestrator.planning.models import AnswerTable
     from orchestrator.saga.ledger import Obligation
 
 
@@ -58,8 +60,10 @@ def news(result: MissionResult, told: set[str]) -> Iterator[Text]:
 
 def asked(question: Question) -> Text:
     """A question, and how to answer it."""
+    until = f" until {question.expires_at:%Y-%m-%d %H:%M %Z}" if question.expires_at else ""
     return lines(
-        line(f"asks: {question.question}"),
+        line(f"asks{until}: {question.question}"),
+        *render_waiting.particulars(question),
         *(line(f"  {command}") for command in commands_for(question)),
     )
 
@@ -109,6 +113,9 @@ def mission(console: Console, result: MissionResult) -> None:
     if result.summary_before:
         console.print("before its rollback it said:")
         console.print(indented(block(result.summary_before)))
+    for leg in result.legs:
+        if leg.table is not None:
+            _found(console, leg.table)
     for missing in result.unserved:
         console.print(line((f"unserved: {missing}", "red")))
     legs = table_of("leg", "agent", "status", "goal", "steps")
@@ -137,6 +144,17 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(_told(parts))
     console.print()
     console.print(f"spend: {result.spend}")
+
+
+def _found(console: Console, table: AnswerTable) -> None:
+    """What a leg found, as a table of text that others wrote."""
+    drawn = table_of(*table.columns)
+    for row in table.rows:
+        drawn.add_row(*(line(cell) for cell in row))
+    console.print()
+    console.print(Padding(drawn, (0, 0, 0, 2), expand=False))
+    if table.more:
+        console.print(f"  and {table.more} more")
 
 
 def _price(of: Receipt | Obligation) -> str:

@@ -49,9 +49,22 @@ def _told(asked: ConfirmationCard | Question) -> Iterator[Text]:
         notes = [part for note in times_asked(asked) for part in (", ", (note, "yellow"))]
         yield line("  ", (asked.title, "dim"), *notes)
     else:
-        yield line("  ", (asked.question, "dim"))
+        yield line("  ", asked.question)
+        yield from particulars(asked)
     for command in commands_for(asked):
         yield line("  ", command)
+
+
+def particulars(asked: Question) -> Iterator[Text]:
+    """Why it is asked, what each field takes, and what happens without an answer."""
+    if asked.why:
+        yield line(("  because: ", "dim"), asked.why)
+    for field in asked.asks:
+        yield line(("  - ", "dim"), field.told(asked.today))
+        for choice in field.listed():
+            yield line("      ", choice)
+    if asked.otherwise:
+        yield line(("  otherwise: ", "dim"), asked.otherwise)
 
 
 def _unasked(leg: UnaskedLeg) -> Text:

@@ -4,6 +4,7 @@ import secrets
 
 from temporalio.client import Client
 
+from orchestrator.client.answer_sending import open_question
 from orchestrator.client.connection import Connection, connect_temporal
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.known_mission import KnownMission, known_mission
@@ -169,6 +170,10 @@ class MissionClient:
         waiting = await self.waiting()
         warn_of_unasked(waiting)
         return list(waiting.questions)
+
+    async def question(self, question_id: str) -> Question | None:
+        """One question by its id; None when it is not open."""
+        return await open_question(self.connection, question_id)
 
     async def confirmation(self, confirmation_id: str) -> ConfirmationCard:
         """One open card by its id.

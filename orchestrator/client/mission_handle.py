@@ -5,11 +5,13 @@ from collections.abc import AsyncIterator, Callable
 
 from temporalio.client import WorkflowFailureError
 
+from orchestrator.client.answer_sending import send_answer
 from orchestrator.client.connection import Connection, until_answered
 from orchestrator.client.decisions import send_decision
 from orchestrator.client.mission_rollback import roll_back
 from orchestrator.client.snapshot import standing, take_snapshot
-from orchestrator.client.waiting_legs import leg_of, waiting_in, warn_of_unasked
+from orchestrator.client.typed_answers import Understood
+from orchestrator.client.waiting_legs import waiting_in, warn_of_unasked
 from orchestrator.confirmation.models import (
     Amend,
     Approve,
@@ -22,7 +24,7 @@ from orchestrator.confirmation.models import (
 from orchestrator.core import errors
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
-from orchestrator.messages.leg import AnswerInput, Question
+from orchestrator.messages.leg import Question
 from orchestrator.messages.mission import MissionResult
 from orchestrator.messages.open_waits import Waiting
 from orchestrator.messages.rollback import RollbackReport
@@ -139,14 +141,18 @@ class MissionHandle:
 
     async def answer(
         self, question_id: str, values: JsonObject | None = None, *, answered_by: str = ""
-    ) -> None:
-        """Answer a leg's question; without values one that asks to store personal fields."""
-        await self._connection.update(
-            leg_of(question_id),
-            names.ANSWER_UPDATE,
-            AnswerInput(question_id=question_id, values=values or {}, answered_by=answered_by),
-            str,
-            about=question_id,
+    ) -> Understood:
+        """Answer a leg's question; without values one that asks to store personal fields.
+
+        Texts are read by the fields that were asked for: "tomorrow", "8 pm", "120 euros", "two".
+        What they were understood as is returned; it is what the mission goes on with.
+
+        Raises:
+            QuestionUnknown: no such question is open.
+            AnswerInvalid: it is not what was asked for, or can be read in two ways; it stays open.
+        """
+        return await send_answer(
+            self._connection, question_id, values or {}, answered_by=answered_by
         )
 
     async def cancel(self) -> None:

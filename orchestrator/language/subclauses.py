@@ -7,7 +7,15 @@ from typing import Final
 
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import begins_request, quoted_spans, sentence_spans
-from orchestrator.language.goal_text import Cut, GoalText, Governed, Remark, Subclause, moved, without
+from orchestrator.language.goal_text import (
+    Cut,
+    GoalText,
+    Governed,
+    Remark,
+    Subclause,
+    moved,
+    without,
+)
 from orchestrator.language.intent import Action
 from orchestrator.language.provisos import CONDITION_WORDS, is_idle, is_own_limit, reverses_what
 from orchestrator.language.remarks import remark_end

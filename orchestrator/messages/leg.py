@@ -1,6 +1,6 @@
 """A leg: what starts it, what survives of it, its result, what it asks its mission and people."""
 
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from pydantic import Field, JsonValue
@@ -13,8 +13,9 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
+from orchestrator.messages.question_field import QuestionField, question_fields
 from orchestrator.messages.step import StepRecord
-from orchestrator.planning.models import Doubt, Fact, LegPlan, Observation
+from orchestrator.planning.models import AnswerTable, Doubt, Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.served import LookedUp
 
@@ -57,6 +58,7 @@ class LegState(Record):
         default=(), description="those that a person has decided on: none is asked about twice"
     )
     summary: str = ""
+    table: AnswerTable | None = None
     error: str | None = None
 
     @property
@@ -113,6 +115,9 @@ class LegResult(Record):
     goal: str
     status: LegStatus
     summary: str = ""
+    table: AnswerTable | None = Field(
+        default=None, description="what it found, where it only read: data of providers"
+    )
     unproved: bool = Field(
         default=False, description="its planner says that it is done, and no effect proves it"
     )
@@ -155,6 +160,21 @@ class Question(Record):
     personal: tuple[str, ...] = ()
     """Personal fields to store in the vault before answering; no answer carries their values."""
     expires_at: datetime | None = None
+    why: str = Field(default="", description="what the answer is needed for")
+    otherwise: str = Field(default="", description="what happens when nobody answers in time")
+    asked_at: datetime | None = Field(
+        default=None, description="when it was asked, in the time zone in which days are read"
+    )
+
+    @property
+    def asks(self) -> tuple[QuestionField, ...]:
+        """Its fields as a person reads them."""
+        return question_fields(self.fields)
+
+    @property
+    def today(self) -> date | None:
+        """The day on which it was asked, for examples."""
+        return None if self.asked_at is None else self.asked_at.date()
 
 
 class AnswerInput(Record):

@@ -4,6 +4,7 @@ A signal names no sender, so news is shown and nothing follows from it. All of i
 the command that it leads to is made here, of ids: nobody's text becomes one.
 """
 
+from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 
@@ -12,7 +13,7 @@ from pydantic import Field
 from orchestrator.core import command_lines
 from orchestrator.core.budget import Money, Spend
 from orchestrator.core.record import Record
-from orchestrator.messages.leg import LegInput, LegStatus, LegWaiting
+from orchestrator.messages.leg import LegInput, LegStatus, LegWaiting, Question
 from orchestrator.messages.receipts import Receipt, receipts_of
 
 _LONGEST = 200
@@ -49,6 +50,13 @@ class LegWait(Record):
     )
     personal: tuple[str, ...] = Field(
         default=(), max_length=_MOST, description="names of what to store before answering"
+    )
+
+    takes: tuple[str, ...] = Field(
+        default=(), max_length=_MOST, description="what an answer gives, field by field, in words"
+    )
+    otherwise: str = Field(
+        default="", max_length=_LONGEST, description="what happens when nobody answers in time"
     )
 
     @property
@@ -106,8 +114,16 @@ def wait_of(waiting: LegWaiting) -> LegWait | None:
             expires_at=question.expires_at,
             fields=tuple(name[:_LONGEST] for name in question.fields)[:_MOST],
             personal=tuple(name[:_LONGEST] for name in question.personal)[:_MOST],
+            takes=tuple(line[:_LONGEST] for line in _takes(question))[:_MOST],
+            otherwise=question.otherwise[:_LONGEST],
         )
     return None
+
+
+def _takes(question: Question) -> Iterator[str]:
+    for field in question.asks:
+        yield field.told(question.today)
+        yield from field.listed()
 
 
 def _short(receipt: Receipt) -> Receipt:

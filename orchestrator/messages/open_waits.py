@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from orchestrator.confirmation.models import ConfirmationCard
 from orchestrator.core import command_lines
@@ -37,7 +37,7 @@ class Waiting(Record):
     def entries(self) -> tuple[JsonObject, ...]:
         """All of it as one list for scripts; `kind` is card, question or unasked."""
         asked = (
-            {**one.model_dump(mode="json"), "kind": _kind(one), "commands": list(commands_for(one))}
+            {**_content(one), "kind": _kind(one), "commands": list(commands_for(one))}
             for one in self.in_order()
         )
         unasked = ({**one.model_dump(mode="json"), "kind": "unasked"} for one in self.unasked)
@@ -63,6 +63,17 @@ def urgency(asked: ConfirmationCard | Question) -> tuple[datetime, str]:
     """What to sort by: what expires first comes first."""
     named = asked.confirmation_id if isinstance(asked, ConfirmationCard) else asked.question_id
     return asked.expires_at or _NEVER, named
+
+
+def _content(asked: ConfirmationCard | Question) -> JsonObject:
+    """All of it; of a question what each field takes, too."""
+    content: JsonObject = asked.model_dump(mode="json")
+    if isinstance(asked, ConfirmationCard):
+        return content
+    fields: list[JsonValue] = [
+        {**one.model_dump(mode="json"), "takes": one.takes(asked.today)} for one in asked.asks
+    ]
+    return {**content, "asks": fields}
 
 
 def _kind(asked: ConfirmationCard | Question) -> Literal["card", "question"]:

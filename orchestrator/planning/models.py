@@ -207,6 +207,9 @@ class Fact(Record):
     at: datetime | None = Field(default=None, description="when it was answered")
 
 
+MOST_COLUMNS: Final = 5
+MOST_ROWS: Final = 10
+
 FINISH: Final = "finish"
 """What an observation names in the place of a tool when an ending was not taken as it was."""
 
@@ -315,9 +318,20 @@ class AskUser(Record):
 
     kind: Literal["ask_user"] = "ask_user"
     question: str
+    why: str = Field(default="", description="what the answer is needed for, in one sentence")
     fields: dict[str, JsonObject] = Field(
         description="name to JSON Schema of each value that is asked for"
     )
+
+
+class AnswerTable(Record):
+    """Things that were found, as a small table: data of providers, none of it markup."""
+
+    columns: tuple[str, ...] = Field(max_length=MOST_COLUMNS, description="their headings")
+    rows: tuple[tuple[str, ...], ...] = Field(
+        max_length=MOST_ROWS, description="one for each thing, a text for each column"
+    )
+    more: int = Field(default=0, ge=0, description="how many things were found beside these")
 
 
 class Finish(Record):
@@ -325,6 +339,9 @@ class Finish(Record):
 
     kind: Literal["finish"] = "finish"
     summary: str
+    table: AnswerTable | None = Field(
+        default=None, description="what was found, where the summary tells only of some of it"
+    )
 
 
 class GiveUp(Record):

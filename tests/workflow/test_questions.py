@@ -40,6 +40,9 @@ async def test_an_answer_resumes_the_leg_with_its_values(stage: Stage, world: Fa
 
     assert question.question == ASK.question
     assert question.fields == ASK.fields
+    assert question.why
+    assert "rolled back" in question.otherwise
+    assert question.asked_at is not None
     assert before.inputs == at.inputs == {"class": "economy"}
     assert after.inputs == {"class": "economy", "seat": "12A", "meal": "none"}
     assert [s.outcome for s in result.legs[0].steps] == ["succeeded", "answered", "done"]

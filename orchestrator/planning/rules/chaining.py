@@ -229,6 +229,7 @@ def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
     first = f"{lack.note[:1].upper()}{lack.note[1:]}. " if lack.note else ""
     return AskUser(
         question=f"{first}To go on with {situation.context.leg_goal!r} this is missing: {wanted}",
+        why=f"{target.title!r} takes it, and neither the goal nor what was looked up says it",
         fields={p.name: p.whole_schema for p in parameters},
     )
 

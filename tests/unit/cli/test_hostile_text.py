@@ -74,7 +74,6 @@ CASES: dict[str, tuple[str, ...]] = {
 
 _SILENT = {
     "confirm keygen",
-    "mission answer",
     "pii set",
     "route calibrate ",
     "tools discover --json",

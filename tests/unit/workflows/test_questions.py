@@ -25,9 +25,11 @@ def _question(**more: object) -> Question:
     ("question", "lines"),
     [
         (
-            _question(fields={"city": {}, "day": {}}),
+            _question(fields={"city": {}, "day": {"format": "date"}}),
             [
                 "asks: What now?",
+                "  - city: in your own words",
+                "  - day: a day, such as tomorrow, next Friday or 2026-12-03",
                 "  orchestrator mission answer trip-1.1-flights.2 city=<value> day=<value>",
             ],
         ),

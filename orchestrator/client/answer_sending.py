@@ -1,0 +1,60 @@
+"""Answers of people on their way to the leg that asked: read by its question, then sent."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from pydantic import JsonValue
+
+from orchestrator.client.connection import Connection
+from orchestrator.client.typed_answers import Understood, read_answer
+from orchestrator.client.waiting_legs import leg_of, waiting_of
+from orchestrator.core import errors
+from orchestrator.messages import names
+from orchestrator.messages.leg import AnswerInput, Question
+
+
+async def open_question(connection: Connection, question_id: str) -> Question | None:
+    """The question of that id, if it is open."""
+    waiting = await waiting_of(connection, leg_of(question_id))
+    question = waiting.question if waiting is not None else None
+    return question if question is not None and question.question_id == question_id else None
+
+
+def read_for(
+    question: Question, typed: Mapping[str, JsonValue], *, now: datetime | None = None
+) -> Understood:
+    """What was typed, read by the question's fields and the clock of whoever answers.
+
+    The clock shows the mission's time zone: a mission that runs for a week is answered "tomorrow".
+    """
+    zone = question.asked_at.tzinfo if question.asked_at is not None else UTC
+    return read_answer(question.fields, typed, now=now or datetime.now(zone))
+
+
+async def send_answer(
+    connection: Connection,
+    question_id: str,
+    typed: Mapping[str, JsonValue],
+    *,
+    answered_by: str = "",
+) -> Understood:
+    """Read an answer and send it; what it was understood as.
+
+    Raises:
+        QuestionUnknown: no such question is open.
+        AnswerInvalid: it is not what was asked for, or can be read in two ways; it stays open.
+    """
+    understood = Understood(values=dict(typed))
+    question = await open_question(connection, question_id) if typed else None
+    if question is not None:
+        understood = read_for(question, typed)
+        if understood.problems:
+            raise errors.AnswerInvalid(question_id, "; ".join(understood.problems))
+    await connection.update(
+        leg_of(question_id),
+        names.ANSWER_UPDATE,
+        AnswerInput(question_id=question_id, values=understood.values, answered_by=answered_by),
+        str,
+        about=question_id,
+    )
+    return understood

@@ -1,0 +1,236 @@
+"""A field of a question as a person reads it: its name in words, what it takes, and its choices."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from typing import Final, Literal
+
+from pydantic import Field, JsonValue
+
+from orchestrator.core.record import JsonObject, Record
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.validation import field_problems
+from orchestrator.json_schema.walker import properties_of
+from orchestrator.language import lexicon, units
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import tokens
+
+FieldKind = Literal[
+    "choice",
+    "flag",
+    "date",
+    "time",
+    "moment",
+    "money",
+    "whole",
+    "number",
+    "several",
+    "email",
+    "object",
+    "text",
+]
+
+_TOLD: Final = WordLists("asked").table("kinds")
+_TYPES: Final[Mapping[str, FieldKind]] = {
+    "boolean": "flag",
+    "integer": "whole",
+    "number": "number",
+    "array": "several",
+}
+_FORMATS: Final[Mapping[str, FieldKind]] = {
+    "date": "date",
+    "date-time": "moment",
+    "time": "time",
+    "email": "email",
+    "idn-email": "email",
+}
+_LONGEST: Final = 200
+
+
+class FieldChoice(Record):
+    """One of the values that a field takes, and what it stands for."""
+
+    value: JsonValue
+    label: str
+    about: str = ""
+
+
+class QuestionField(Record):
+    """One field of a question, read from its schema."""
+
+    name: str
+    label: str = Field(description="what is asked for, in words")
+    kind: FieldKind
+    about: str = Field(default="", description="what its document says of it, in one sentence")
+    choices: tuple[FieldChoice, ...] = ()
+    is_open: bool = Field(default=True, description="whether values beside its choices are taken")
+    example: str = Field(default="", description="as its document gives it")
+    unit: str = Field(default="", description="what a number is counted in, where it is known")
+    is_optional: bool = Field(
+        default=False, description="whether it has a value when none is given"
+    )
+    default: JsonValue = None
+
+    def takes(self, today: date | None = None) -> str:
+        """What may be answered, in one phrase, with an example."""
+        day = "2026-12-03" if today is None else (today + timedelta(days=10)).isoformat()
+        told = _TOLD[self.kind].format(day=day)
+        if self.choices and self.is_open:
+            told = f"one of those listed, or {_TOLD['text']}"
+        counted = f", in {self.unit}" if self.unit else ""
+        shown = (
+            f", e.g. {self.example}" if self.example and self.kind in ("text", "several") else ""
+        )
+        has_default = self.is_optional and self.default is not None
+        left = f"; nothing for {self.default}" if has_default else ""
+        return f"{told}{counted}{shown}{left}"
+
+    def told(self, today: date | None = None) -> str:
+        """All that a person needs of it, on one line: "day: of the flight; a day"."""
+        what = f"{self.label}: {self.about}" if self.about else self.label
+        return f"{what}; {self.takes(today)}" if self.about else f"{what}: {self.takes(today)}"
+
+    def listed(self) -> Iterator[str]:
+        """Its choices, numbered: "1. go on: make exactly this call"."""
+        for number, choice in enumerate(self.choices, start=1):
+            about = f": {choice.about}" if choice.about else ""
+            yield f"{number}. {choice.label}{about}"
+
+
+def open_choice(options: Mapping[str, str], *, other: str = "") -> JsonObject:
+    """The schema of a text field with options that are shown, and that takes other texts, too.
+
+    Args:
+        options: the values to choose from, with what each stands for.
+        other: what any other text is taken for; empty: no other text is taken.
+
+    Example: `open_choice({"go on": "do this", "stop": "leave it"}, other="what you want instead")`
+    """
+    named: list[JsonValue] = [
+        {"const": value, **({"description": about} if about else {})}
+        for value, about in options.items()
+    ]
+    if not other:
+        return {"type": "string", "oneOf": named}
+    free: JsonObject = {"type": "string", "minLength": 1, "description": other}
+    return {"type": "string", "description": other, "anyOf": [*named, free]}
+
+
+def question_fields(fields: Mapping[str, JsonObject]) -> tuple[QuestionField, ...]:
+    """The fields of a question, in its order."""
+    return tuple(question_field(name, schema) for name, schema in fields.items())
+
+
+def question_field(name: str, schema: JsonObject) -> QuestionField:
+    """One field of a question, from its name and its JSON Schema."""
+    resolved = resolve(schema, schema)
+    words = tokens(name)
+    choices = tuple(_choices(resolved))
+    kind = "choice" if choices else _kind(words, resolved)
+    example = _example(resolved)
+    return QuestionField(
+        name=name,
+        label=_label(words, resolved),
+        kind=kind,
+        about=_first_sentence(resolved.get("description")),
+        choices=choices,
+        is_open=not choices or _takes_other_texts(resolved),
+        example=example if isinstance(example, str) else "",
+        unit=units.name_of(words) if kind in ("whole", "number") else "",
+        is_optional="default" in resolved,
+        default=resolved.get("default"),
+    )
+
+
+def _label(words: list[str], schema: JsonObject) -> str:
+    title = schema.get("title")
+    if isinstance(title, str) and title.strip():
+        return title.strip()[:_LONGEST]
+    return " ".join(words)[:_LONGEST] or "value"
+
+
+def _first_sentence(text: JsonValue) -> str:
+    if not isinstance(text, str):
+        return ""
+    return text.split(". ")[0].strip(" .\n")[:_LONGEST]
+
+
+def _example(schema: JsonObject) -> JsonValue:
+    listed = schema.get("examples")
+    if isinstance(listed, list) and listed:
+        return listed[0]
+    return schema.get("example")
+
+
+def _choices(schema: JsonObject) -> Iterator[FieldChoice]:
+    """What its enum lists, or the constants among its alternatives."""
+    listed = schema.get("enum")
+    if isinstance(listed, list):
+        for value in listed:
+            if value is not None:
+                yield FieldChoice(value=value, label=_readable(value))
+        return
+    for branch in _branches(schema):
+        if "const" in branch:
+            title, value = branch.get("title"), branch["const"]
+            yield FieldChoice(
+                value=value,
+                label=title if isinstance(title, str) and title else _readable(value),
+                about=_first_sentence(branch.get("description")),
+            )
+
+
+def _branches(schema: JsonObject) -> Iterator[JsonObject]:
+    for keyword in ("oneOf", "anyOf"):
+        held = schema.get(keyword)
+        for branch in held if isinstance(held, list) else ():
+            if isinstance(branch, dict):
+                yield branch
+
+
+def _takes_other_texts(schema: JsonObject) -> bool:
+    if "enum" in schema:
+        return False
+    return any("const" not in b and b.get("type") == "string" for b in _branches(schema))
+
+
+def _readable(value: JsonValue) -> str:
+    """A value that a machine named, in words: `premium_economy` is "premium economy"."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = str(value)
+    apart = text.replace("_", " ").strip()
+    return apart if apart and " " not in text else text
+
+
+def _kind(words: list[str], schema: JsonObject) -> FieldKind:
+    declared = schema.get("type")
+    named = [str(n) for n in declared if n != "null"] if isinstance(declared, list) else [declared]
+    if len(named) == 1 and (found := _TYPES.get(str(named[0]))) is not None:
+        return found
+    if named == ["object"] or (named == [None] and "properties" in schema):
+        return "money" if set(properties_of(schema)) == {"amount", "currency"} else "object"
+    if named not in (["string"], [None]):
+        return "text"
+    if (found := _FORMATS.get(str(schema.get("format")))) is not None:
+        return found
+    named_so = _kind_by_name(words[-1] if words else "", str(schema.get("description", "")))
+    return _kind_by_pattern(schema) if "pattern" in schema and named_so == "text" else named_so
+
+
+def _kind_by_pattern(schema: JsonObject) -> FieldKind:
+    """What a text with a pattern is, told by what fits: a time of day, a day, or any text."""
+
+    def fits(text: str) -> bool:
+        return not field_problems({"value": schema}, {"value": text})
+
+    if fits("a few words") or fits("word"):
+        return "text"
+    return "time" if fits("20:00") else "date" if fits("2026-12-03") else "text"
+
+
+def _kind_by_name(last: str, description: str) -> FieldKind:
+    """What a text without a format is meant to be, by the last word of its name."""
+    ends = lexicon.START | lexicon.END
+    if last in lexicon.DATE or (last in ends and "date" in tokens(description)):
+        return "date"
+    return "time" if last in lexicon.TIME else "text"

@@ -1,0 +1,159 @@
+"""Answers as people type them, read by the schema of the field that they answer."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from pydantic import JsonValue
+
+from orchestrator.client.typed_answers import read_answer
+from orchestrator.core.record import JsonObject
+from orchestrator.messages.question_field import open_choice
+
+MONDAY = datetime(2026, 11, 23, 9, tzinfo=UTC)
+DATE: JsonObject = {"type": "string", "format": "date"}
+CLOCK: JsonObject = {"type": "string", "pattern": "^([01][0-9]|2[0-3]):[0-5][0-9]$"}
+MOMENT: JsonObject = {"type": "string", "format": "date-time"}
+MONEY: JsonObject = {
+    "type": "object",
+    "properties": {"amount": {"type": "number"}, "currency": {"type": "string"}},
+}
+GUESTS: JsonObject = {"type": "integer", "minimum": 1, "maximum": 8}
+CABIN: JsonObject = {"type": "string", "enum": ["economy", "premium_economy", "business", "first"]}
+STARS: JsonObject = {"type": "integer", "enum": [3, 4, 5]}
+MAILS: JsonObject = {"type": "array", "items": {"type": "string", "format": "email"}}
+ROOMS: JsonObject = {"type": "array", "items": {"type": "integer"}}
+GO_ON = open_choice({"go on": "make this call", "stop": "leave it"}, other="what you want instead")
+WHICH = open_choice({"Nordic Hosting": "", "Blue Cleaning": ""}, other="who it is")
+NAMED: JsonObject = {"oneOf": [{"const": "w", "title": "Window seat"}, {"const": "a"}]}
+PRICE: JsonObject = {**MONEY, "properties": {"amount": {"type": "string"}, "currency": {}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "typed", "value"),
+    [
+        ("day", DATE, "tomorrow", "2026-11-24"),
+        ("day", DATE, "next Friday", "2026-11-27"),
+        ("day", DATE, "on the 3rd please", "2026-12-03"),
+        ("day", DATE, "2026-12-03", "2026-12-03"),
+        ("departure_date", {"type": "string"}, "tomorrow", "2026-11-24"),
+        ("due_date", {"type": "string", "examples": ["03.12.2026"]}, "04.12.2026", "04.12.2026"),
+        ("time", CLOCK, "8 pm", "20:00"),
+        ("time", CLOCK, "7.30 pm", "19:30"),
+        ("time", CLOCK, "half past seven in the evening", "19:30"),
+        ("time", CLOCK, "quarter to nine am", "08:45"),
+        ("time", CLOCK, "20", "20:00"),
+        ("time", CLOCK, "noon", "12:00"),
+        ("time", {"type": "string", "format": "time"}, "8 pm", "20:00:00Z"),
+        ("at", MOMENT, "tomorrow at 8 pm", "2026-11-24T20:00:00Z"),
+        ("at", MOMENT, "2026-12-03T10:00:00Z", "2026-12-03T10:00:00Z"),
+        ("price", MONEY, "120 euros", {"amount": 120, "currency": "EUR"}),
+        ("price", MONEY, '{"amount": 5, "currency": "USD"}', {"amount": 5, "currency": "USD"}),
+        ("price", PRICE, "120 euros", {"amount": "120", "currency": "EUR"}),
+        ("guests", GUESTS, "two", 2),
+        ("guests", GUESTS, "for 4 people", 4),
+        ("guests", GUESTS, "3", 3),
+        ("guests", GUESTS, 3, 3),
+        ("rate", {"type": "number"}, "1,200.50", 1200.5),
+        ("direct", {"type": "boolean"}, "yes please", True),
+        ("direct", {"type": "boolean"}, "nope", False),
+        ("cabin", CABIN, "Premium economy", "premium_economy"),
+        ("cabin", CABIN, "bus", "business"),
+        ("cabin", CABIN, "buisness", "business"),
+        ("cabin", CABIN, "the second one", "premium_economy"),
+        ("cabin", CABIN, "the last one", "first"),
+        ("cabin", CABIN, "first", "first"),
+        ("cabin", CABIN, "2", "premium_economy"),
+        ("cabin", CABIN, 2, "premium_economy"),
+        ("stars", STARS, "4", 4),
+        ("stars", STARS, "the second one", 4),
+        ("seat", NAMED, "window seat", "w"),
+        ("city", {"type": "string"}, "Lisbon", "Lisbon"),
+        ("city", {"type": "string"}, "12", "12"),
+        ("anything", {}, "12", 12),
+        ("anything", {}, "twelve", "twelve"),
+        ("opening", CLOCK, "8 pm", "20:00"),
+        ("mails", MAILS, "a@b.co and c@d.co", ["a@b.co", "c@d.co"]),
+        ("rooms", ROOMS, "two, 3", [2, 3]),
+        ("rooms", ROOMS, "[4]", [4]),
+        ("answer", GO_ON, "Go on.", "go on"),
+        ("answer", GO_ON, "1", "go on"),
+        ("answer", GO_ON, "yes", "go on"),
+        ("answer", GO_ON, "no", "stop"),
+        ("answer", GO_ON, "book it for Friday instead", "book it for Friday instead"),
+        ("answer", WHICH, "the second one", "Blue Cleaning"),
+        ("answer", WHICH, "Papier & Co", "Papier & Co"),
+        ("traveler", DATE, "pii:traveler", "pii:traveler"),
+    ],
+)
+def test_an_answer_is_read_by_its_field(
+    name: str, schema: JsonObject, typed: JsonValue, value: JsonValue
+) -> None:
+    """What people say becomes what the field takes."""
+    understood = read_answer({name: schema}, {name: typed}, now=MONDAY)
+
+    assert understood.problems == ()
+    assert understood.values == {name: value}
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "says"),
+    [
+        (DATE, "03/04/2027", "may be 2027-04-03 or 2027-03-04"),
+        (DATE, "tomorrow or Friday", "several days"),
+        (DATE, "soon", "such as tomorrow"),
+        (DATE, "tomorrow with Anna", "more than a day"),
+        (CLOCK, "half past seven", "may be 07:30 or 19:30"),
+        (CLOCK, "25:00", "such as 8 pm"),
+        (MOMENT, "tomorrow", "no time of it"),
+        (MONEY, "120", "such as 120 EUR"),
+        ({"type": "number"}, "120 euros", "a number alone"),
+        (GUESTS, "12", "must be at most 8"),
+        (GUESTS, "two or three", "not one number"),
+        (GUESTS, "2.5", "integer"),
+        ({"type": "boolean"}, "maybe", "neither yes nor no"),
+        (CABIN, "luxury", "none of economy, premium economy, business, first"),
+        ({"enum": ["Berlin", "Bern"]}, "ber", "may be Berlin, Bern"),
+        (STARS, "2", "none of 3, 4, 5"),
+        (MAILS, "nobody", "e-mail address"),
+        (GO_ON, "stpo", "is 'stop' meant?"),
+        (GO_ON, "go", "is 'go on' meant?"),
+        (WHICH, "yes", "none of Nordic Hosting, Blue Cleaning"),
+        (CABIN, "", "none of"),
+        (DATE, " ", "nothing was said"),
+    ],
+)
+def test_what_can_be_read_in_two_ways_or_in_none_is_not(
+    schema: JsonObject, typed: str, says: str
+) -> None:
+    """One sentence names the readings, or what the field takes with an example."""
+    understood = read_answer({"departure": schema}, {"departure": typed}, now=MONDAY)
+
+    assert understood.values == {}
+    (problem,) = understood.problems
+    assert says in problem
+    assert problem.startswith("departure: ")
+
+
+def test_days_are_counted_from_the_clock_of_whoever_answers() -> None:
+    """A question of Monday that is answered on Tuesday has Wednesday as its tomorrow."""
+    east = datetime(2026, 11, 24, 1, tzinfo=timezone(timedelta(hours=2)))
+
+    understood = read_answer({"at": MOMENT}, {"at": "tomorrow at 8 pm"}, now=east)
+
+    assert understood.values == {"at": "2026-11-25T20:00:00+02:00"}
+
+
+def test_what_was_made_of_it_is_told() -> None:
+    """A day with its weekday, and nothing of what stays as it was typed."""
+    fields: dict[str, JsonObject] = {"day": DATE, "city": {"type": "string"}}
+
+    understood = read_answer(fields, {"day": "tomorrow", "city": "Lisbon"}, now=MONDAY)
+
+    assert understood.notes == ("day: Tuesday 24 November 2026 (2026-11-24)",)
+
+
+def test_what_was_not_asked_for_is_left_to_the_leg() -> None:
+    """It refuses it, and names what it asked for."""
+    understood = read_answer({"day": DATE}, {"colour": "red"}, now=MONDAY)
+
+    assert understood.values == {"colour": "red"}

@@ -1,0 +1,72 @@
+"""A field of a question, as a person reads it."""
+
+from datetime import date
+
+import pytest
+
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.validation import field_problems
+from orchestrator.messages.question_field import open_choice, question_field
+
+DAY = date(2026, 11, 23)
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "told"),
+    [
+        (
+            "departure_date",
+            {"type": "string", "format": "date", "description": "Day of the flight. Not past."},
+            "departure date: Day of the flight; a day, such as tomorrow, next Friday or 2026-12-03",
+        ),
+        (
+            "partySize",
+            {"type": "integer"},
+            "party Size".lower() + ": a whole number, such as 2 or two",
+        ),
+        (
+            "duration_minutes",
+            {"type": "integer", "default": 60},
+            "duration minutes: a whole number, such as 2 or two, in minutes; nothing for 60",
+        ),
+        ("max_cents", {"type": "integer"}, "max cents: a whole number, such as 2 or two, in cents"),
+        (
+            "city",
+            {"type": "string", "title": "Where to", "examples": ["Oslo"]},
+            "Where to: in your own words, e.g. Oslo",
+        ),
+        ("time", {"type": "string"}, "time: a time of day, such as 8 pm or 20:00"),
+        ("direct_only", {"type": "boolean"}, "direct only: yes or no"),
+        (
+            "price",
+            {"$ref": "#/$defs/M", "$defs": {"M": {"properties": {"amount": {}, "currency": {}}}}},
+            "price: an amount with its currency, such as 120 EUR",
+        ),
+    ],
+)
+def test_a_field_says_what_it_takes(name: str, schema: JsonObject, told: str) -> None:
+    """Its name in words, what its document says of it, and an example that can be typed."""
+    assert question_field(name, schema).told(DAY) == told
+
+
+def test_choices_are_numbered_and_readable() -> None:
+    """The words of a machine come apart, and what an option stands for is told."""
+    cabin = question_field("cabin", {"enum": ["economy", "premium_economy", None]})
+    options = {"go on": "make this call", "stop": ""}
+    answer = question_field("answer", open_choice(options, other="x"))
+
+    assert list(cabin.listed()) == ["1. economy", "2. premium economy"]
+    assert list(answer.listed()) == ["1. go on: make this call", "2. stop"]
+    assert not cabin.is_open
+    assert answer.is_open
+
+
+def test_an_open_choice_takes_its_options_and_other_texts() -> None:
+    """Without a word for other texts it takes its options alone."""
+    opened, closed = open_choice({"go on": ""}, other="what you want"), open_choice({"go on": ""})
+
+    assert field_problems({"a": opened}, {"a": "go on"}) == ()
+    assert field_problems({"a": opened}, {"a": "rather Friday"}) == ()
+    assert field_problems({"a": opened}, {"a": ""}) != ()
+    assert field_problems({"a": closed}, {"a": "go on"}) == ()
+    assert field_problems({"a": closed}, {"a": "rather Friday"}) != ()
