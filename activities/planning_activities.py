@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
 from inspect import isawaitable
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from orchestrator.core.wall import Wall
 from orchestrator.messages import names
 from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
+from orchestrator.planning.accounting.account import with_account
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.models import (
     AgentProfile,
@@ -78,7 +80,7 @@ class PlanningActivities:
                 self._guard.walls.check_plan(plan, catalog)
                 router = self._router_or_none(catalog)
                 return await asyncio.to_thread(
-                    with_orders, plan, brief.goal, catalog, router, now=brief.now
+                    _accounted, plan, brief.goal, catalog, router, now=brief.now
                 )
 
     @activity.defn(name=names.SELECT_TOOLS)
@@ -172,6 +174,14 @@ class PlanningActivities:
             walls = self._guard.walls.around(wanted.agent)
             matches = await asyncio.to_thread(self._discovered, wanted, catalog, walls)
             return DiscoverOutput(tools=tuple(match.name for match in matches))
+
+
+def _accounted(
+    plan: MissionPlan, goal: str, catalog: Catalog, router: Router | None, *, now: datetime
+) -> MissionPlan:
+    """The plan with what its goal orders, and with what of the goal is taken up by what."""
+    ordered = with_orders(plan, goal, catalog, router, now=now)
+    return with_account(ordered, goal, catalog, router, now=now)
 
 
 async def _awaited(answer: Awaitable[_T]) -> _T:

@@ -266,6 +266,18 @@ class NothingAllowed(PlanError, Worded):
     domain: str
 
 
+class TooMany(PlanError, Worded):
+    """A goal asks for more of a kind than an agent does one by one; nothing was done."""
+
+    template = (
+        "the goal asks for {what}, and the agent {agent} does at most {most} of a kind one by one; "
+        "ask for fewer, or raise its `max_items` (ORCHESTRATOR_AGENTS)"
+    )
+    what: str
+    most: int
+    agent: str
+
+
 class RequestUnread(PlanError, Worded):
     """The router failed on a request that is to be planned without a model."""
 

@@ -78,9 +78,15 @@ class AgentProfile(Record):
         default=None, description="provider:model; None: the worker's default, if any"
     )
     task_queue: str | None = Field(default=None, description="None: the mission's own")
-    max_steps: int = Field(default=16, ge=1, description="planner decisions per leg")
+    max_steps: int = Field(default=40, ge=1, description="planner decisions per leg")
     max_tool_calls: int = Field(
-        default=12, ge=1, description="calls of tools per leg; discovery and questions are free"
+        default=32, ge=1, description="calls of tools per leg; discovery and questions are free"
+    )
+    max_items: int = Field(
+        default=20,
+        ge=1,
+        description="of a kind that one request is carried out for, a call each; more is refused "
+        "before the first",
     )
     context_tokens: int = Field(
         default=32_000, ge=1_000, description="what the prompt of one step may take"

@@ -30,7 +30,7 @@ def can_serve(tool: Tool, clause: ClauseReading) -> bool:
         return tool.effect is not Effect.CANCEL or _commands(tool, Action.UPDATE)
     if tool.effect is Effect.CANCEL and not _commands(tool, clause.action):
         return False
-    _, action = _named(tool)
+    _, action = named(tool)
     if clause.action is Action.UPDATE:
         return changes_so(tool, clause.verb)
     if clause.action is action is Action.PAY:
@@ -40,15 +40,15 @@ def can_serve(tool: Tool, clause: ClauseReading) -> bool:
 
 def changes_so(tool: Tool, verb: str) -> bool:
     """Whether the tool changes a thing as a verb says, which is no other change."""
-    named, action = _named(tool)
+    own, action = named(tool)
     if is_any_change(verb):
         return action is Action.UPDATE
-    return same_deed(verb, named) or is_any_change(named) or tool.method in _CHANGES_ALL
+    return same_deed(verb, own) or is_any_change(own) or tool.method in _CHANGES_ALL
 
 
 def is_same_deed(tool: Tool, clause: ClauseReading) -> bool:
     """Whether the tool is named by what the clause says is to be done, or by a word for that."""
-    verb, _ = _named(tool)
+    verb, _ = named(tool)
     if clause.action is Action.UPDATE:
         return changes_so(tool, clause.verb)
     return same_deed(clause.verb, verb)
@@ -56,13 +56,13 @@ def is_same_deed(tool: Tool, clause: ClauseReading) -> bool:
 
 def is_said(tool: Tool, clause: ClauseReading) -> bool:
     """Whether the clause has the verb that names the tool, wherever it stands."""
-    verb, _ = _named(tool)
+    verb, _ = named(tool)
     return stem(verb) in clause.stems
 
 
 def makes(tool: Tool) -> bool:
     """Whether the tool makes a thing that was not there."""
-    return _named(tool)[1] is Action.CREATE
+    return named(tool)[1] is Action.CREATE
 
 
 def of_the_deed(tools: Sequence[Tool], clause: ClauseReading) -> list[Tool]:
@@ -82,7 +82,7 @@ def of_the_deed(tools: Sequence[Tool], clause: ClauseReading) -> list[Tool]:
 
 def _makes_what_is_done(tool: Tool, action: Action) -> bool:
     """Whether it makes what the action is done with: `schedule_message` makes what is sent."""
-    verb, made = _named(tool)
+    verb, made = named(tool)
     words = (word for word in tokens(tool.name) if word != verb)
     wanted = action in (Action.SEND, Action.PAY) and made is Action.CREATE
     return wanted and any(action_of(word) is action for word in words)
@@ -94,5 +94,6 @@ def _commands(tool: Tool, action: Action) -> bool:
     return bool(words) and action_of(words[0]) is action
 
 
-def _named(tool: Tool) -> tuple[str, Action]:
+def named(tool: Tool) -> tuple[str, Action]:
+    """The verb that a tool is named by, and its class."""
     return verb_named(tool.name, tool.summary, but=tool.domain, method=tool.method)

@@ -6,7 +6,7 @@ that no planner's own statement decides whether it did what it was told.
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -16,6 +16,7 @@ from orchestrator.language.anaphora import POINTING_STEMS, reference_in
 from orchestrator.language.clause_reading import MODALS, ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.corrections import corrected
+from orchestrator.language.ellipsis import continued
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.provisos import conditions_in, is_unless, what_of
 from orchestrator.language.slots import find_slots, read_slots
@@ -111,7 +112,7 @@ class OrderReader:
                 tools=tools,
                 renewed_by=self._renewals(asked),
                 points_back=again,
-                count=count_of(clause, asked.values, asked.tools, tools, self._catalog),
+                count=count_of(clause, asked.tools, tools, self._catalog),
                 names=names_in(asked.values),
                 of_another=is_of_another(clause, asked.values, goal),
             )
@@ -173,11 +174,15 @@ class OrderReader:
         if request is None:
             readings = [read_clause(clause) for clause in split_clauses(text)]
             return [_Asked(reading, (), ()) for reading in readings if not reading.is_negated]
-        return [
-            self._candidates(clause, table)
-            for clause, table in zip(request.clauses, request.tables, strict=False)
-            if not clause.is_negated
-        ]
+        asked: list[_Asked] = []
+        for clause, table in zip(request.clauses, request.tables, strict=False):
+            if clause.is_negated:
+                continue
+            whole = continued(asked[-1].clause.text, clause.text) if asked else ""
+            # "and the same for Bo" is done by what does the clause before it.
+            going_on = replace(asked[-1], clause=read_clause(whole)) if whole else None
+            asked.append(going_on or self._candidates(clause, table))
+        return asked
 
     def _candidates(self, clause: ClauseReading, table: ScoreTable) -> _Asked:
         """A clause with the tools for it; where none fits, only those that its words speak for."""

@@ -193,6 +193,10 @@ class Router:
         known = any(self._parser.knows_order(clause.text) for clause in reading.clauses)
         return Asked(whole, reading.slots, reading.whole, known)
 
+    def feeders(self, name: str) -> tuple[str, ...]:
+        """The tools whose answers supply what one needs and no person types, the nearest first."""
+        return self._producers.prerequisites([name])
+
     def rank(
         self, text: str, context: RouteContext | None = None, *, now: datetime | None = None
     ) -> list[str]:

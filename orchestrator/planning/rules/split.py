@@ -4,17 +4,26 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core.errors import NothingAllowed, NothingFits
+from orchestrator.core.errors import NothingAllowed, NothingFits, TooMany
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
+from orchestrator.language.ellipsis import continued
 from orchestrator.language.words import tokens
-from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan, StepContext
+from orchestrator.planning.models import (
+    AgentProfile,
+    Doubt,
+    GoalBrief,
+    LegPlan,
+    MissionPlan,
+    StepContext,
+)
 from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.parameters import Kind, Parameter
@@ -22,6 +31,7 @@ from orchestrator.planning.rules.situation import read_situation
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tool_words import speaks_of
 from orchestrator.planning.rules.utterance import read_utterance
+from orchestrator.planning.several import requests_in
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
@@ -39,6 +49,7 @@ class _Part:
     target: Tool
     leg_id: str
     depends_on: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
     @cached_property
     def points_back(self) -> bool:
@@ -53,19 +64,32 @@ def split(
     Raises:
         NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
         NothingAllowed: one of them needs a tool that no agent may touch; nor then.
+        TooMany: it asks for more of a kind than an agent does one by one; nor then.
         RequestUnread: the router failed.
     """
     brief = brief.model_copy(update={"goal": corrected(brief.goal).text})
-    legs = (
+    parts = _Goal(brief, catalog, router).parts()
+    legs = [
         LegPlan(
             leg_id=part.leg_id,
             goal=part.request,
             agent=agent_for(part.target, agents, request=part.request),
             depends_on=part.depends_on,
         )
-        for part in _Goal(brief, catalog, router).parts()
-    )
-    return MissionPlan(legs=tuple(legs))
+        for part in parts
+    ]
+    _check_number(parts, legs)
+    doubts = dict.fromkeys(doubt for part in parts for doubt in part.doubts)
+    return MissionPlan(legs=tuple(legs), doubts=tuple(doubts))
+
+
+def _check_number(parts: Sequence[_Part], legs: Sequence[LegPlan]) -> None:
+    """Refuse more of a kind than an agent does one by one, before any is done."""
+    for tool, same in groupby(zip(parts, legs, strict=True), key=lambda pair: pair[0].target.name):
+        of_tool = [leg for _, leg in same]
+        agent = of_tool[0].agent
+        if len(of_tool) > agent.max_items:
+            raise TooMany(f"{len(of_tool)} calls of {tool}", agent.max_items, agent.name)
 
 
 @dataclass(frozen=True)
@@ -81,15 +105,27 @@ class _Goal:
         goal, now = self.brief.goal, self.brief.now
         frame = read_request(self.router, goal, RouteContext(), now=now).frame
         parts: list[_Part] = []
+        before = ""
         for clause in frame.clauses or split_clauses(goal):
             if read_clause(clause).is_negated:
                 continue
-            target = self._target(clause, [part.target.name for part in reversed(parts)])
-            part = _Part(clause, target, f"{len(parts) + 1}-{_slug(target.domain)}")
-            needed = _dependencies(part, parts, self._unfilled(part))
-            parts.append(replace(part, depends_on=needed))
+            # "do the same for Bo" asks for what the clause before does.
+            before = (before and continued(before, clause)) or clause
+            parts += self._several(before, parts)
         if not parts:
             raise NothingFits(goal)
+        return parts
+
+    def _several(self, clause: str, earlier: Sequence[_Part]) -> list[_Part]:
+        """The parts that one clause asks for; none of them waits for another."""
+        target = self._target(clause, [part.target.name for part in reversed(earlier)])
+        found = requests_in(clause, target)
+        parts: list[_Part] = []
+        for request in found.requests:
+            number = len(earlier) + len(parts) + 1
+            part = _Part(request, target, f"{number}-{_slug(target.domain)}", doubts=found.doubts)
+            needed = _dependencies(part, earlier, self._unfilled(part))
+            parts.append(replace(part, depends_on=needed))
         return parts
 
     def _unfilled(self, part: _Part) -> tuple[Parameter, ...]:

@@ -9,6 +9,7 @@ from typing import Final
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
+from orchestrator.language.coordination import goal_without
 from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import STOP_WORDS, tokens
@@ -73,11 +74,9 @@ def read_utterance(text: str, *, now: datetime) -> Utterance:
 def read_others(leg_goal: str, mission_goal: str, *, now: datetime) -> tuple[Utterance, ...]:
     """The other clauses of the mission's goal: those before, the nearest first, then the rest.
 
-    All of them when the leg's goal does not stand in the mission's word for word.
+    What the leg's goal is one of several of is none of them: what is said of another is not meant.
     """
-    start = mission_goal.find(leg_goal)
-    if start < 0:
-        return tuple(read_utterance(c, now=now) for c in split_clauses(mission_goal))
-    before = reversed(split_clauses(mission_goal[:start]))
-    after = split_clauses(mission_goal[start + len(leg_goal) :])
-    return tuple(read_utterance(c, now=now) for c in (*before, *after) if tokens(c))
+    earlier, later = goal_without(mission_goal, leg_goal)
+    before, after = split_clauses(earlier), split_clauses(later)
+    near = before if earlier == mission_goal else reversed(before)
+    return tuple(read_utterance(c, now=now) for c in (*near, *after) if tokens(c))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import begins_request, clause_spans, joints
+from orchestrator.language.coordination import joined_spans
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.words import name_stems, stem
 from orchestrator.routing.indexes.terms import Floats, Positions
@@ -140,10 +141,15 @@ class Conjuncts:
         return [(starts[a], ends[b - 1]) for a, b in pairwise(cuts)]
 
     def _joints(self, clause: str) -> list[Span]:
-        """Where a clause may be cut: what somebody is told is cut where a sentence ends only."""
+        """Where a clause may be cut: what somebody is told is cut where a sentence ends only.
+
+        What asks for the same of several things stays one: "in Porto, Faro and Lagos".
+        """
         found = [joint for joint in joints(clause) if not _GOES_ON.match(clause, joint[1])]
         if found and read_clause(clause, verbs=self._verbs).action is Action.SEND:
             found = [(start, end) for start, end in found if clause[start] in _SENTENCE]
+        if found and (whole := joined_spans(clause)):
+            found = [(a, b) for a, b in found if not any(x <= a < y for x, y in whole)]
         return found[: _MOST_ATOMS - 1]
 
     def _stems(self, part: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.core.errors import NothingAllowed, NothingFits
+from orchestrator.core.errors import NothingAllowed, NothingFits, TooMany
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
 from orchestrator.planning.rules.split import agent_for, refers_back, split
 from orchestrator.routing.router import Router
@@ -137,3 +137,51 @@ def test_what_nobody_does_is_still_refused(goal: str, plan_of: Any) -> None:
     """A synonym or a known verb alone is not enough."""
     with pytest.raises(NothingFits):
         plan_of(goal)
+
+
+@pytest.mark.parametrize(
+    ("goal", "requests"),
+    [
+        (
+            "Reserve a table for two in Lisbon on Monday at 19:00 and another one for Thursday",
+            [
+                "Reserve a table for two in Lisbon on Monday at 19:00",
+                "Reserve a table for two in Lisbon on Thursday at 19:00",
+            ],
+        ),
+        (
+            "Message Ana that lunch is ready and do the same for Bo",
+            ["Message Ana that lunch is ready", "Message Bo that lunch is ready"],
+        ),
+        (
+            "Add an event on 2026-12-03 at 10:00 with ana@example.com and bo@example.com",
+            ["Add an event on 2026-12-03 at 10:00 with ana@example.com and bo@example.com"],
+        ),
+        (
+            "What is the weather in Oslo and Rome",
+            [f"What is the weather in {p}" for p in ("Oslo", "Rome")],
+        ),
+    ],
+)
+def test_what_a_clause_joins_is_a_leg_each(goal: str, requests: list[str], plan_of: Any) -> None:
+    """None waits for another; what a tool takes as a list stays one."""
+    plan = plan_of(goal)
+
+    assert [leg.goal for leg in plan.legs] == requests
+    assert not any(leg.depends_on for leg in plan.legs)
+
+
+def test_what_may_be_a_stretch_of_time_is_doubted(plan_of: Any) -> None:
+    """Two days of one event may be its ends."""
+    plan = plan_of("Add an event on 2026-12-03 and 2026-12-05 called Sprint")
+
+    assert [doubt.kind for doubt in plan.doubts] == ["not_understood"]
+    assert len(plan.legs) == 1
+
+
+def test_more_than_an_agent_does_of_a_kind_is_not_begun(plan_of: Any) -> None:
+    """Nothing is cut: the plan is refused."""
+    names = ", ".join(f"f{n}.txt" for n in range(20))
+
+    with pytest.raises(TooMany, match="21 calls of file_delete_file"):
+        plan_of(f"Delete {names} and last.txt")

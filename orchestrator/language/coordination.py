@@ -1,0 +1,227 @@
+"""Coordination: one request for several things, which its words join: "in Porto and in Lisbon"."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Final
+
+from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clauses import clause_spans
+from orchestrator.language.ellipsis import marks_of, of_one, with_tails
+from orchestrator.language.inflection import singular
+from orchestrator.language.intent import Action, Slot, SlotKind
+from orchestrator.language.provisos import conditions_in
+from orchestrator.language.slots import read_slots
+from orchestrator.language.word_lists import WordLists
+
+_LISTS: Final = WordLists("coordination")
+_WHERE: Final = "|".join(_LISTS.words("prepositions"))
+_JOINT: Final = re.compile(
+    rf"(?:\s*,\s*(?P<last>and\s+)?|\s+(?P<and>and|as\s+well\s+as|plus|&)\s+)"
+    rf"(?:also\s+)?(?:(?P<again>{_WHERE})\s+)?(?:the\s+|my\s+|our\s+)?",
+    re.IGNORECASE,
+)
+"""What stands between two members of one list."""
+_TOLD: Final = re.compile(r"\b(?:that|saying|says)\b|:\s", re.IGNORECASE)
+_BETWEEN: Final = re.compile(r"\bbetween\s*$", re.IGNORECASE)
+_BARE_DAY: Final = re.compile(r"\d{1,2}(?:st|nd|rd|th)?")
+_MONTH: Final = re.compile(r"(?<=[\dhtd])\s+(?:of\s+)?[^\W\d].*$")
+_NAMING: Final = _LISTS.word_set("naming")
+_BESIDE: Final = _LISTS.word_set("beside")
+_PARTY: Final = frozenset({"name", "place", "email"})
+_THING: Final = frozenset({"identifier", "quoted"})
+_LONGEST_GROUP: Final = 3
+_MOST: Final = 64
+"""Of one request; more are not told apart, since nobody does as many."""
+_ALONE: Final = _PARTY | _THING | {"date", "time", "origin"}
+"""What a list may be of; an amount is a member only together with who gets it."""
+
+
+@dataclass(frozen=True)
+class Coordination:
+    """A clause that asks for the same of several things, as one clause for each."""
+
+    clauses: tuple[str, ...]
+    kinds: frozenset[SlotKind] = frozenset()
+    """Of what tells the things apart."""
+    is_stretch: bool = False
+    """Whether two moments may as well be the ends of one stretch of time."""
+    is_ellipsis: bool = False
+    """Whether it goes on about further ones, each with its own number: "and two in Porto"."""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Values that stand together for one member of a list."""
+
+    slots: tuple[Slot, ...]
+    again: str = ""
+    """The preposition that stands before it once more."""
+
+    @property
+    def start(self) -> int:
+        return self.slots[0].position
+
+    @property
+    def end(self) -> int:
+        return self.slots[-1].position + len(self.slots[-1].text)
+
+
+def coordinated(text: str) -> Coordination | None:
+    """The requests that a clause joins; None when it is a single one.
+
+    Joined are values of one kind ("to Ana, Bo and Cy"), groups of them that go together ("Anna 20
+    EUR and Bob 30 EUR"), and what goes on without a verb of its own ("and one in Porto"). Several
+    lists in one clause are each joined with each.
+    """
+    clause = read_clause(text)
+    slots = _outside_of_what_is_told(clause)
+    if tails := with_tails(clause, slots):
+        return Coordination(
+            tuple(one for tail in tails for one in _several(tail)), is_ellipsis=True
+        )
+    groups = _first_list(clause, slots)
+    if not groups:
+        return None
+    before, after = text[: groups[0].start], text[groups[-1].end :]
+    parts = [f"{before}{_written(group, groups, text)}{after}" for group in groups[:_MOST]]
+    apart = [coordinated(part) for part in parts] if len(parts) < _MOST else []
+    further = [more for more in apart if more is not None]
+    kinds = frozenset(slot.kind for slot in groups[0].slots)
+    if not further:
+        return Coordination(tuple(parts), kinds, _may_be_a_stretch(clause, groups))
+    each = (more.clauses if more else (part,) for part, more in zip(parts, apart, strict=True))
+    return Coordination(
+        tuple(islice(chain.from_iterable(each), _MOST)),
+        kinds.union(*(more.kinds for more in further)),
+        _may_be_a_stretch(clause, groups) or any(more.is_stretch for more in further),
+    )
+
+
+def joined_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """Where a clause joins several things: nothing is cut there."""
+    clause = read_clause(text)
+    slots = _outside_of_what_is_told(clause)
+    found = [(mark.start(), mark.end() + 1) for mark in marks_of(clause, slots)]
+    while groups := _first_list(clause, slots):
+        found.append((groups[0].start, groups[-1].end))
+        slots = [slot for slot in slots if slot.position >= groups[-1].end]
+    return tuple(found)
+
+
+def _several(text: str) -> tuple[str, ...]:
+    found = coordinated(text)
+    return found.clauses if found else (text,)
+
+
+def _written(group: _Group, groups: Sequence[_Group], text: str) -> str:
+    """A member as a person would say it alone: "3" of "3 and 4 December" is 3 December."""
+    said = text[group.start : group.end]
+    month = _MONTH.search(text[groups[-1].start : groups[-1].end])
+    if group.slots[-1].kind == "date" and _BARE_DAY.fullmatch(said) and month:
+        return f"{said}{month.group()}"
+    return said
+
+
+def _outside_of_what_is_told(clause: ClauseReading) -> list[Slot]:
+    """The values that say what is done, and not what somebody is told or what it depends on."""
+    text = clause.text
+    slots = list(read_slots(text, now=None))
+    told = _TOLD.search(text)
+    conditions = [text.find(c) for c in conditions_in(text, clause.action)]
+    if told and any(s.kind in _PARTY and s.position < told.start() for s in slots):
+        slots = [s for s in slots if s.position < told.start()]
+    return [s for s in slots if all(s.position < at for at in conditions)]
+
+
+def _first_list(clause: ClauseReading, slots: Sequence[Slot]) -> list[_Group]:
+    """The first list among the values, its groups as long as they can be; empty when none is."""
+    for size in range(_LONGEST_GROUP, 0, -1):
+        for first in range(len(slots) - 2 * size + 1):
+            groups = _run(clause.text, slots[first:], size)
+            if groups and _is_list(clause, groups):
+                return groups
+    return []
+
+
+def _run(text: str, slots: Sequence[Slot], size: int) -> list[_Group]:
+    """The groups of one size from the first value on that are joined like the members of a list."""
+    groups = [_Group(tuple(slots[:size]))]
+    is_closed = False
+    for at in range(size, len(slots) - size + 1, size):
+        joint = _JOINT.fullmatch(text[groups[-1].end : slots[at].position])
+        following = _Group(
+            tuple(slots[at : at + size]), again=(joint["again"] or "") if joint else ""
+        )
+        if joint is None or is_closed or not _alike(groups[0], following, text):
+            break
+        is_closed = bool(joint["and"] or joint["last"])
+        groups.append(following)
+    return groups if is_closed else []
+
+
+def _alike(first: _Group, other: _Group, text: str) -> bool:
+    """Whether two groups are made of the same kinds of values, in the same way."""
+    pairs = zip(first.slots, other.slots, strict=True)
+    same = all(a.kind == b.kind or {a.kind, b.kind} <= _PARTY for a, b in pairs)
+    if any(_JOINT.fullmatch(gap) and gap.strip() for gap in _gaps(other, text)):
+        return False
+    return same and (not other.again or other.again == first.slots[0].hint)
+
+
+def _gaps(group: _Group, text: str) -> list[str]:
+    return [
+        text[a.position + len(a.text) : b.position]
+        for a, b in zip(group.slots, group.slots[1:], strict=False)
+    ]
+
+
+def _is_list(clause: ClauseReading, groups: Sequence[_Group]) -> bool:
+    """Whether what is asked for is asked for of each member.
+
+    Who is sent or given something is; whom somebody is to meet, or what a thing is called, is not.
+    """
+    slot = groups[0].slots[0]
+    if _BETWEEN.search(clause.text[: slot.position]):
+        return False
+    if len(groups[0].slots) > 1:
+        return True
+    if slot.kind not in _ALONE:
+        return False
+    several = any(singular(thing.lower()) != thing.lower() for thing in clause.objects)
+    if slot.hint in _NAMING:
+        return several
+    if clause.action is Action.SEND and slot.hint == "with":
+        return slot.kind in _PARTY  # "share it with Ann and Bob"
+    if slot.kind in ("name", "email", "quoted"):
+        counted = singular(slot.hint) != slot.hint or not slot.hint
+        return slot.hint in ("to", clause.verb) or counted
+    if slot.kind == "place" and slot.hint == "for":
+        return clause.action in (Action.READ, Action.SEARCH, Action.SEND)
+    return slot.hint not in _BESIDE
+
+
+def _may_be_a_stretch(clause: ClauseReading, groups: Sequence[_Group]) -> bool:
+    """Whether "the 3rd and the 5th" may be from the one to the other."""
+    moments = all(slot.kind in ("date", "time") for slot in groups[0].slots)
+    several = any(singular(thing.lower()) != thing.lower() for thing in clause.objects)
+    return len(groups) == 2 and moments and not groups[1].again and not several
+
+
+def goal_without(goal: str, request: str) -> tuple[str, str]:
+    """A goal before and after the clause that a request is, or is one of several of.
+
+    All of the goal is before it when the request stands nowhere in it.
+    """
+    start = goal.find(request)
+    if start >= 0:
+        return goal[:start], goal[start + len(request) :]
+    for begin, end in clause_spans(goal):
+        found = coordinated(goal[begin:end])
+        if found is not None and {request, of_one(request)} & {
+            *found.clauses,
+            *map(of_one, found.clauses),
+        }:
+            return goal[:begin], goal[end:]
+    return goal, ""

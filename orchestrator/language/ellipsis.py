@@ -1,0 +1,152 @@
+"""Ellipsis: a further request without words of its own: "and one in Porto", "the same for Bo"."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clauses import without_lead
+from orchestrator.language.inflection import singular
+from orchestrator.language.intent import Action, Slot
+from orchestrator.language.slots import find_slots, read_slots
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import action_of
+
+_LISTS: Final = WordLists("coordination")
+_WHERE: Final = "|".join(_LISTS.words("prepositions"))
+_FURTHER: Final = "|".join(
+    r"\s+".join(line.split()) for line in sorted(_LISTS.lines("further"), key=len, reverse=True)
+)
+_NUMBERS: Final = "|".join(_LISTS.words("few"))
+_AND: Final = r"(?:\s*[.,;]\s*(?:and\s+)?|\s+(?:and|plus|as\s+well\s+as|&)\s+)(?:also\s+|then\s+)?"
+_GOES_ON: Final = rf"(?=\s+(?:{_WHERE}|next|this|tomorrow|tonight|today|too)\b|\s*(?:[.,;]|$))"
+_WHOLE: Final = re.compile(
+    rf"(?:(?P<verb>[a-z]+)\s+)??(?:{_FURTHER}){_GOES_ON}(?P<tail>.*)", re.IGNORECASE | re.DOTALL
+)
+_SHARED: Final = frozenset({"date", "time", "origin"})
+_PARTY: Final = frozenset({"name", "place", "email"})
+_MANY: Final = 21
+"""More copies than these are not written out: it is too many already."""
+
+
+def with_tails(clause: ClauseReading, slots: Sequence[Slot]) -> tuple[str, ...]:
+    """The request and what goes on after it without a verb, each as a clause of its own.
+
+    What a further one says takes the place of what the first says of the same kind; a day, an hour
+    and a place to start from that only the last one says hold of all.
+
+    Args:
+        clause: that may go on.
+        slots: its values, but for those of what somebody is told.
+
+    Returns:
+        Nothing when it does not go on.
+    """
+    text = clause.text
+    marks = marks_of(clause, slots)
+    if not marks:
+        return ()
+    base = text[: marks[0].start()]
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    tails = [text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)]
+    missing = _missing(base, tails[-1])
+    found = [_with(base, missing)]
+    for mark, tail in zip(marks, tails, strict=True):
+        one = base if "same" in mark.group().lower() else of_one(base)
+        whole = _with(_replaced(one, tail), missing if tail is not tails[-1] else "")
+        found += [whole] * min(_number(mark["n"]), _MANY)
+    return tuple(found)
+
+
+def continued(earlier: str, clause: str) -> str:
+    """A clause that goes on about the one before, in its words: "do the same for Bo".
+
+    Empty when it does not: it has a verb of another kind, or says what it is about itself.
+    """
+    match = _WHOLE.fullmatch(without_lead(clause).strip(" .!"))
+    if match is None or not read_slots(match["tail"], now=None):
+        return ""
+    verb = (match["verb"] or "").lower()
+    before = read_clause(earlier)
+    same = not verb or verb == "do" or action_of(verb) is before.action is not Action.UNKNOWN
+    return _replaced(of_one(earlier), match["tail"]) if same else ""
+
+
+def of_one(text: str) -> str:
+    """A request with one of what it counts: "two tables" as "a table"."""
+    things = {singular(thing.lower()) for thing in read_clause(text).objects}
+    for slot in read_slots(text, now=None):
+        thing = singular(slot.hint)
+        if slot.kind == "quantity" and thing in things:
+            end = slot.position + len(slot.text)
+            return f"{text[: slot.position]}a {thing}{text[end:]}"
+    return text
+
+
+def marks_of(clause: ClauseReading, slots: Sequence[Slot]) -> list[re.Match[str]]:
+    """Where a further one begins, told by a value: by a word for it, or by the noun once more."""
+    found = _marks(clause)
+    if not found or not any(slot.position < found[0].start() for slot in slots):
+        return []
+    return [mark for mark in found if any(slot.position >= mark.end() for slot in slots)]
+
+
+def _marks(clause: ClauseReading) -> list[re.Match[str]]:
+    noun = singular(clause.objects[-1].lower()) if clause.objects else ""
+    again = rf"|(?:an?|one|another|(?P<m>{_NUMBERS}|\d+))\s+(?:{re.escape(noun)}s?)" if noun else ""
+    pattern = rf"{_AND}(?P<all>{_FURTHER}|(?P<n>{_NUMBERS}|\d+)(?:\s+more)?{again}){_GOES_ON}"
+    return list(re.finditer(pattern, clause.text, re.IGNORECASE))
+
+
+def _number(word: str | None) -> int:
+    if not word:
+        return 1
+    (slot, *_) = find_slots(f"{word} things", now=None) or (None,)
+    value = slot.value if slot is not None else 1
+    return value if isinstance(value, int) else 1
+
+
+def _replaced(base: str, tail: str) -> str:
+    """The request with what the tail says in the place of what it said of the same kind."""
+    text = base
+    rest, at = "", 0
+    for slot in read_slots(tail, now=None):
+        end = slot.position + len(slot.text)
+        own = _counterpart(slot, read_slots(text, now=None))
+        if own is None:
+            rest += tail[at:end]
+        else:
+            text = text[: own.position] + slot.text + text[own.position + len(own.text) :]
+        at = end
+    return _with(text, rest + tail[at:] if not rest or tail[at:].strip(" .") else rest)
+
+
+def _counterpart(slot: Slot, own: Sequence[Slot]) -> Slot | None:
+    """What the request says of the kind of a value, in the same place if it says several."""
+    alike = [s for s in own if s.kind == slot.kind]
+    if slot.kind == "quantity":
+        return next((s for s in alike if s.hint == slot.hint), None)
+    if not alike and slot.kind in _PARTY:
+        alike = [s for s in own if s.kind in _PARTY]
+    return next((s for s in alike if s.hint == slot.hint), next(iter(alike), None))
+
+
+def _missing(base: str, tail: str) -> str:
+    """When, and where from, as only the last of several says it, with its prepositions."""
+    own = read_slots(base, now=None)
+    slots = read_slots(tail, now=None)
+    if not any(_counterpart(slot, own) for slot in slots):
+        return ""
+    kinds = {slot.kind for slot in own}
+    said, at = "", 0
+    for slot in slots:
+        end = slot.position + len(slot.text)
+        if slot.kind in _SHARED and slot.kind not in kinds:
+            said += tail[at:end]
+        at = end
+    return said
+
+
+def _with(text: str, rest: str) -> str:
+    rest = rest.strip(" .,;")
+    return f"{text.rstrip(' .,;')} {rest}" if rest and rest not in text else text.strip(" ,;")

@@ -1,0 +1,43 @@
+"""Doubts about what nothing of a plan takes up, each with what would be done instead."""
+
+import re
+from typing import Final, Literal
+
+from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.planning.accounting.paths import Path
+from orchestrator.planning.accounting.said import Said
+from orchestrator.planning.models import Doubt
+
+_INTRODUCED: Final = re.compile(
+    r"(?:\b(?:with|without|near|by|for|from|to|in|at|on|of|about|under|over|before|after|and)\s+)?"
+    r"(?:(?:a|an|the|my|our|some)\s+)?$",
+    re.IGNORECASE,
+)
+_INSTEAD: Final = {
+    "verb": "no tool for this order is known by that verb; {done} would be called",
+    "count": "nothing takes this number; {done} would be called as if it had not been said",
+    "negation": "nothing takes up what is not wanted; {done} would be called all the same",
+    "correction": "what this takes back was not understood; {done} would be called with both in the "
+    "goal",
+    "condition": "no tool tells whether this is so; {done} would be called without knowing",
+}
+_WHY: Final = {
+    "no tool": "no tool does this; the rest of the goal would be done without it",
+    "no leg": "no leg of the plan takes this up; the rest of the goal would be done without it",
+    "forbidden": "it may forbid something that the plan does; that would be done all the same",
+}
+
+
+def doubt_about(said: Said, clause: ClauseReading, path: Path) -> Doubt:
+    """The doubt about a thing that is said and left over."""
+    before = _INTRODUCED.search(clause.text[: said.position])
+    start = before.start() if before else said.position
+    done = path.targets[0].name if path.targets else "the rest"
+    why = _INSTEAD.get(said.kind, "nothing takes this up; {done} would be called without it")
+    about = clause.text[start : said.end].strip(" ,;.")
+    return Doubt(kind="not_understood", about=about, why=why.format(done=done))
+
+
+def doubt_about_clause(clause: str, what: Literal["no tool", "no leg", "forbidden"]) -> Doubt:
+    """The doubt about a whole clause."""
+    return Doubt(kind="not_understood", about=clause, why=_WHY[what])

@@ -1,0 +1,175 @@
+"""What takes up a thing that is said: the words of tools, their inputs, a call's values, items."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.walker import walk
+from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.words import content_stems
+from orchestrator.planning.accounting.said import Said
+from orchestrator.planning.models import MentionKind
+from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
+from orchestrator.planning.rules.tool_words import vocabulary
+
+_FREE: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY})
+"""Kinds of inputs that take words as they are."""
+_TAKEN: Final[Mapping[MentionKind, frozenset[Kind]]] = {
+    "date": frozenset({Kind.DATE, Kind.DATETIME}),
+    "time": frozenset({Kind.TIME, Kind.DATETIME}),
+    "duration": frozenset({Kind.NIGHTS, Kind.DATE, Kind.DATETIME}),
+    "place": frozenset({Kind.PLACE}),
+    "amount": frozenset({Kind.MONEY, Kind.AMOUNT, Kind.CURRENCY}),
+    "count": frozenset({Kind.COUNT, Kind.NIGHTS}),
+    "identifier": frozenset({Kind.IDENTIFIER}),
+    "addressee": frozenset({Kind.EMAIL}),
+}
+_WORDED: Final = ("title", "description", "enum", "examples", "example", "default", "const")
+_INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What there is to take a thing up.
+
+    `words` are stems by what speaks of them ("the words of car_book_offer"), `inputs` those that a
+    value may be given to, `held` values by where they stand ("destination of flight_search_offers",
+    "title of what was found").
+    """
+
+    words: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[tuple[str, Parameter], ...] = ()
+    held: tuple[tuple[str, JsonValue], ...] = ()
+
+    def __or__(self, other: "Grounds") -> "Grounds":
+        """Both; what the first says of a word stands."""
+        words = {**other.words, **self.words}
+        return Grounds(words, (*self.inputs, *other.inputs), (*self.held, *other.held))
+
+
+def of_tools(tools: Iterable[Tool]) -> Grounds:
+    """What tools say of themselves, and what can be given to them: before anything is called."""
+    words: dict[str, str] = {}
+    inputs: list[tuple[str, Parameter]] = []
+    for tool in tools:
+        own = {**dict.fromkeys(vocabulary(tool)), **dict.fromkeys(_schema_words(tool))}
+        words = {**dict.fromkeys(own, f"the words of {tool.name}"), **words}
+        own_inputs = (p for p in tool_parameters(tool) if p.name not in tool.pii_fields)
+        inputs += [(f"{p.name} of {tool.name}", p) for p in _flat(own_inputs)]
+    return Grounds(words, tuple(inputs))
+
+
+def of_call(tool: Tool, arguments: JsonObject, items: Iterable[JsonObject] = ()) -> Grounds:
+    """What a call is about to say, what its tool says of itself, and what was found for it."""
+    words = of_tools([tool]).words
+    given = tuple(_leaves(arguments, f"{{}} of {tool.name}"))
+    found = tuple(leaf for item in items for leaf in _leaves(item, "{} of what was found"))
+    return Grounds(words, (), (*given, *found))
+
+
+def explained(said: Said, grounds: Grounds) -> str:
+    """What takes up a thing that is said, as a person reads it; empty: nothing does.
+
+    A value that a call or an item holds; else an input that takes such a value; else, for what is
+    no value, words in which a tool speaks of all of it.
+    """
+    return (
+        held_by(said, grounds)
+        or next((where for where, p in grounds.inputs if takes(said, p)), "")
+        or _spoken_of(said, grounds.words)
+    )
+
+
+def held_by(said: Said, grounds: Grounds) -> str:
+    """Where a value of a call or of an item stands that is what was said; empty: nowhere."""
+    return next((where for where, value in grounds.held if holds(said, value)), "")
+
+
+def unexplained(said: Said, grounds: Grounds) -> tuple[str, ...]:
+    """The stems of a thing that nothing speaks of and no value has."""
+    texts = {s for _, value in grounds.held if isinstance(value, str) for s in content_stems(value)}
+    return tuple(
+        stem for stem in said.stems if stem not in texts and not _known(stem, grounds.words)
+    )
+
+
+def holds(said: Said, value: JsonValue) -> bool:
+    """Whether a value of a call or of an item is the thing that was said, or names it."""
+    if isinstance(said.value, dict):
+        return isinstance(value, int | float | str) and str(value) == str(said.value.get("amount"))
+    if isinstance(value, bool) or value is None:
+        return False
+    if isinstance(value, int | float):
+        return said.value == value
+    if not isinstance(value, str):
+        return False
+    if said.kind in ("date", "time"):
+        return str(said.value) in value
+    if said.kind == "count":
+        return str(said.value) == value
+    own = set(content_stems(value))
+    return bool(said.stems) and own.issuperset(said.stems)
+
+
+def takes(said: Said, parameter: Parameter) -> bool:
+    """Whether an input takes a value of the sort that was said."""
+    if parameter.kind is Kind.CHOICE:
+        return any(holds(said, option) for option in parameter.options)
+    if said.is_text or (said.kind in ("name", "addressee") and parameter.kind in _FREE):
+        return parameter.kind in _FREE
+    return parameter.kind in _TAKEN.get(said.kind, frozenset())
+
+
+def _spoken_of(said: Said, words: Mapping[str, str]) -> str:
+    if not said.stems:
+        return ""
+    found = [_known(stem, words) for stem in said.stems]
+    return found[0] if all(found) else ""
+
+
+def _known(stem: str, words: Mapping[str, str]) -> str:
+    """What speaks of a stem, or of a word that may stand for it."""
+    return next((words[s] for s in (stem, *synonyms_of(stem)) if s in words), "")
+
+
+def _flat(parameters: Iterable[Parameter]) -> Iterator[Parameter]:
+    """Inputs, and what stands for one inside: the elements of lists, the fields of objects."""
+    for parameter in parameters:
+        yield parameter
+        element = parameter.element
+        if element is not None:
+            yield from (element, *element.fields)
+        elif parameter.kind is Kind.OBJECT:
+            yield from parameter.fields
+
+
+def _schema_words(tool: Tool) -> Iterator[str]:
+    """Stems of what the schemas of a tool say beside descriptions of inputs: names and values."""
+    for schema in (tool.input_schema, tool.output_schema or {}):
+        for part in walk(schema, _INSIDE, most_levels=6):
+            named = part.get("properties")
+            texts = [*named] if isinstance(named, dict) else []
+            texts += [text for key in _WORDED for text in _texts(part.get(key))]
+            yield from content_stems(" . ".join(texts))
+
+
+def _texts(value: JsonValue) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [v for v in value if isinstance(v, str)] if isinstance(value, list) else []
+
+
+def _leaves(value: JsonValue, where: str, name: str = "") -> Iterator[tuple[str, JsonValue]]:
+    """Each single value, by the name of the input or field that it stands in."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, where, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, where, name)
+    elif value is not None:
+        yield where.format(name), value

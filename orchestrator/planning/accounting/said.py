@@ -1,0 +1,231 @@
+"""What a text says: every thing in it that is more than grammar and courtesy."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clauses import clause_spans
+from orchestrator.language.intent import Action, Slot
+from orchestrator.language.provisos import conditions_in
+from orchestrator.language.slots import read_slots
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import STOP_WORDS, content_stems, tokens
+from orchestrator.planning.accounting.spoken import spoken_from
+from orchestrator.planning.models import MentionKind
+
+_LISTS: Final = WordLists("accounting")
+_COURTESIES: Final = _LISTS.word_set("courtesies")
+_COUNTING: Final = _LISTS.word_set("counting")
+_NEGATIONS: Final = _LISTS.word_set("negations")
+_CORRECTIONS = "|".join(re.sub(r" ", r"\\W+", line) for line in _LISTS.lines("corrections"))
+_CORRECTION: Final = re.compile(rf"\b(?:{_CORRECTIONS})\b", re.IGNORECASE)
+_WORD: Final = re.compile(r"[^\W_]+(?:['’&-][^\W_]+)*")  # noqa: RUF001
+_GAP: Final = re.compile(r"[\s-]*(?:(?:the|a|an)\s+)?")
+_PREPOSITIONS: Final = WordLists("clauses").word_set("after_objects")
+_END: Final = re.compile(r"[,;.!?\n]|\b(?:and|but|or)\b|$")
+_KINDS: Final[dict[str, MentionKind]] = {
+    "date": "date",
+    "time": "time",
+    "duration": "duration",
+    "origin": "place",
+    "place": "place",
+    "amount": "amount",
+    "quantity": "count",
+    "email": "addressee",
+    "identifier": "identifier",
+    "name": "name",
+}
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Said:
+    """One thing that a text says.
+
+    `value` is what was read from it (ISO 8601, a number, {"amount", "currency"}, or the words);
+    `stems` are of its words that say something, `hint` is the word that introduces it or the noun
+    that it counts. `is_text` is what somebody is told, or what a thing is called.
+    """
+
+    kind: MentionKind
+    text: str
+    position: int
+    value: JsonValue = None
+    stems: tuple[str, ...] = ()
+    hint: str = ""
+    is_text: bool = False
+
+    @property
+    def end(self) -> int:
+        """Where its words end."""
+        return self.position + len(self.text)
+
+
+@lru_cache(maxsize=64)
+def things_said(text: str, *, now: datetime) -> tuple[Said, ...]:
+    """Everything that a text says beside grammar and courtesy, in its order; none overlap.
+
+    Of each clause its verb, what that acts on, and its values; what is said to somebody as one
+    thing, a condition as one, and a negation with what it denies.
+
+    Args:
+        text: a goal, or a part of one.
+        now: the requester's time.
+    """
+    slots = read_slots(text, now=now)
+    found: list[Said] = []
+    for start, end in clause_spans(text):
+        found += _Clause(text, start, end, slots).said()
+    return tuple(sorted(found, key=lambda said: said.position))
+
+
+@dataclass(frozen=True)
+class _Clause:
+    """One clause of a text, and the values of the whole text."""
+
+    text: str
+    start: int
+    end: int
+    slots: Sequence[Slot]
+
+    def said(self) -> list[Said]:
+        """What it says; each part of its text is taken once, by the widest reading first."""
+        reading = read_clause(self.text[self.start : self.end])
+        taken = bytearray(len(self.text))
+        found: list[Said] = []
+        readers = (
+            self._spoken(reading),
+            self._quoted(),
+            self._conditions(reading),
+            self._corrections(),
+            self._negations(reading, taken),
+            self._values(reading),
+            self._words(reading, taken),
+        )
+        for said in (said for reader in readers for said in reader):
+            if 1 not in taken[said.position : said.end]:
+                taken[said.position : said.end] = b"\x01" * (said.end - said.position)
+                found.append(said)
+        return found
+
+    def _spoken(self, reading: ClauseReading) -> Iterator[Said]:
+        """What somebody is told: no sign of a tool, whatever it says."""
+        begin = spoken_from(reading)
+        told = reading.text[begin:].rstrip() if begin is not None else ""
+        if begin is not None and tokens(told):
+            yield self._of("remark", self.start + begin, self.start + begin + len(told), text=True)
+
+    def _conditions(self, reading: ClauseReading) -> Iterator[Said]:
+        for condition in conditions_in(reading.text, reading.action):
+            at = reading.text.find(condition)
+            yield self._of("condition", self.start + at, self.start + at + len(condition))
+
+    def _values(self, reading: ClauseReading) -> Iterator[Said]:
+        sends = reading.action is Action.SEND
+        for slot in self._own():
+            kind = _KINDS.get(slot.kind, "thing")
+            kind = "addressee" if sends and kind == "name" else kind
+            end = slot.position + len(slot.text)
+            yield self._of(kind, slot.position, end, slot.value, slot.hint)
+
+    def _quoted(self) -> Iterator[Said]:
+        for slot in self._own():
+            if slot.kind == "quoted":
+                end = slot.position + len(slot.text)
+                yield self._of("remark", slot.position, end, slot.value, slot.hint, text=True)
+
+    def _own(self) -> list[Slot]:
+        return [slot for slot in self.slots if self.start <= slot.position < self.end]
+
+    def _corrections(self) -> Iterator[Said]:
+        """The words that take something back; what replaces it says itself."""
+        for match in _CORRECTION.finditer(self.text, self.start, self.end):
+            yield self._of("correction", *match.span())
+
+    def _negations(self, reading: ClauseReading, taken: Sequence[int]) -> Iterator[Said]:
+        """A clause that forbids; else each negation, with the one thing or value that it denies."""
+        if reading.is_negated:
+            yield self._of("negation", self.start, self.end)
+            return
+        for match in _WORD.finditer(self.text, self.start, self.end):
+            word = match.group().lower().replace("’", "'")  # noqa: RUF001
+            if word in _NEGATIONS and not taken[match.start()]:
+                yield self._of("negation", match.start(), self._denied(match.end(), taken))
+
+    def _denied(self, start: int, taken: Sequence[int]) -> int:
+        """Where what is denied from `start` on ends: "no onions", "not before noon"."""
+        after = _END.search(self.text, start, self.end)
+        end = next((n for n in range(start, after.start() if after else self.end) if taken[n]), 0)
+        end = end or (after.start() if after else self.end)
+        value = next((s for s in self._own() if start <= s.position < end), None)
+        stop = value.position + len(value.text) if value else end
+        said = False
+        for match in _WORD.finditer(self.text, start, stop):
+            if said and match.group().lower() in _PREPOSITIONS:
+                return match.start()
+            said = said or match.group().lower() not in STOP_WORDS
+        return stop
+
+    def _words(self, reading: ClauseReading, taken: Sequence[int]) -> Iterator[Said]:
+        """Verb, things and qualities: words beside each other are one thing."""
+        words = (m for m in _WORD.finditer(self.text, self.start, self.end) if not taken[m.start()])
+        kinds = ((_kind(m.group(), reading), m) for m in words)
+        run: list[tuple[MentionKind, re.Match[str]]] = []
+        for kind, match in kinds:
+            if kind is None:
+                continue
+            if run and (kind != run[-1][0] or not self._touch(run[-1][1], match)):
+                yield self._joined(run)
+                run = []
+            run.append((kind, match))
+        if run:
+            yield self._joined(run)
+
+    def _touch(self, one: re.Match[str], two: re.Match[str]) -> bool:
+        return bool(_GAP.fullmatch(self.text, one.end(), two.start()))
+
+    def _joined(self, run: Sequence[tuple[MentionKind, re.Match[str]]]) -> Said:
+        return self._of(run[0][0], run[0][1].start(), run[-1][1].end())
+
+    def _of(
+        self,
+        kind: MentionKind,
+        start: int,
+        end: int,
+        value: JsonValue = None,
+        hint: str = "",
+        *,
+        text: bool = False,
+    ) -> Said:
+        written = self.text[start:end]
+        start += len(written) - len(written.lstrip(" \t\n,:"))
+        words = written.strip(" \t\n,:;.")
+        return Said(
+            kind=kind,
+            text=words,
+            position=start,
+            value=words if value is None else value,
+            stems=tuple(content_stems(words)),
+            hint=hint,
+            is_text=text,
+        )
+
+
+def _kind(word: str, reading: ClauseReading) -> MentionKind | None:
+    """What a word of a clause is there; None for one that says nothing."""
+    low = tokens(word)
+    if any(w in _COUNTING for w in low):
+        return "count"
+    if reading.verb in low:
+        return None if reading.verb in STOP_WORDS | _COURTESIES else "verb"
+    if not low or all(w in STOP_WORDS or w in _COURTESIES for w in low):
+        return None
+    things = {token for thing in reading.objects for token in tokens(thing)}
+    return "thing" if things & {*low} else "quality"

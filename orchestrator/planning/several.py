@@ -1,0 +1,156 @@
+"""Several of a kind in one clause: one request for each, unless its tool takes them all at once."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
+from orchestrator.language import lexicon
+from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.coordination import Coordination, coordinated
+from orchestrator.language.ellipsis import of_one
+from orchestrator.language.inflection import singular
+from orchestrator.language.intent import Slot
+from orchestrator.language.slots import read_slots
+from orchestrator.language.words import STOP_WORDS, name_words, tokens
+from orchestrator.planning.models import Doubt
+
+_BOTH: Final = re.compile(
+    r"\bboth\s+(?:of\s+)?(?:the\s+|my\s+|our\s+|those\s+|these\s+)?(?:[a-z]+\s+){0,2}?(?P<thing>[a-z]+s)\b",
+    re.IGNORECASE,
+)
+_LISTED: Final = {
+    "date": lexicon.DATE,
+    "time": lexicon.TIME,
+    "place": lexicon.PLACE,
+    "origin": lexicon.ORIGIN,
+}
+"""The words of a list that takes values of a kind; a list of texts takes whom or what is named."""
+
+
+@dataclass(frozen=True)
+class Several:
+    """The requests that one clause makes, and what may be meant otherwise."""
+
+    requests: tuple[str, ...]
+    doubts: tuple[Doubt, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How many of what is counted."""
+
+    number: int
+    thing: str
+    """The noun, as written, lower case."""
+    is_definite: bool = False
+    """Whether there are to be no more and no fewer: "the three drafts", "both bookings"."""
+
+
+def requests_in(text: str, tool: Tool) -> Several:
+    """The requests that a clause makes of a tool: one for each of what it joins.
+
+    A call that takes a list of such things is made once. Of two moments that may be the ends of one
+    stretch of time, which a tool takes as such, a person is asked; so of a number that is neither
+    one for each of what is joined nor theirs.
+    """
+    found = coordinated(text)
+    if found is None or takes_all(tool, found):
+        return Several((text,))
+    if found.is_stretch and _takes_stretch(tool):
+        why = (
+            f"two moments may be the ends of one stretch of time or two separate ones; "
+            f"{tool.name} would be called once, from the first to the second"
+        )
+        return Several((text,), (Doubt(kind="not_understood", about=text, why=why),))
+    return _numbered(read_clause(text), found)
+
+
+def _numbered(clause: ClauseReading, found: Coordination) -> Several:
+    """The requests, each for one where the clause counts as many as it joins."""
+    number, joined = counted(clause), len(found.clauses)
+    if number is None or number.number < 2 or found.is_ellipsis:
+        return Several(found.clauses)
+    if number.number == joined:
+        return Several(tuple(of_one(one) for one in found.clauses))
+    why = f"{number.number} may be the number of all or of each; as many would be made for each"
+    return Several(found.clauses, (Doubt(kind="not_understood", about=clause.text, why=why),))
+
+
+def takes_all(tool: Tool, found: Coordination) -> bool:
+    """Whether one call can name all that a clause joins: the tool takes a list of such."""
+    lists = {
+        name: items for name, schema in tool.properties.items() if (items := _items(schema, tool))
+    }
+    if any(items.get("type") == "object" or "properties" in items for items in lists.values()):
+        return True
+    texts = {
+        n for n, items in lists.items() if items.get("type") == "string" and "enum" not in items
+    }
+    return any(_is_list_of(kind, texts) for kind in found.kinds)
+
+
+def _is_list_of(kind: str, lists: Iterable[str]) -> bool:
+    if kind in _LISTED:
+        words = _LISTED[kind]
+        return any(
+            words & {w for word in name_words(n) for w in (word, word.removesuffix("s"))}
+            for n in lists
+        )
+    return kind in ("name", "email", "identifier", "quoted") and any(True for _ in lists)
+
+
+def _items(schema: JsonObject, tool: Tool) -> JsonObject | None:
+    items = resolve(schema, tool.input_schema).get("items")
+    return resolve(items, tool.input_schema) if isinstance(items, dict) else None
+
+
+def _takes_stretch(tool: Tool) -> bool:
+    """Whether a tool is told when something ends, beside when it begins."""
+    dated = [
+        n for n, s in tool.properties.items() if s.get("format") in ("date", "date-time", "time")
+    ]
+    return any({*name_words(name)} & lexicon.END for name in dated) and len(dated) > 1
+
+
+def counted(clause: ClauseReading) -> Counted | None:
+    """What the verb of a clause acts on, when it is counted: "the two cheapest flights"."""
+    if not clause.verb:
+        return None
+    slots = [s for s in read_slots(clause.text, now=None) if _counts_object(s, clause)]
+    for slot in slots[:1]:
+        words = [w for w in tokens(clause.text[slot.position :])[1:5] if w not in STOP_WORDS]
+        thing = next((w for w in words if singular(w) != w), "")
+        if thing and isinstance(slot.value, int) and slot.value > 1:
+            return Counted(slot.value, thing, is_definite=_is_definite(slot, clause))
+    both = _BOTH.search(clause.text)
+    return Counted(2, both["thing"].lower(), is_definite=True) if both else None
+
+
+def _counts_object(slot: Slot, clause: ClauseReading) -> bool:
+    """Whether a number counts what the verb acts on: nothing stands between the two."""
+    between = _between(slot, clause)
+    return (
+        slot.kind == "quantity"
+        and bool(slot.hint)
+        and between is not None
+        and all(word in STOP_WORDS for word in between)
+    )
+
+
+def _is_definite(slot: Slot, clause: ClauseReading) -> bool:
+    """Whether the things are known to be as many: "the three drafts", "my two bookings"."""
+    before = _between(slot, clause) or []
+    after = tokens(clause.text[slot.position :])[1:3]
+    return bool(lexicon.DEFINITE & {*before}) or after[:1] == ["of"]
+
+
+def _between(slot: Slot, clause: ClauseReading) -> list[str] | None:
+    """The words from the verb to a value; None where the value stands before it."""
+    before = tokens(clause.text[: slot.position])
+    if clause.verb not in before:
+        return None
+    return before[len(before) - before[::-1].index(clause.verb) :]

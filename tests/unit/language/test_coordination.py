@@ -1,0 +1,146 @@
+"""One request for several things, and what goes on without a verb of its own."""
+
+import pytest
+
+from orchestrator.language.coordination import coordinated, goal_without
+from orchestrator.language.ellipsis import continued
+
+
+@pytest.mark.parametrize(
+    ("text", "requests"),
+    [
+        (
+            "Send a message to Ana, Bo and Cy saying lunch is at 12:00",
+            [f"Send a message to {who} saying lunch is at 12:00" for who in ("Ana", "Bo", "Cy")],
+        ),
+        (
+            "Reserve tables in Porto and in Lisbon on 5 December at 19:00 for two",
+            [f"Reserve tables in {p} on 5 December at 19:00 for two" for p in ("Porto", "Lisbon")],
+        ),
+        (
+            "Create events for 3 and 4 December called Sprint",
+            [f"Create events for {day} December called Sprint" for day in (3, 4)],
+        ),
+        (
+            "Reserve a table at Roma on 5 December at 19:00 and at 21:00",
+            [f"Reserve a table at Roma on 5 December at {t}" for t in ("19:00", "21:00")],
+        ),
+        ("Pay Anna 20 EUR and Bob 30 EUR", ["Pay Anna 20 EUR", "Pay Bob 30 EUR"]),
+        (
+            "Reserve a locker on Monday in Lisbon and on Tuesday in Porto",
+            ["Reserve a locker on Monday in Lisbon", "Reserve a locker on Tuesday in Porto"],
+        ),
+        ("Delete a.txt, b.txt and c.txt", ["Delete a.txt", "Delete b.txt", "Delete c.txt"]),
+        (
+            "Share a.pdf with ann@example.com and bob@example.com",
+            ["Share a.pdf with ann@example.com", "Share a.pdf with bob@example.com"],
+        ),
+        (
+            "What is the weather in Oslo and Rome",
+            [f"What is the weather in {c}" for c in ("Oslo", "Rome")],
+        ),
+    ],
+)
+def test_a_list_is_one_request_for_each(text: str, requests: list[str]) -> None:
+    """Names, places, days, hours, ids, and groups of them that go together."""
+    found = coordinated(text)
+
+    assert found is not None
+    assert list(found.clauses) == requests
+
+
+@pytest.mark.parametrize(
+    ("text", "requests"),
+    [
+        (
+            "Reserve a table in Lisbon on 5 December and one in Porto",
+            ["Reserve a table in Lisbon on 5 December", "Reserve a table in Porto on 5 December"],
+        ),
+        (
+            "Reserve a table for two in Lisbon on Monday at 19:00 and another one for Thursday",
+            [f"Reserve a table for two in Lisbon on {d} at 19:00" for d in ("Monday", "Thursday")],
+        ),
+        (
+            "Send a message to Ana and the same to Bo",
+            [f"Send a message to {w}" for w in ("Ana", "Bo")],
+        ),
+        (
+            "Book a flight to Rome and one to Oslo on 3 December from Berlin",
+            [f"Book a flight to {p} on 3 December from Berlin" for p in ("Rome", "Oslo")],
+        ),
+        (
+            "Book two rooms in Lisbon and one in Porto",
+            ["Book two rooms in Lisbon", "Book a room in Porto"],
+        ),
+        (
+            "Reserve a table in Lisbon and two in Porto",
+            ["Reserve a table in Lisbon", *["Reserve a table in Porto"] * 2],
+        ),
+        (
+            "Book a hotel in Lisbon from 2026-12-03, and one in Porto from 2026-12-06",
+            ["Book a hotel in Lisbon from 2026-12-03", "Book a hotel in Porto from 2026-12-06"],
+        ),
+    ],
+)
+def test_a_further_one_needs_no_verb_of_its_own(text: str, requests: list[str]) -> None:
+    """It differs by what it says; all else is as the first one says."""
+    found = coordinated(text)
+
+    assert found is not None
+    assert list(found.clauses) == requests
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Book a room in Lisbon, Portugal",
+        "Book a table for Ann and Bob in Rome",
+        "Add an event with Ann and Bob in Lisbon",
+        "Tell Ana that Bo and Cy are late",
+        "Reserve a table for two, one of them a child",
+        "Book a flight from Berlin to Lisbon on 3 December returning on 6 December",
+        "Book a hotel between Monday and Thursday",
+        "Reserve a table in Lisbon unless it rains in Lisbon and Porto",
+        "Create an event called Ann and Bob",
+    ],
+)
+def test_what_belongs_together_is_one_request(text: str) -> None:
+    """Company, what is told, a stretch, a condition, a name: each is of one thing."""
+    assert coordinated(text) is None
+
+
+def test_two_days_without_more_may_be_a_stretch() -> None:
+    """Said of several things, or with the preposition again, they are two."""
+    texts = (
+        "Add an event on 3 and 5 May",
+        "Add events on 3 and 5 May",
+        "Rent a car on 3 May and on 5 May",
+    )
+
+    assert [found.is_stretch for text in texts if (found := coordinated(text))] == [
+        True,
+        False,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "clause", "whole"),
+    [
+        ("Message Ana that lunch is ready", "do the same for Bo", "Message Bo that lunch is ready"),
+        ("Reserve a locker in Berlin", "then reserve one in Rome", "Reserve a locker in Rome"),
+        ("Find a flight to Rome", "book one to Oslo", ""),
+        ("Reserve a locker in Berlin", "do it again", ""),
+        ("Reserve a locker in Berlin", "book a hotel in Rome", ""),
+    ],
+)
+def test_the_same_goes_on_about_the_clause_before(earlier: str, clause: str, whole: str) -> None:
+    """Only with what tells the next one, and when the verb is of the same kind."""
+    assert continued(earlier, clause) == whole
+
+
+def test_one_of_several_is_left_out_with_its_clause() -> None:
+    """What is said of another one is none of its surroundings."""
+    goal = "Send a message to Ana and Bo, and reserve a table in Rome"
+
+    assert goal_without(goal, "Send a message to Bo") == ("", ", and reserve a table in Rome")
