@@ -47,7 +47,7 @@ def _table(figures: Iterable[Figure]) -> tuple[list[str], list[list[str]]]:
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     columns: dict[str, None] = {}
     for figure in figures:
-        rows.setdefault(figure.row, {})[figure.name] = _short(figure.value)
+        rows.setdefault(figure.row, {})[figure.name] = _short(figure)
         columns.setdefault(figure.name)
     width = max((len(row) for row in rows), default=0)
     lines = [
@@ -57,6 +57,12 @@ def _table(figures: Iterable[Figure]) -> tuple[list[str], list[list[str]]]:
     return [*[""] * width, *columns], lines
 
 
-def _short(value: float) -> str:
-    """Shares without the zero before the point, to three places; other numbers to two."""
+def _short(figure: Figure) -> str:
+    """Shares without the zero before the point, to three places; other numbers to two.
+
+    What has a unit in a table is counted in it, and whole.
+    """
+    if figure.unit:
+        return f"{figure.value:.0f}"
+    value = figure.value
     return f"{value:.3f}".removeprefix("0") if 0 <= value < 1 else f"{value:.2f}"
