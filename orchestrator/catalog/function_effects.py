@@ -67,14 +67,14 @@ class Reading(NamedTuple):
     """It changes something only in so far as what it runs does."""
 
 
-class Finding(NamedTuple):
+class InferredEffect(NamedTuple):
     """Whether a function changes anything, and which of its hints was not believed."""
 
     changes: bool
     disbelieved: str = ""
 
 
-def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> Finding:
+def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> InferredEffect:
     """Whether a call leaves anything behind, by all that a function tells of itself.
 
     Args:
@@ -87,10 +87,10 @@ def changes_anything(function: Mapping[str, Any], inputs: Collection[str]) -> Fi
     described = read_description(description, name, holds=holds)
     says_reads, says_changes = _hints(function)
     if says_changes:
-        return Finding(changes=True)
+        return InferredEffect(changes=True)
     if named.changes or (described.changes and not (says_reads and described.runs)):
-        return Finding(changes=True, disbelieved=says_reads)
-    return Finding(changes=not (says_reads or named.reads or described.reads))
+        return InferredEffect(changes=True, disbelieved=says_reads)
+    return InferredEffect(changes=not (says_reads or named.reads or described.reads))
 
 
 def _hints(function: Mapping[str, Any]) -> tuple[str, bool]:

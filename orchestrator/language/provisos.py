@@ -15,9 +15,7 @@ _REVERSED: Final = frozenset(_LISTS.lines("reversed"))
 CONDITION_WORDS: Final = (*_STRICT, *_LOOSE)
 """The words that begin a condition."""
 _OF_ITSELF: Final = _LISTS.word_set("of_itself")
-_COMPARED: Final = re.compile(
-    rf"\b(?:{'|'.join(_LISTS.words('compared'))})\b|[<>=]", re.IGNORECASE
-)
+_COMPARED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('compared'))})\b|[<>=]", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d")
 _NO_CONDITION: Final = _LISTS.word_set("before_none")
 _WRITTEN = "|".join(r"\s+".join(words.split()) for words in (*_STRICT, *_LOOSE))

@@ -46,9 +46,13 @@ _MARK: Final = re.compile(
     rf"(?<![\w-])(?:{'|'.join(p.pattern for p in (_OPPOSITE, _SO, _CONDITION, _AWAITED))})",
     re.IGNORECASE,
 )
-_JOINT_BEFORE: Final = re.compile(r"(?:^|[,;:\u2013\u2014-]|\b(?:and|but|then|so|plus|also|or))\s*$", re.I)
+_JOINT_BEFORE: Final = re.compile(
+    r"(?:^|[,;:\u2013\u2014-]|\b(?:and|but|then|so|plus|also|or))\s*$", re.I
+)
 _AND_BEFORE: Final = re.compile(r"\b(?:and|but|then|so|plus|also|or)\s*$", re.I)
-_PAUSE: Final = re.compile(r"(?<!\d),|,(?!\d)|;|:\s|\s[-\u2013\u2014]\s|\s+then\b(?=\s+\w)", re.IGNORECASE)
+_PAUSE: Final = re.compile(
+    r"(?<!\d),|,(?!\d)|;|:\s|\s[-\u2013\u2014]\s|\s+then\b(?=\s+\w)", re.IGNORECASE
+)
 _JOINING: Final = re.compile(r"[\s,]*\b(?:and|but|then|plus)\s+", re.IGNORECASE)
 _ENDS_JOINED: Final = re.compile(r"(?:[\s,;.!:]|\b(?:and|but|or|then))+$", re.IGNORECASE)
 _SPACE: Final = re.compile(r"[\s,;:\u2013\u2014-]*(?:then\b\s*)?", re.IGNORECASE)
@@ -202,7 +206,9 @@ class _Reader:
         """What a word and what follows it mean; None when it is part of the request."""
         goal, word = self._goal, mark.group()
         text = goal[mark.start() : mark.end()] + " " + told
-        said = read_clause(goal[start : mark.start()]) if goal[start : mark.start()].strip() else None
+        said = (
+            read_clause(goal[start : mark.start()]) if goal[start : mark.start()].strip() else None
+        )
         if mark.re is not _CONDITION:
             asks = said is not None and said.action in (Action.READ, Action.SEARCH)
             done = not DONE_STEMS.isdisjoint(map(stem, tokens(told)))

@@ -25,7 +25,7 @@ from orchestrator.routing.needs import certainty, needs_of
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reading.request_parser import RequestParser
 from orchestrator.routing.scoring.embedding import CardSimilarity, EmbeddedCards
-from orchestrator.routing.scoring.fitness import FITTED_TO, SIGNS, Asked, Fitness
+from orchestrator.routing.scoring.fitness import FITTED_TO, SIGNS, Fitness, FittedRequest
 from orchestrator.routing.scoring.request_scoring import (
     RequestScorer,
     ScoredRequest,
@@ -177,7 +177,7 @@ class Router:
         asked = self._asked(reading)
         return asked is not None and self._is_fit(asked, self._fitness.best(asked))
 
-    def _is_fit(self, asked: Asked, fitness: float) -> bool:
+    def _is_fit(self, asked: FittedRequest, fitness: float) -> bool:
         """Whether the best tool fits, and no order is given that means nothing here."""
         return asked.is_known_order and fitness >= self._profile.least_fitness
 
@@ -185,13 +185,13 @@ class Router:
         asked = self._asked(reading)
         return self._fitness.best(asked) if asked else 0.0
 
-    def _asked(self, reading: ScoredRequest) -> Asked | None:
+    def _asked(self, reading: ScoredRequest) -> FittedRequest | None:
         """The request as one text, for whether a tool fits it; None for one that says nothing."""
         if reading.whole is None:
             return None
         whole = joined(reading.clauses)
         known = any(self._parser.knows_order(clause.text) for clause in reading.clauses)
-        return Asked(whole, reading.slots, reading.whole, known)
+        return FittedRequest(whole, reading.slots, reading.whole, known)
 
     def feeders(self, name: str) -> tuple[str, ...]:
         """The tools whose answers supply what one needs and no person types, the nearest first."""

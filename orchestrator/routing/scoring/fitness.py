@@ -31,7 +31,7 @@ _COSTLY: Final = 2
 _NUMBERS: Final = frozenset({"quantity", "amount"})
 
 
-class Asked(NamedTuple):
+class FittedRequest(NamedTuple):
     """One text that asks for something."""
 
     reading: ClauseReading
@@ -57,7 +57,7 @@ class Fitness:
         self._has_vectors = has_vectors
         self._kept: dict[str, _Traits] = {}
 
-    def best(self, asked: Asked) -> float:
+    def best(self, asked: FittedRequest) -> float:
         """How well the candidate that fits best does, 0 to 1; 0 without a candidate.
 
         The chance that it does, where as many requests fit as do not; how often a catalog is asked
@@ -77,7 +77,7 @@ class Fitness:
             best = max(best, float(most[row] + coefficients[-_COSTLY:] @ costly))
         return float(1 / (1 + np.exp(-(best + level)))) if best > -np.inf else 0.0
 
-    def signs(self, asked: Asked) -> Floats:
+    def signs(self, asked: FittedRequest) -> Floats:
         """The signs of every candidate; shape (n_tools, len(SIGNS)).
 
         The weight of the words' evidence; the squared share of the tool's name that was said; how
@@ -89,7 +89,7 @@ class Fitness:
         costly = map(partial(self._costly, asked, *_said(asked)), asked.table.names)
         return np.hstack([quick, np.array([*costly], dtype=float).reshape(-1, _COSTLY)])
 
-    def _quick(self, asked: Asked) -> Floats:
+    def _quick(self, asked: FittedRequest) -> Floats:
         """The signs that the feature table holds already."""
         table = asked.table
         count = len(table.names)
@@ -106,7 +106,7 @@ class Fitness:
         )
 
     def _costly(
-        self, asked: Asked, words: frozenset[str], has_number: bool, tool: str
+        self, asked: FittedRequest, words: frozenset[str], has_number: bool, tool: str
     ) -> tuple[float, float]:
         traits = self._kept.get(tool)
         if traits is None:
@@ -115,7 +115,7 @@ class Fitness:
         return unheld, float(traits.wants_number and not has_number)
 
 
-def _said(asked: Asked) -> tuple[frozenset[str], bool]:
+def _said(asked: FittedRequest) -> tuple[frozenset[str], bool]:
     """The words that say what is asked, values aside, and whether a number was said."""
     values = (content_stems(slot.text) for slot in asked.slots)
     words = frozenset(asked.reading.stems).difference(*values)
