@@ -15,6 +15,7 @@ from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.fact_sources import value_from_facts
 from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation
+from orchestrator.planning.rules.stated_items import items_stated
 from orchestrator.planning.rules.text_sources import composed_text
 from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
 
@@ -83,7 +84,10 @@ class _Call:
 
     def _required(self, parameter: Parameter) -> JsonValue:
         """What the first source gives that has it."""
-        sources = (self._from_facts, self._from_goal, self._composed, self._object, self._assumed)
+        sources = (
+            *(self._listed, self._from_facts, self._from_goal),
+            *(self._composed, self._object, self._assumed),
+        )
         values = (source(parameter) for source in sources)
         return next((value for value in values if value is not None), None)
 
@@ -113,6 +117,9 @@ class _Call:
             return value
         refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))
         return None if value in (*self.draft.values.values(), *refused) else value
+
+    def _listed(self, parameter: Parameter) -> JsonValue:
+        return items_stated(parameter, self.tool, self.situation.utterance)
 
     def _from_facts(self, parameter: Parameter) -> JsonValue:
         facts = self.situation.facts_for(self.tool)

@@ -24,7 +24,7 @@ _TOPIC = re.compile(
     r"\b(?:about|regarding|concerning|on|called|named|titled|mentioning|containing)\s+(?P<topic>.+)$",
     re.IGNORECASE,
 )
-_MATTER = re.compile(r"\b(?:to|about|regarding)\s+(?P<matter>.+)$", re.IGNORECASE | re.DOTALL)
+_MATTER = re.compile(r"\b(?:to|about|regarding)\s+(?=(?P<matter>.+)$)", re.I | re.DOTALL)
 _MAX_TEXT: Final = 2000
 _MAX_TITLE: Final = 120
 
@@ -121,9 +121,17 @@ def _message(parameter: Parameter, situation: Situation) -> str:
         return f"{reports}."
     if set(parameter.words) & {"description", "purpose", "reason", "justification"}:
         return clause_title(clause)
-    match = _MATTER.search(clause)
-    matter = match["matter"].strip(" .") if match else ""
+    matter = _matter(situation.utterance)
     return "" if matter.lower() in lexicon.POINTS_BACK else matter[:1].upper() + matter[1:]
+
+
+def _matter(utterance: Utterance) -> str:
+    """What follows the first "to" or "about" that names no addressee: those are told, not said."""
+    told = {slot.position for slot in utterance.of("email")}
+    for match in _MATTER.finditer(utterance.text):
+        if match.start("matter") not in told:
+            return match["matter"].strip(" .")
+    return ""
 
 
 def _title(situation: Situation) -> str:

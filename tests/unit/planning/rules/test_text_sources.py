@@ -1,9 +1,11 @@
 """Texts composed from clauses."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
+from orchestrator.planning.models import AskUser
 from orchestrator.planning.rules.text_sources import clause_title, object_phrase, told_text
 from orchestrator.planning.rules.utterance import read_utterance
 
@@ -39,3 +41,23 @@ def test_told_text_is_what_follows_that_or_a_colon() -> None:
 def test_clause_becomes_a_title() -> None:
     """The verb and the articles before its object go."""
     assert clause_title("please rent a compact car in Lisbon") == "Compact car in Lisbon"
+
+
+@pytest.mark.parametrize(
+    "goal", ["send an email to jo@example.com", "write an email to a@b.example"]
+)
+async def test_an_addressee_is_not_what_is_written(mission: Any, goal: str) -> None:
+    """Where nobody said what to write, it is asked."""
+    run = await mission.run(goal)
+
+    asked = run.last(run.plan.legs[0].leg_id)
+    assert isinstance(asked, AskUser)
+    assert list(asked.fields) == ["text"]
+
+
+async def test_what_it_is_about_is_written_to_whom_it_is_for(mission: Any) -> None:
+    """The address says whom, the rest of the clause what."""
+    run = await mission.run("email heat@example.com to turn on the heating")
+
+    (sent,) = run.calls(run.plan.legs[0].leg_id)
+    assert sent.arguments["text"] == "Turn on the heating"
