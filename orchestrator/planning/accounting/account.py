@@ -10,14 +10,15 @@ from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import Replaced, corrected
 from orchestrator.language.subclauses import read_goal
+from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import content_stems, stem
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount
-from orchestrator.planning.accounting.doubts import doubt_about_correction
 from orchestrator.planning.accounting.drafts import drafted
 from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplained
+from orchestrator.planning.accounting.left_over import doubt_about_correction
 from orchestrator.planning.accounting.paths import Path, PathFinder
-from orchestrator.planning.accounting.remarks import aside
+from orchestrator.planning.accounting.stating import aside
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import LegPlan, Mention, MissionPlan
@@ -44,7 +45,7 @@ def with_account(
     """
     meant = corrected(goal)
     account = _Account(plan, meant.text, catalog, router, now)
-    mentions = [*plan.mentions, *map(_replaced, meant.replaced)]
+    mentions = [*map(_replaced, meant.replaced)]
     doubts = [*map(doubt_about_correction, meant.unsure)]
     told_apart: list[ClauseAccount | Aside] = [*account.parts(), *account.asides()]
     for part in told_apart:
@@ -55,7 +56,7 @@ def with_account(
     told |= {doubt.about: doubt for doubt in reversed(plan.doubts)}
     return plan.model_copy(
         update={
-            "mentions": tuple(dict.fromkeys(mentions)),
+            "mentions": tuple(dict.fromkeys((*mentions, *_besides(plan, mentions)))),
             "doubts": tuple(reversed(told.values())),
         }
     )
@@ -103,10 +104,8 @@ class _Account:
 
     def asides(self) -> Iterator[Aside]:
         """What the goal says beside its requests: remarks, and when something is to be done."""
-        said_before = {mention.text for mention in self._plan.mentions}
         for remark in self._text.remarks:
-            if remark.text not in said_before:
-                yield self._remark(remark.text)
+            yield self._remark(remark.text)
         governing = {one.subclause.text: one.subclause for one in self._text.governed}
         for text, subclause in governing.items():
             used = decided_by(text, self._plan)
@@ -168,6 +167,12 @@ class _Account:
         return not any(unexplained(said, own) for said in things)
 
 
+def _besides(plan: MissionPlan, mentions: Iterable[Mention]) -> Iterator[Mention]:
+    """What the planner has said of the goal, and the account has not."""
+    told = {mention.text for mention in mentions}
+    return (mention for mention in plan.mentions if mention.text not in told)
+
+
 def _replaced(one: Replaced) -> Mention:
     """What a correction came to."""
     used = f"{one.by} in the place of {one.was}" if one.by else f"{one.was} is taken back"
@@ -184,5 +189,7 @@ def _joined(paths: Iterable[Path]) -> Path:
 def _holds(text: str, clause: ClauseReading) -> bool:
     """Whether a leg's goal takes a clause up, by its words."""
     said = set(content_stems(clause.text)) - {stem(clause.verb)}
-    held = said & set(content_stems(text))
-    return bool(said) and len(held) >= _TAKEN_UP * len(said)
+    own = set(content_stems(text))
+    things = {word for thing in clause.objects for word in content_stems(thing)}
+    same_thing = not things or any({word, *synonyms_of(word)} & own for word in things)
+    return bool(said) and same_thing and len(said & own) >= _TAKEN_UP * len(said)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.language.clause_reading import ClauseReading
-from orchestrator.planning.accounting.doubts import doubt_about, doubt_about_clause
+from orchestrator.planning.accounting.left_over import doubt_about, doubt_about_clause
 from orchestrator.planning.accounting.paths import Path
-from orchestrator.planning.accounting.remarks import aside
+from orchestrator.planning.accounting.stating import aside
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
@@ -38,29 +38,32 @@ class ClauseAccount:
 
     def doubts(self, mentions: Sequence[Mention]) -> Iterator[Doubt]:
         """What of it nothing takes up, where that could change a consequence."""
-        if self.clause.is_negated:
-            if not self.is_left_alone:
-                yield doubt_about_clause(self.clause.text, "forbidden")
+        if (whole := self._whole_doubt()) is not None:
+            if not any(self.clause.text in doubt.about for doubt in self.plan.doubts):
+                yield whole  # unless its planner asks about all of it
             return
-        if self.order is not None and not self.order.tools:
-            yield doubt_about_clause(self.clause.text, "no tool")
-            return
-        if not self.legs:
-            if self.order is not None:
-                yield doubt_about_clause(self.clause.text, "no leg")
-                return
-            if self.clause.text in self.plan.left_out:
-                return
-        elif not self._is_consequential:
+        if self.clause.is_negated or not self._is_consequential:
             return
         for said, mention in zip(self.said, mentions, strict=True):
             if not mention.used_as:
                 yield doubt_about(said, self.clause, self.taken.path)
 
+    def _whole_doubt(self) -> Doubt | None:
+        """The doubt about all of it: it forbids what the plan may do, or nothing does it."""
+        if self.clause.is_negated:
+            return None if self.is_left_alone else doubt_about_clause(self.clause.text, "forbidden")
+        if self.order is None:
+            return None
+        if not self.order.tools:
+            return doubt_about_clause(self.clause.text, "no tool")
+        return None if self.legs else doubt_about_clause(self.clause.text, "no leg")
+
     @property
     def _is_consequential(self) -> bool:
-        """Whether it orders something, or is read for a leg that does."""
+        """Whether it orders something, is read for a leg that does, or is for no leg at all."""
         own = {leg.leg_id for leg in self.legs}
+        if not own:
+            return self.clause.text not in self.plan.left_out
         feeds = any(own & {*leg.depends_on} and leg.orders for leg in self.plan.legs)
         return self.order is not None or feeds
 

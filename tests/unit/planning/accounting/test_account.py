@@ -52,7 +52,6 @@ PLAIN = (
 
 DOUBTFUL = (
     ("Book a flight from Berlin to Rome tomorrow, but not with Ryanair", "not with Ryanair"),
-    ("Book a flight from Berlin to Rome tomorrow if my boss agrees", "if my boss agrees"),
     ("Book a table for two in Oslo tomorrow at 19:00 every week", "every week"),
     ("Book a room in Oslo from 2026-12-01 to 2026-12-03 except on Sunday", "except on Sunday"),
     ("Pay invoice INV-20031 with my card, but don't pay the fee", "don't pay the fee"),
