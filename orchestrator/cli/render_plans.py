@@ -48,10 +48,11 @@ def _inside(leg: PlannedLeg) -> Iterator[Text]:
     if not leg.tools:
         yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
     for clause in leg.consequences:
-        yield line(("changes ", "dim"), repr(clause))
-    for mention in leg.serves:
-        if mention.used_as:
-            yield line(("takes up ", "dim"), f"{mention.text!r} as {mention.used_as}")
+        if clause != leg.goal:
+            yield line(("changes something: ", "dim"), repr(clause))
+    used = [f"{one.text!r} as {one.used_as}" for one in leg.serves if one.used_as]
+    if used:
+        yield line(("takes up ", "dim"), "; ".join(used))
 
 
 def _tool(tool: PlannedTool) -> Text:
