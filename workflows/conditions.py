@@ -64,9 +64,7 @@ def told_of(summary: str, decided: Sequence[Decided]) -> str:
 # -- in the mission -------------------------------------------------------------------------------
 
 
-def not_called_for(
-    legs: Sequence[LegPlan], results: Mapping[str, LegResult]
-) -> list[LegResult]:
+def not_called_for(legs: Sequence[LegPlan], results: Mapping[str, LegResult]) -> list[LegResult]:
     """The legs to leave out now: their condition was decided, and it is the other case.
 
     One that only goes on about such legs is left out with them.

@@ -18,8 +18,15 @@ MOST_ROUNDS: Final = 5
 """How often the goal of one mission may be said otherwise."""
 LONGEST_GOAL: Final = 4000
 ANSWER_FIELDS: Final[dict[str, JsonObject]] = {
-    ANSWER: {"type": "string", "pattern": r"\S", "maxLength": LONGEST_GOAL}
+    ANSWER: {
+        "type": "string",
+        "pattern": r"\S",
+        "maxLength": LONGEST_GOAL,
+        "description": f"{GO_ON!r}, {STOP!r}, or the whole goal in other words",
+        "examples": [GO_ON, STOP],
+    }
 }
+UNANSWERED: Final = "if nobody answers until then, the mission ends; nothing was done"
 
 _UNDERSTOOD: Final = frozenset({"not_matched", "impossible"})
 """Doubts about what was read, and may be meant so: who goes on past them has settled them."""
@@ -38,7 +45,7 @@ class PlanAnswer(Record):
     doubts: tuple[Doubt, ...] = Field(default=(), description="that it was asked because of")
 
 
-def read_answer(text: str) -> Came:
+def what_it_means(text: str) -> Came:
     """What an answer means: the two words as they are, whatever else is the goal said otherwise."""
     plain = " ".join(re.sub(r"[^\w\s]", " ", text).casefold().split())
     if plain == GO_ON:
@@ -55,6 +62,13 @@ def asks_first(plan: MissionPlan) -> bool:
         return True
     orders = plan.orders or any(leg.orders for leg in plan.legs)
     return bool(plan.doubts) and bool(orders)
+
+
+def why_asked(plan: MissionPlan) -> str:
+    """What an answer about a plan is needed for."""
+    if any(doubt.kind == "language" for doubt in plan.doubts):
+        return "its goal could not be read with certainty"
+    return "part of its goal is in doubt, and it would change something"
 
 
 def plan_question(plan: MissionPlan, problem: str = "") -> str:
