@@ -26,7 +26,7 @@ from orchestrator.language.words import (
     stem,
     tokens,
 )
-from orchestrator.planning.accounting.said import Said
+from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.matching.said_for_call import NAMING
 from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
 from orchestrator.planning.matching.told_apart import stems_of, tells_another

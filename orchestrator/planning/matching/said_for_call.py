@@ -10,7 +10,7 @@ from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
 from orchestrator.language.words import content_stems
-from orchestrator.planning.accounting.said import Said, things_said
+from orchestrator.planning.accounting.things_said import Said, things_said
 from orchestrator.planning.matching.taken import TakenCall
 from orchestrator.planning.matching.value_forms import folded
 from orchestrator.planning.models import MentionKind

@@ -12,7 +12,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, name_stems, stem
-from orchestrator.planning.accounting.said import Said
+from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
 from orchestrator.planning.matching.value_forms import scalars
 from orchestrator.planning.rules.answers import is_listing
