@@ -16,7 +16,7 @@ _DAYS: Final = {word: int(days) for word, days in _LISTS.table("days").items()}
 _LASTING: Final = _LISTS.words("lasting")
 _WORD: Final = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _NUM: Final = rf"(?:\d+(?:\.\d+)?|{_WORD}|an?)"
-_HOUR: Final = r"(?:hours?|hrs?|h)\b"
+_HOUR: Final = r"(?:(?:hours?|hrs?|h)\b|h(?=\d))"
 _SHORT: Final = r"(?:minutes?|mins?)\b"
 _UNIT: Final = rf"(?:{'|'.join(sorted({*MINUTES, *_DAYS}, key=len, reverse=True))})"
 # None of them is without one of these.
