@@ -33,6 +33,7 @@ from orchestrator.planning.rules.situation import FactSource, Situation, read_si
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tool_words import speaks_of
+from orchestrator.planning.rules.unread import question_about
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
@@ -113,12 +114,23 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
         return DiscoverTools(query=context.leg_goal)
     if (ended := _ended(target, situation)) is not None:
         return ended
+    if (question := _unread(target, situation)) is not None:
+        return question
     step = next_call(target, situation)
     if not isinstance(step, Lack):
         return step
     if step.reason:
         return _nothing_found(target, situation) or GiveUp(reason=step.reason)
     return _ask(step, target, situation)
+
+
+def _unread(target: Tool, situation: Situation) -> AskUser | None:
+    """A question about what the leg's goal says and its words do not tell."""
+    tools = [tool for tool in situation.usable_tools if tool.domain == target.domain]
+    context = situation.context
+    return question_about(
+        context.leg_goal, situation.utterance.unread, context.mission_goal, tools, context.inputs
+    )
 
 
 def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Tool | None:
