@@ -1,25 +1,15 @@
 """Searches that answer page by page: the next page, and whether what was told is all there is."""
 
 from collections.abc import Sequence
-from typing import Final
-
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
-from orchestrator.language.word_lists import WordLists
+from orchestrator.language import lexicon
 from orchestrator.language.words import tokens
 from orchestrator.planning.models import CallTool, Observation
 from orchestrator.planning.rules.answers import flat_fields, read_items
 from orchestrator.planning.rules.parameters import Parameter, tool_parameters
-
-_LISTS: Final = WordLists("paging")
-_CURSOR: Final = _LISTS.word_set("cursor")
-_MORE: Final = _LISTS.word_set("more")
-_TOTAL: Final = _LISTS.word_set("total")
-_OFFSET: Final = _LISTS.word_set("offset")
-_PAGE: Final = _LISTS.word_set("page")
-_SIZE: Final = _LISTS.word_set("size")
 
 
 def pages_of(finder: Tool, seen: Sequence[Observation]) -> list[Observation]:
@@ -58,14 +48,18 @@ def _has_more(
 ) -> bool:
     for name, value in fields.items():
         words = set(tokens(name))
-        if words & _CURSOR and words & _MORE | (words & {"cursor"}) and isinstance(value, str):
+        if (
+            words & lexicon.CURSOR
+            and words & lexicon.MORE | (words & {"cursor"})
+            and isinstance(value, str)
+        ):
             return bool(value)
-        if words & _MORE and isinstance(value, bool):
+        if words & lexicon.MORE and isinstance(value, bool):
             return value
         whole = isinstance(value, int) and not isinstance(value, bool)
-        if words & _TOTAL and not words & _PAGE and whole:
+        if words & lexicon.TOTAL and not words & lexicon.PAGE and whole:
             return int(str(value)) > found
-    size = next((p for p in inputs.values() if set(p.words) & _SIZE), None)
+    size = next((p for p in inputs.values() if set(p.words) & lexicon.PAGE_SIZE), None)
     asked = last.arguments.get(size.name, size.schema.get("default")) if size is not None else None
     return isinstance(asked, int) and _number_of_items(last, finder) >= asked
 
@@ -76,16 +70,18 @@ def _step(
     """What of the next call is other than of the last one."""
     for name, parameter in inputs.items():
         words = set(parameter.words)
-        if words & _SIZE:
+        if words & lexicon.PAGE_SIZE:
             continue
-        if words & _CURSOR:
-            told = [v for k, v in fields.items() if set(tokens(k)) & (_CURSOR | _MORE)]
+        if words & lexicon.CURSOR:
+            told = [
+                v for k, v in fields.items() if set(tokens(k)) & (lexicon.CURSOR | lexicon.MORE)
+            ]
             text = next((v for v in told if isinstance(v, str) and v), None)
             if text is not None and parameter.accepts(text):
                 return {name: text}
-        if words & _OFFSET:
+        if words & lexicon.OFFSET:
             return {name: found} if parameter.accepts(found) else None
-        if words & _PAGE:
+        if words & lexicon.PAGE:
             first = parameter.schema.get("default", 1)
             now = last.arguments.get(name, first)
             return {name: now + 1} if isinstance(now, int) and parameter.accepts(now + 1) else None
@@ -97,13 +93,17 @@ def _larger(last: Observation, inputs: dict[str, Parameter]) -> JsonObject | Non
     for name, parameter in inputs.items():
         most: JsonValue = parameter.schema.get("maximum")
         asked = last.arguments.get(name, parameter.schema.get("default"))
-        if set(parameter.words) & _SIZE and isinstance(most, int) and isinstance(asked, int):
+        if (
+            set(parameter.words) & lexicon.PAGE_SIZE
+            and isinstance(most, int)
+            and isinstance(asked, int)
+        ):
             return {name: most} if most > asked else None
     return None
 
 
 def _paging(finder: Tool) -> frozenset[str]:
-    words = _CURSOR | _OFFSET | _PAGE | _SIZE
+    words = lexicon.CURSOR | lexicon.OFFSET | lexicon.PAGE | lexicon.PAGE_SIZE
     found = (p for p in tool_parameters(finder) if not p.required)
     return frozenset(p.name for p in found if set(p.words) & words and not p.options)
 
