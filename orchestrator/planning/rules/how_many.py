@@ -71,6 +71,15 @@ def how_many(tool: Tool, situation: Situation) -> HowMany:
     return ONE
 
 
+def counted_note(tool: Tool, situation: Situation) -> list[str]:
+    """Which of how many calls the next one is, for whoever decides on it."""
+    asked = how_many(tool, situation)
+    if not asked.is_several:
+        return []
+    number = 1 + sum(seen.outcome == "succeeded" for seen in situation.tried(tool))
+    return [f"number {number} of {'all that are meant' if asked.number is None else asked.number}"]
+
+
 def needs_the_very_one(tool: Tool) -> bool:
     """Whether one of several things that fit is no better than none: a person must choose.
 

@@ -12,7 +12,7 @@ from orchestrator.planning.models import CallTool, DiscoverTools, Observation
 from orchestrator.planning.rules.answers import answer_fields, is_empty, is_listing
 from orchestrator.planning.rules.argument_draft import Lack
 from orchestrator.planning.rules.call_arguments import gather_arguments
-from orchestrator.planning.rules.how_many import how_many
+from orchestrator.planning.rules.how_many import counted_note, how_many
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation
 
@@ -32,7 +32,8 @@ def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) 
     if lack is not None and lack.is_done:
         return lack
     if not draft.missing:
-        reason = "; ".join(draft.notes) if tool.is_side_effect else ""
+        notes = [*counted_note(tool, situation), *draft.notes]
+        reason = "; ".join(notes) if tool.is_side_effect else ""
         return _unless_made_before(tool, draft.arguments, situation, reason)
     if lack is not None:
         return lack

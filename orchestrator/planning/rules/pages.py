@@ -1,6 +1,7 @@
 """Searches that answer page by page: the next page, and whether what was told is all there is."""
 
 from collections.abc import Sequence
+
 from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
