@@ -20,6 +20,7 @@ from orchestrator.planning.rules.hints import Followed, follow, wants_another
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.items import Picking, spoken_text
 from orchestrator.planning.rules.narrowing import narrowed
+from orchestrator.planning.rules.order_of_things import in_order, placed
 from orchestrator.planning.rules.pages import next_page, pages_of
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish, rank_items
@@ -257,16 +258,20 @@ class _Call:
 
         "List my bookings in March and cancel them" cancels those in March.
         """
-        utterance = self.situation.utterance
-        if not reference_in(utterance.text) or not needs_the_very_one(self.tool):
+        if not reference_in(self.situation.utterance.text):
             return items
         looks = (Action.READ, Action.SEARCH)
         others = self.situation.other_utterances
         found = next((u for u in others if u.reading.action in looks), None)
         if found is None:
             return items
-        used, known = self.heeded(finder), self.known(finder)
-        return list(narrowed(items, found, used=used, known=known, text=found.text).items)
+        if needs_the_very_one(self.tool):
+            used, known = self.heeded(finder), self.known(finder)
+            meant = narrowed(items, found, used=used, known=known, text=found.text)
+            items = list(meant.items)
+        place = place_in(found.text)
+        order, doubt = in_order(items, place.order) if place else (items, "")
+        return placed(order, place) if place and not doubt else items
 
     def known(self, finder: Tool) -> frozenset[str]:
         """Stems of the words in which the tools of the things speak of themselves."""
