@@ -28,10 +28,11 @@ from orchestrator.planning.rules.answers import is_empty
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.sentences import answer_sentence, report
+from orchestrator.planning.rules.sentences import report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.telling import tell
 from orchestrator.planning.rules.tool_words import speaks_of
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.planning.walls import is_inside
@@ -156,7 +157,7 @@ def _ended(target: Tool, situation: Situation) -> Finish | GiveUp | CallTool | N
         again = None
         if is_empty(done.body) and not target.is_side_effect and target.name in situation.shown:
             again = wider_call(target, done.arguments, done, situation)
-        return again or Finish(summary=_summary(target, done))
+        return again or _finish(target, done, situation)
     if tried and (hopeless := _hopeless(target, tried[0])) is not None:
         return GiveUp(reason=hopeless)
     if len(tried) >= _MAX_ATTEMPTS:
@@ -172,7 +173,7 @@ def _nothing_found(target: Tool, situation: Situation) -> Finish | None:
     found = situation.catalog.tools.get(last.tool)
     if found is None or found.is_side_effect or not is_empty(last.body):
         return None
-    return Finish(summary=answer_sentence(found, last.body))
+    return _finish(found, last, situation)
 
 
 def _hopeless(target: Tool, last: Observation) -> str | None:
@@ -195,9 +196,15 @@ def _hopeless(target: Tool, last: Observation) -> str | None:
     )
 
 
+def _finish(target: Tool, done: Observation, situation: Situation) -> Finish:
+    """The end of a leg: what was found, as a person tells it, or what was done."""
+    if target.is_side_effect:
+        return Finish(summary=_summary(target, done))
+    told = tell(target, done.arguments, done.body, situation.utterance)
+    return Finish(summary=told.sentence, table=told.table)
+
+
 def _summary(target: Tool, done: Observation) -> str:
-    if not target.is_side_effect:
-        return answer_sentence(target, done.body)
     fact = Fact(
         source="", tool=target.name, arguments=done.arguments, body=done.body, price=done.price
     )
