@@ -198,10 +198,12 @@ def test_a_full_page_may_not_be_all() -> None:
 
 def test_a_table_is_bounded() -> None:
     """At most five columns, ten rows and sixty characters in a cell, on one line."""
-    many: list[JsonValue] = [
-        {f"part_{letter}": f"{letter}{n}" for letter in "abcdefgh"} | {"name": f"{n}\n" + "x" * 99}
-        for n in range(14)
-    ]
+
+    def part(number: int) -> JsonObject:
+        fields: JsonObject = {f"part_{letter}": f"{letter}{number}" for letter in "abcdefgh"}
+        return {**fields, "name": f"{number}\n" + "x" * 99}
+
+    many: list[JsonValue] = [part(number) for number in range(14)]
     tool = made("part_list_parts", "List parts.")
 
     table = told(tool, {}, {"parts": many}, "Show the parts").table
