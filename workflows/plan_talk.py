@@ -175,6 +175,9 @@ class PlanTalk:
                 question=plan_question(plan, problem),
                 fields=ANSWER_FIELDS,
                 expires_at=expires_at,
+                why="what was not understood may change what is done, and nothing was done yet",
+                otherwise="if nobody answers until then, the mission ends, and nothing is done",
+                asked_at=workflow.now(),
             )
         )
         self._show(MissionStatus.AWAITING_ANSWER)
