@@ -8,6 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.question_field import open_choice
 from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
 
 GO_ON: Final = "go on"
@@ -19,11 +20,16 @@ MOST_ROUNDS: Final = 5
 LONGEST_GOAL: Final = 4000
 ANSWER_FIELDS: Final[dict[str, JsonObject]] = {
     ANSWER: {
-        "type": "string",
+        **open_choice(
+            {
+                GO_ON: "as it is planned; the result says what was not understood",
+                STOP: "nothing is done",
+            },
+            other="one of these, or the whole goal said otherwise",
+        ),
+        "title": "your answer",
         "pattern": r"\S",
         "maxLength": LONGEST_GOAL,
-        "description": f"{GO_ON!r}, {STOP!r}, or the whole goal in other words",
-        "examples": [GO_ON, STOP],
     }
 }
 UNANSWERED: Final = "if nobody answers until then, the mission ends; nothing was done"

@@ -30,10 +30,11 @@ from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
 from orchestrator.planning.rules.pages import next_page, pages_of
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.sentences import answer_sentence, report
+from orchestrator.planning.rules.sentences import report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.telling import tell
 from orchestrator.planning.rules.tool_words import speaks_of
 from orchestrator.planning.rules.unread import question_about
 from orchestrator.planning.rules.utterance import read_utterance
@@ -126,7 +127,7 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
     if not isinstance(step, Lack):
         return step
     if step.is_done:
-        return Finish(summary=_summary(target, _done(target, situation)))
+        return _finish(target, _done(target, situation), situation)
     if step.reason:
         return _nothing_found(target, situation) or GiveUp(reason=step.reason)
     return _ask(step, target, situation)
@@ -207,7 +208,7 @@ def _ended_after(
     again = None
     if is_empty(done[0].body) and not target.is_side_effect and target.name in situation.shown:
         again = wider_call(target, done[0].arguments, done[0], situation)
-    return again or Finish(summary=_summary(target, done))
+    return again or _finish(target, done, situation)
 
 
 def _next_page(target: Tool, situation: Situation) -> CallTool | GiveUp | None:
@@ -237,7 +238,7 @@ def _nothing_found(target: Tool, situation: Situation) -> Finish | None:
     found = situation.catalog.tools.get(last.tool)
     if found is None or found.is_side_effect or not is_empty(last.body):
         return None
-    return Finish(summary=answer_sentence(found, last.body))
+    return _finish(found, [last], situation)
 
 
 def _hopeless(target: Tool, last: Observation) -> str | None:
@@ -260,15 +261,17 @@ def _hopeless(target: Tool, last: Observation) -> str | None:
     )
 
 
-def _summary(target: Tool, done: Sequence[Observation]) -> str:
-    """What was done, call by call in their order; what was answered last, where it only read."""
+def _finish(target: Tool, done: Sequence[Observation], situation: Situation) -> Finish:
+    """The end of a leg: what was found, as a person tells it, or what was done call by call."""
     if not target.is_side_effect:
-        return answer_sentence(target, done[0].body)
+        told = tell(target, done[0].arguments, done[0].body, situation.utterance)
+        return Finish(summary=told.sentence, table=told.table)
     facts = (
         Fact(source="", tool=target.name, arguments=o.arguments, body=o.body, price=o.price)
         for o in reversed(done)
     )
-    return " ".join(f"{report(FactSource(fact, target))}." for fact in facts)
+    said = (f"{report(FactSource(fact, target))}." for fact in facts)
+    return Finish(summary=" ".join(said))
 
 
 def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:

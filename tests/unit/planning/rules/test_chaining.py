@@ -116,7 +116,8 @@ async def test_question_is_answered_in_one_sentence(mission: Any) -> None:
     assert call.arguments == {"city": "Oslo", "date": "2026-11-22"}
     ended = run.last(leg.leg_id)
     assert isinstance(ended, Finish)
-    assert "city Oslo, date 2026-11-22, condition clear" in ended.summary
+    assert ended.summary.startswith("Weather forecast in Oslo on 22 November: ")
+    assert "clear" in ended.summary
 
 
 async def test_rented_car_goes_into_the_calendar(mission: Any) -> None:
@@ -149,7 +150,11 @@ async def test_latest_of_the_found_files_is_shared(mission: Any) -> None:
 
     find, share = run.plan.legs
     assert run.calls(find.leg_id)[0].arguments == {"query": "budget"}
-    assert run.last(find.leg_id) == Finish(summary="Found 3 files: Budget 0, Budget 1, Budget 2.")
+    ended = run.last(find.leg_id)
+    assert isinstance(ended, Finish)
+    assert ended.summary == "3 files about 'budget': Budget 0, Budget 1, Budget 2."
+    assert ended.table is not None
+    assert ended.table.rows == (("Budget 0",), ("Budget 1",), ("Budget 2",))
     (shared,) = run.calls(share.leg_id)
     assert shared.arguments == {"file_id": "f1", "recipient_email": "anna@example.com"}
 
