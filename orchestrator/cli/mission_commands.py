@@ -1,4 +1,4 @@
-"""`orchestrator mission ...`: start, list, show, watch, answer, cancel, roll back."""
+"""`orchestrator mission ...`: plan, start, list, show, watch, answer, cancel, roll back."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,21 +9,27 @@ import typer
 from pydantic import ValidationError
 from rich.text import Text
 
-from orchestrator.cli import answering, render_missions
+from orchestrator.cli import answering, render_missions, render_plans
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
 from orchestrator.cli.options import read_money, read_pairs
 from orchestrator.cli.output import AsJson, console, present, print_json, progress
 from orchestrator.cli.signing import account_name
-from orchestrator.core.errors import ServerUnreachable, ServiceUnavailable, UsageError
+from orchestrator.core.errors import (
+    PlanRefused,
+    ServerUnreachable,
+    ServiceUnavailable,
+    UsageError,
+)
 from orchestrator.messages.mission import (
     MissionRequest,
     MissionResult,
     MissionStatus,
 )
+from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.new_requests import new_mission_id
-from orchestrator.settings import load_policy
+from orchestrator.settings import load_policy, load_settings
 
 if TYPE_CHECKING:  # `ask` imports it
     from orchestrator.client.known_mission import KnownMission
@@ -62,6 +68,10 @@ def start(
         str | None,
         typer.Option(help="Who asks; a policy may say that others approve. Default: your account."),
     ] = None,
+    plan_first: Annotated[
+        bool,
+        typer.Option("--plan-first", help="Do nothing before somebody has approved its plan."),
+    ] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -69,22 +79,9 @@ def start(
 
     Example: orchestrator mission start "What is the weather in Oslo tomorrow?" --wait
     """
-    money = None if budget is None else read_money(*budget)
-    try:
-        request = MissionRequest(
-            goal=goal,
-            inputs=read_pairs(inputs or []),
-            budget=money,
-            # Named here, so that it can be said whatever becomes of this process.
-            mission_id=new_mission_id(goal) if mission_id is None else mission_id,
-            requester=account_name() if requester is None else requester,
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(f"{first['loc'][0]}: {first['msg']}") from None
-    given = load_policy(policy)
-    if given is not None:
-        request = request.model_copy(update={"policy": given})
+    request = _request(goal, inputs, budget, policy, mission_id=mission_id, requester=requester)
+    if plan_first:
+        request = request.model_copy(update={"policy": _with_plan_first(request)})
     if wait:
         with _going_on(request.mission_id or ""):
             result = ask(lambda client: _start_and_follow(client, request))
@@ -103,6 +100,79 @@ def start(
     else:
         render_missions.unread(progress, undeclared)
         render_missions.started(console, mission.mission_id, mission.queued)
+
+
+def _request(
+    goal: str,
+    inputs: list[str] | None,
+    budget: tuple[str, str] | None,
+    policy: Path | None,
+    *,
+    mission_id: str | None = None,
+    requester: str | None = None,
+) -> MissionRequest:
+    """What the options of a command ask for.
+
+    Raises:
+        UsageError: one of them is not as it should be.
+    """
+    try:
+        request = MissionRequest(
+            goal=goal,
+            inputs=read_pairs(inputs or []),
+            budget=None if budget is None else read_money(*budget),
+            # Named here, so that it can be said whatever becomes of this process.
+            mission_id=new_mission_id(goal) if mission_id is None else mission_id,
+            requester=account_name() if requester is None else requester,
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{first['loc'][0]}: {first['msg']}") from None
+    given = load_policy(policy)
+    return request if given is None else request.model_copy(update={"policy": given})
+
+
+def _with_plan_first(request: MissionRequest) -> MissionPolicy:
+    """The policy that the mission would have, tightened: a plan is approved first."""
+    policy = request.policy
+    if "policy" not in request.model_fields_set:
+        policy = load_policy(load_settings().mission_policy) or policy
+    return policy.model_copy(update={"plan_first": True})
+
+
+@app.command()
+def plan(
+    goal: Annotated[str, typer.Argument(help="What to do, in plain words.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="K=V", help="A value the mission may use; repeatable."),
+    ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="A YAML or JSON file: the mission's own policy."),
+    ] = None,
+    requester: Annotated[
+        str | None, typer.Option(help="Who would ask; default: your account.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What would be done for a goal, by whom, and what of it nothing serves; nothing is done.
+
+    Exit 1 when no plan can be made of it.
+
+    Example: orchestrator mission plan "Reserve a table in Lisbon tomorrow at 20:00 for 4"
+    """
+    request = _request(goal, inputs, None, policy, requester=requester)
+    try:
+        preview = ask(lambda client: client.plan(request))
+    except PlanRefused as refused:
+        if not as_json:
+            raise
+        print_json({"goal": goal, "refusal": refused.reason})
+        raise typer.Exit(1) from None
+    if not as_json:
+        render_missions.unread(progress, preview.undeclared_inputs)
+    present(preview, render_plans.preview, as_json=as_json)
 
 
 async def _start_and_follow(client: "MissionClient", request: MissionRequest) -> MissionResult:

@@ -16,6 +16,10 @@ CONDITION_WORDS: Final = (*_STRICT, *_LOOSE)
 """The words that begin a condition."""
 _OF_ITSELF: Final = _LISTS.word_set("of_itself")
 _COMPARED: Final = re.compile(rf"\b(?:{'|'.join(_LISTS.words('compared'))})\b|[<>=]", re.IGNORECASE)
+_ONE: Final = re.compile(
+    r"(?:there\s+(?:is|are)|(?:you|we|i)\s+(?:can\s+)?(?:find|get))\s+(?:one|any|some)\b",
+    re.IGNORECASE,
+)
 _NUMBER: Final = re.compile(r"\d")
 _NO_CONDITION: Final = _LISTS.word_set("before_none")
 _WRITTEN = "|".join(r"\s+".join(words.split()) for words in (*_STRICT, *_LOOSE))
@@ -69,7 +73,8 @@ def is_idle(word: str, told: str) -> bool:
 def is_own_limit(told: str) -> bool:
     """Whether a condition bounds what is ordered: "it costs less than 100 EUR"."""
     first = next((word for word in tokens(told) if word not in ("the", "a", "an")), "")
-    return first in _OF_ITSELF and bool(_NUMBER.search(told) and _COMPARED.search(told))
+    is_one = first in _OF_ITSELF or bool(_ONE.match(told))
+    return is_one and bool(_NUMBER.search(told) and _COMPARED.search(told))
 
 
 def _is_one(match: re.Match[str], action: Action) -> bool:

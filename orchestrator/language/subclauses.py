@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from orchestrator.language.clause_reading import read_clause
@@ -137,6 +138,9 @@ class _Reader:
     def _take(self, at: int, start: int, end: int) -> int:
         """Read what a word begins; where to go on reading."""
         goal = self._goal
+        mark = _SO.match(goal, at, end)
+        if mark and not tokens(goal[mark.end() : self._trailing_end(mark.end(), end)[0]]):
+            return self._if_so(mark)
         for pattern, is_opposite in ((_OPPOSITE, True), (_SO, False)):
             mark = pattern.match(goal, at, end)
             if mark and self._stands_alone(mark, start, end):
@@ -145,6 +149,15 @@ class _Reader:
         if mark is None:
             return at + 1
         return self._subclause(mark, start, end)
+
+    def _if_so(self, mark: re.Match[str]) -> int:
+        """It follows its request: "pay it if so"."""
+        at = len(self._goal[: mark.start()].rstrip(" ,"))
+        if not self._last:
+            self._last = Subclause("so", mark.group())
+        self._cuts.append(Cut(at, mark.end()))
+        self._governed.append(Governed(self._last, at, at, not self._last.is_unless))
+        return mark.end()
 
     def _stands_alone(self, mark: re.Match[str], start: int, end: int) -> bool:
         """Whether what follows is a request: "if not, rent a car", not "if not yet paid"."""
@@ -170,7 +183,7 @@ class _Reader:
         for subclause, begun, as_said in self._open:
             self._governed.append(Governed(subclause, begun, before, as_said))
         said = self._goal[mark.start() : end].strip()
-        none = Subclause("instead" if is_opposite else "so", said, said if is_opposite else "")
+        none = Subclause("instead", said, said) if is_opposite else Subclause("so", mark.group())
         subclause = self._last or none
         as_said = self._last is None or not (is_opposite or subclause.is_unless)
         self._open = [(subclause, resume, as_said)]
@@ -187,6 +200,8 @@ class _Reader:
             return mark.end()
         subclause = self._meant(mark, told, start, leads=leads)
         if subclause is None:
+            if told_end > mark.end() and not leads and is_own_limit(told):
+                self._keep_with_request(mark.start(), start)
             return mark.end()
         self._last = subclause if subclause.kind == "condition" else None
         if leads:
@@ -199,6 +214,12 @@ class _Reader:
         self._cuts.append(Cut(at, told_end))
         self._governed.append(Governed(subclause, at, at))
         return told_end
+
+    def _keep_with_request(self, at: int, start: int) -> None:
+        """What bounds a thing is of its request, whatever stands between: ", but only if"."""
+        joined = _ENDS_JOINED.search(self._goal[start:at])
+        if joined and joined.start():
+            self._cuts.append(Cut(start + joined.start(), at, " "))
 
     def _meant(
         self, mark: re.Match[str], told: str, start: int, *, leads: bool
@@ -268,7 +289,7 @@ class _Reader:
     def _order_after(self, at: int, end: int) -> int | None:
         """Where an order begins that no pause tells from the condition before it."""
         words = list(_WORD.finditer(self._goal, at, end))
-        for previous, word in zip(words[1:], words[2:], strict=False):
+        for previous, word in pairwise(words[1:]):
             if previous.group().lower() in _NO_END or self._is_quoted(word.start()):
                 continue
             if begins_request(self._goal[word.start() : end]):

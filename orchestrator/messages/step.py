@@ -7,7 +7,7 @@ from pydantic import Field
 from orchestrator.core.budget import Usage
 from orchestrator.core.record import Record
 from orchestrator.core.wall import Wall
-from orchestrator.planning.models import StepContext, StepDecision
+from orchestrator.planning.models import Decided, StepContext, StepDecision
 from orchestrator.routing.selection import Selection
 
 
@@ -28,6 +28,9 @@ class PlanStepOutput(Record):
         "the leg is not ended yet; the planner is told",
     )
     usage: Usage | None = Field(default=None, description="None: no model was asked")
+    decided: tuple[Decided, ...] = Field(
+        default=(), description="what the conditions that the leg decides came to, at its end"
+    )
 
 
 class DiscoverInput(Record):

@@ -209,7 +209,7 @@ class FakeWorld:
 
     def plan(self, *legs: LegPlan) -> None:
         """The legs of every mission."""
-        self._plan = MissionPlan(legs=legs, orders=self._plan.orders, left_out=self._plan.left_out)
+        self._plan = self._plan.model_copy(update={"legs": legs})
 
     def doubt(self, *doubts: Doubt) -> None:
         """What of the goal of every mission is in doubt."""
@@ -221,7 +221,7 @@ class FakeWorld:
 
     def order(self, *orders: Order, left_out: Iterable[str] = ()) -> None:
         """What the goal of every mission orders, and what of it no leg takes up."""
-        self._plan = MissionPlan(legs=self._plan.legs, orders=orders, left_out=tuple(left_out))
+        self._plan = self._plan.model_copy(update={"orders": orders, "left_out": tuple(left_out)})
 
     def decide(self, leg_id: str, *decisions: DecideStep) -> None:
         """What the planner decides at each step of a leg; after the last one the leg finishes."""

@@ -188,6 +188,26 @@ class Mission:
 
         return await self.eventually(look)
 
+    async def plan_card(self, number: int = 1) -> ConfirmationCard:
+        """The card of its plan, once there is so many a one."""
+
+        async def look() -> ConfirmationCard | None:
+            card = (await self._ask(self.handle, names.WAITING_QUERY, LegWaiting)).card
+            wanted = names.plan_card_id(self.mission_id, number)
+            return card if card is not None and card.confirmation_id == wanted else None
+
+        return await self.eventually(look)
+
+    async def plan_question(self, number: int = 1) -> Question:
+        """What it asks about its plan, once it asks for the nth time."""
+
+        async def look() -> Question | None:
+            asked = (await self._ask(self.handle, names.WAITING_QUERY, LegWaiting)).question
+            wanted = names.plan_question_id(self.mission_id, number)
+            return asked if asked is not None and asked.question_id == wanted else None
+
+        return await self.eventually(look)
+
     async def report(self) -> RollbackReport:
         """Where its rollback stands."""
         return await self._ask(self.rollback_handle, names.REPORT_QUERY, RollbackReport)

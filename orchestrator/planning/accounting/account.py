@@ -16,6 +16,7 @@ from orchestrator.planning.accounting.doubts import (
     doubt_about_clause,
     doubt_about_correction,
 )
+from orchestrator.planning.accounting.grounds import unexplained
 from orchestrator.planning.accounting.paths import Path, PathFinder
 from orchestrator.planning.accounting.remarks import aside
 from orchestrator.planning.accounting.things_said import Said, things_said
@@ -169,9 +170,12 @@ class _Account:
             context = RouteContext(goal=self._goal)
             explain = self._router.without_deadline().explain
             request = explain(self._goal, context, now=self._now).request
+        written = [read_clause(clause) for clause in split_clauses(self._goal)]
         if request is None:
-            return [read_clause(clause) for clause in split_clauses(self._goal)]
-        return request.clauses
+            return written
+        known = {clause.text for clause in request.clauses}
+        # What is forbidden asks for no tool, and the router leaves it out.
+        return [*request.clauses, *(c for c in written if c.is_negated and c.text not in known)]
 
     def _legs_of(self, clause: ClauseReading) -> tuple[LegPlan, ...]:
         """The legs whose goals hold the clause, word for word or by most of its words."""
@@ -180,12 +184,16 @@ class _Account:
         return exact or tuple(leg for leg in legs if _holds(leg.goal, clause))
 
     def _is_left_alone(self, clause: ClauseReading) -> bool:
-        """Whether no order does what a clause forbids."""
+        """Whether what a clause forbids is what some tool does, and no order of the plan."""
         if self._router is None:
             return False
         best = self._router.without_deadline().rank(clause.text, now=self._now)[:1]
         ordered = {name for order in self._plan.orders for name in order.tools}
-        return not ordered & {*best}
+        if ordered & {*best}:
+            return False
+        own = self._finder.of_tools(best).grounds
+        things = (s for s in things_said(" ".join(clause.objects), now=self._now) if s.stems)
+        return not any(unexplained(said, own) for said in things)
 
 
 def _replaced(one: Replaced) -> Mention:

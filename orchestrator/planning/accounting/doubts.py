@@ -10,9 +10,10 @@ from orchestrator.planning.models import Doubt
 
 _INTRODUCED: Final = re.compile(
     r"(?:\b(?:with|without|near|by|for|from|to|in|at|on|of|about|under|over|before|after|and)\s+)?"
-    r"(?:(?:a|an|the|my|our|some)\s+)?$",
+    r"(?:\b(?:a|an|the|my|our|some)\s+)?$",
     re.IGNORECASE,
 )
+_COUNTED: Final = re.compile(r"\s+[\w-]+")
 _INSTEAD: Final = {
     "verb": "no tool for this order is known by that verb; {done} would be called",
     "count": "nothing takes this number; {done} would be called as if it had not been said",
@@ -32,7 +33,10 @@ def doubt_about(said: Said, clause: ClauseReading, path: Path) -> Doubt:
     start = before.start() if before else said.position
     done = path.targets[0].name if path.targets else "the rest"
     why = _INSTEAD.get(said.kind, "nothing takes this up; {done} would be called without it")
-    about = clause.text[start : said.end].strip(" ,;.")
+    end = said.end
+    if said.kind == "count" and (noun := _COUNTED.match(clause.text, end)):
+        end = noun.end()
+    about = clause.text[start:end].strip(" ,;.")
     return Doubt(kind="not_understood", about=about, why=why.format(done=done))
 
 

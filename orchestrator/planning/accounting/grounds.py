@@ -23,7 +23,7 @@ _TAKEN: Final[Mapping[MentionKind, frozenset[Kind]]] = {
     "time": frozenset({Kind.TIME, Kind.DATETIME}),
     "duration": frozenset({Kind.NIGHTS, Kind.DATE, Kind.DATETIME}),
     "place": frozenset({Kind.PLACE}),
-    "amount": frozenset({Kind.MONEY, Kind.AMOUNT, Kind.CURRENCY}),
+    "amount": frozenset({Kind.MONEY, Kind.AMOUNT}),
     "count": frozenset({Kind.COUNT, Kind.NIGHTS}),
     "identifier": frozenset({Kind.IDENTIFIER}),
     "addressee": frozenset({Kind.EMAIL}),
@@ -81,8 +81,16 @@ def explained(said: Said, grounds: Grounds) -> str:
     return (
         held_by(said, grounds)
         or next((where for where, p in grounds.inputs if takes(said, p)), "")
-        or _spoken_of(said, grounds.words)
+        or spoken_of(said, grounds)
     )
+
+
+def spoken_of(said: Said, grounds: Grounds) -> str:
+    """What speaks of all the words of a thing that is told by words; empty: nothing does."""
+    if not said.stems or said.kind not in _TOLD_BY_WORDS:
+        return ""
+    found = [_known(stem, grounds.words) for stem in said.stems]
+    return found[0] if all(found) else ""
 
 
 def held_by(said: Said, grounds: Grounds) -> str:
@@ -125,13 +133,6 @@ def takes(said: Said, parameter: Parameter) -> bool:
     if said.kind in ("name", "addressee") and parameter.kind in _FREE:
         return parameter.required or parameter.kind is Kind.QUERY
     return parameter.kind in _TAKEN.get(said.kind, frozenset())
-
-
-def _spoken_of(said: Said, words: Mapping[str, str]) -> str:
-    if not said.stems or said.kind not in _TOLD_BY_WORDS:
-        return ""
-    found = [_known(stem, words) for stem in said.stems]
-    return found[0] if all(found) else ""
 
 
 def _known(stem: str, words: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.planning.accounting.grounds import Grounds, of_tools
 from orchestrator.planning.models import LegPlan
 from orchestrator.planning.rules.answers import is_listing
-from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
+from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.target import find_target
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
@@ -34,11 +34,11 @@ class Path:
         reads = (tool for tool in (*self.feeders, *self.targets) if tool.effect is Effect.READ)
         return next((tool for tool in reads if is_listing(tool)), None)
 
-    @property
+    @cached_property
     def writes(self) -> Parameter | None:
         """The input of a side effect that takes the words of the goal: a title, a text."""
         made = (tool for tool in self.targets if tool.is_side_effect)
-        inputs = (p for t in made for p in tool_parameters(t) if p.name not in t.pii_fields)
+        inputs = (p for _, p in of_tools(made).inputs)
         return next((p for p in inputs if p.required and p.kind in (Kind.TEXT, Kind.TITLE)), None)
 
     def __or__(self, other: "Path") -> "Path":

@@ -12,9 +12,10 @@ from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.deeds import is_vague, same_deed
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import QUESTION_WORDS, is_verb, stem, tokens
 from orchestrator.planning.accounting.filling import filled
-from orchestrator.planning.accounting.grounds import explained, takes, unexplained
+from orchestrator.planning.accounting.grounds import explained, spoken_of, takes, unexplained
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.order_deeds import named
@@ -35,6 +36,9 @@ _KNOWN_ALREADY: Final = re.compile(
     r"\b(?:the|my|our|your|his|her|their|this|that|these|those)\s+(?:[\w-]+\s+){0,3}$",
     re.IGNORECASE,
 )
+_UNITS: Final = WordLists("dates").word_set("units") | {"time", "hour", "evening", "morning"}
+_NO_NOUNS: Final = WordLists("clauses").word_set("after_objects")
+"""What may follow a number, and is not what it counts."""
 _EACH: Final = frozenset({"all", "both", "each", "every", "everything"})
 _CHOSEN: Final = "chooses among what is found"
 _MATCHED: Final = "to be matched with what is found"
@@ -72,7 +76,8 @@ class Taken:
             case "negation" | "correction" | "condition":
                 return ""
             case "thing" if self._is_strange(said):
-                return self._as_text(said)
+                # Who sends flowers writes no message about them.
+                return "" if self.clause.action is Action.SEND else self._as_text(said)
             case "date" | "time" | "place" if self.order is not None and self.order.count > 1:
                 return self.values.get(said.position) or f"{self.order.count} times"
         return self._as_value(said) or self._as_text(said) or self._as_found(said)
@@ -134,10 +139,10 @@ class Taken:
         return bool(_AND.search(before) and _DONE_TO.match(after))
 
     def _as_count(self, said: Said) -> str:
-        counted = [
-            (w, p) for w, p in self.path.grounds.inputs if p.kind in (Kind.COUNT, Kind.NIGHTS)
-        ]
-        fitting = next((where for where, p in counted if _counts(p, said)), "")
+        """A number by the input that counts it; a word for several, as how often it is done."""
+        if isinstance(said.value, str):
+            return self._as_each(said)
+        fitting = next((w for w, p in self.path.grounds.inputs if _counts(p, said)), "")
         if fitting:
             return fitting
         if said.hint in lexicon.NIGHTS | lexicon.WEEKS and self._has_end():
@@ -146,30 +151,30 @@ class Taken:
             return f"{self.order.count} times"
         if said.value == 1:
             return "one of them"
-        if {*tokens(said.text)} & _EACH:
-            return "each of what is found" if self.path.finds is not None else ""
-        is_word = isinstance(said.value, str) or said.hint in lexicon.COUNTED
-        return explained(said, self.path.grounds) if is_word else ""
+        return spoken_of(said, self.path.grounds) if said.hint in lexicon.COUNTED else ""
+
+    def _as_each(self, said: Said) -> str:
+        """What "all" and "each" are of: what is found, unless it is some stretch of time."""
+        if not {*tokens(said.text)} & _EACH:
+            return spoken_of(said, self.path.grounds)
+        following = tokens(self.clause.text[said.end :])[:1]
+        is_time = {*following} & (lexicon.NIGHTS | lexicon.WEEKS | _UNITS)
+        return "" if self.path.finds is None or is_time else "each of what is found"
 
     def _has_end(self) -> bool:
         inputs = [p for _, p in self.path.grounds.inputs]
         return any(p.kind in _ENDS and p.side == "end" for p in inputs)
 
     def _as_amount(self, said: Said) -> str:
-        given = next((where for where, p in self.path.grounds.inputs if takes(said, p)), "")
-        if given:
-            return given
-        slot = Slot(
-            kind="amount",
-            value=said.value,
-            text=said.text,
-            position=said.position,
-            hint=said.hint,
-        )
-        is_most = limit_of(self.clause.text, slot) == "max" or said.hint in lexicon.MOST_HINTS
+        """Money by the input that takes it; a most or a least also by what things cost."""
+        at = Slot(kind="amount", value=said.value, text=said.text, position=said.position)
+        is_bound = limit_of(self.clause.text, at) is not None or said.hint in lexicon.MOST_HINTS
+        for where, parameter in self.path.grounds.inputs:
+            if takes(said, parameter) and (is_bound or parameter.bound is None):
+                return where
         finds = self.path.finds
         priced = finds is not None and answers_price(finds)
-        return "the most that is paid" if is_most and priced else ""
+        return "the most that is paid" if is_bound and priced else ""
 
 
 def _counts(parameter: Parameter, said: Said) -> bool:
@@ -180,7 +185,7 @@ def _counts(parameter: Parameter, said: Said) -> bool:
     if stem(said.hint) in {stem(word) for word in words}:
         return True
     if words & lexicon.PEOPLE:
-        return said.hint in lexicon.PEOPLE or said.hint in ("for", "", "of")
+        return said.hint in lexicon.PEOPLE | _NO_NOUNS or not said.hint
     if parameter.kind is Kind.NIGHTS:
         return said.hint in lexicon.NIGHTS | lexicon.WEEKS
     return bool(words & {"quantity", "qty", "copies"}) and said.hint not in lexicon.PEOPLE

@@ -1,15 +1,15 @@
 """The parts of a goal: one request each, with the tool that reaches it and where it stands."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import ClauseReading, read_clause
-from orchestrator.language.clauses import without_lead
+from orchestrator.language.clauses import begins_request, without_lead
 from orchestrator.language.goal_text import Governed
 from orchestrator.language.intent import Slot
 from orchestrator.language.slots import find_slots
@@ -23,6 +23,9 @@ _THEN: Final = re.compile(
     r"|once\s+(?:done|that\s+is\s+done))\b",
     re.IGNORECASE,
 )
+_JOINED: Final = re.compile(r"(?:[\s,;]|\band\b|\bbut\b)+$", re.IGNORECASE)
+_NEAR: Final = 4
+"""Characters at either end of a clause that may be a joint."""
 _DEFINITE: Final = re.compile(r"\b(?:the|this|that|my|our)\s+((?:[a-z][\w-]*\s*){1,3})", re.I)
 
 
@@ -105,6 +108,21 @@ def located(clauses: Sequence[str], text: str) -> Iterator[Clause]:
             start, length = at, 0
         yield Clause(clause, start, start + length, text[at:start])
         at = start + length
+
+
+def apart(clauses: Iterable[Clause], text: str, starts: Collection[int]) -> Iterator[Clause]:
+    """The clauses, cut where something else governs; what has no verb takes the one before it."""
+    for clause in clauses:
+        inside = [s for s in starts if clause.start + _NEAR < s < clause.end - _NEAR]
+        begun = clause
+        for cut in sorted(set(inside)):
+            first, rest = text[begun.start : cut], text[cut : clause.end]
+            kept = _JOINED.sub("", first)
+            verb = read_clause(kept).verb
+            bare = rest if begins_request(rest, firm=True) or not verb else f"{verb} {rest}"
+            yield replace(begun, text=kept, end=begun.start + len(kept))
+            begun = Clause(bare, cut, clause.end, first[len(kept) :])
+        yield begun
 
 
 def slots_of(texts: Sequence[str]) -> list[Slot]:

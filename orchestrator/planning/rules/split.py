@@ -1,33 +1,44 @@
 """From a goal to legs: one per request in it, each waiting for the legs whose answers it needs."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.catalog.tool import Tool
 from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, TooMany
-from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
 from orchestrator.language.detect import foreign_in
 from orchestrator.language.ellipsis import continued
-from orchestrator.language.words import tokens
+from orchestrator.language.goal_text import GoalText, Governed
+from orchestrator.language.slots import find_slots
+from orchestrator.language.subclauses import read_goal
 from orchestrator.planning.models import (
     AgentProfile,
     Doubt,
     GoalBrief,
     LegPlan,
+    Mention,
     MissionPlan,
     StepContext,
 )
-from orchestrator.planning.rules.answers import answer_fields, answers_price
 from orchestrator.planning.rules.call_arguments import gather_arguments
-from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.condition_legs import (
+    ConditionReader,
+    condition_of,
+    deciding,
+    looks_first,
+    only_if,
+    read_only,
+)
+from orchestrator.planning.rules.dependencies import dependencies, told_of
+from orchestrator.planning.rules.parameters import Parameter
+from orchestrator.planning.rules.parts import Clause, Part, apart, located
 from orchestrator.planning.rules.situation import read_situation
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tool_words import speaks_of
@@ -37,24 +48,9 @@ from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 
-_PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
-_POINTERS: Final = frozenset({"this", "that", "these", "those"})
-_SLUG = re.compile(r"[^a-z0-9]+")
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One request of the goal with the tool that reaches it, and the legs that it waits for."""
-
-    request: str
-    target: Tool
-    leg_id: str
-    depends_on: tuple[str, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
-
-    @cached_property
-    def points_back(self) -> bool:
-        return refers_back(self.request)
+_SLUG: Final = re.compile(r"[^a-z0-9]+")
+_NEAR: Final = 4
+"""Characters between the end of a clause and what is said of it."""
 
 
 def split(
@@ -62,32 +58,31 @@ def split(
 ) -> MissionPlan:
     """The legs of a mission, one per request in its goal, in the goal's order.
 
+    What nothing fits is told as a doubt, and the rest is planned. A condition is looked up by a leg
+    before those that it governs; one that no tool tells is asked by such a leg.
+
     Raises:
         LanguageUnread: a part of the goal is in no English; nothing of it is begun then.
-        NothingFits: one of the requests is beyond every tool; nothing of the goal is begun then.
-        NothingAllowed: one of them needs a tool that no agent may touch; nor then.
+        NothingFits: nothing of the goal is within any tool's reach.
+        NothingAllowed: a part of it needs a tool that no agent may touch; nothing is begun then.
         TooMany: it asks for more of a kind than an agent does one by one; nor then.
         RequestUnread: the router failed.
     """
     if (foreign := foreign_in(brief.goal)) is not None:
         raise LanguageUnread(foreign.text, foreign.name)
     brief = brief.model_copy(update={"goal": corrected(brief.goal).text})
-    parts = _Goal(brief, catalog, router).parts()
-    legs = [
-        LegPlan(
-            leg_id=part.leg_id,
-            goal=part.request,
-            agent=agent_for(part.target, agents, request=part.request),
-            depends_on=part.depends_on,
-        )
-        for part in parts
+    goal = _Goal(brief, catalog, router)
+    goal.read()
+    legs = [_leg(part, agents, catalog) for part in goal.parts]
+    _check_number(goal.parts, legs)
+    mentions = [
+        Mention(text=remark.text, kind="remark", used_as="a remark, which asks for nothing")
+        for remark in goal.text.remarks
     ]
-    _check_number(parts, legs)
-    doubts = dict.fromkeys(doubt for part in parts for doubt in part.doubts)
-    return MissionPlan(legs=tuple(legs), doubts=tuple(doubts))
+    return MissionPlan(legs=tuple(legs), mentions=tuple(mentions), doubts=tuple(dict.fromkeys(goal.doubts)))
 
 
-def _check_number(parts: Sequence[_Part], legs: Sequence[LegPlan]) -> None:
+def _check_number(parts: Sequence[Part], legs: Sequence[LegPlan]) -> None:
     """Refuse more of a kind than an agent does one by one, before any is done."""
     for tool, same in groupby(zip(parts, legs, strict=True), key=lambda pair: pair[0].target.name):
         of_tool = [leg for _, leg in same]
@@ -96,43 +91,182 @@ def _check_number(parts: Sequence[_Part], legs: Sequence[LegPlan]) -> None:
             raise TooMany(f"{len(of_tool)} calls of {tool}", agent.max_items, agent.name)
 
 
-@dataclass(frozen=True)
+def _leg(part: Part, agents: Sequence[AgentProfile], catalog: Catalog) -> LegPlan:
+    agent = agent_for(part.target, agents, request=part.request)
+    if part.only_looks:
+        agent = read_only(agent, part.target, catalog)
+    return LegPlan(
+        leg_id=part.leg_id,
+        goal=part.request,
+        agent=agent,
+        depends_on=part.depends_on,
+        only_if=part.only_if,
+        decides=part.decides,
+        only_looks=part.only_looks,
+    )
+
+
+@dataclass
 class _Goal:
     """A goal, read by the router over the tools of a catalog."""
 
     brief: GoalBrief
     catalog: Catalog
     router: Router
+    parts: list[Part] = field(default_factory=list)
+    doubts: list[Doubt] = field(default_factory=list)
 
-    def parts(self) -> list[_Part]:
-        """What the goal asks for, in its order; what it wants left alone is not asked for."""
-        goal, now = self.brief.goal, self.brief.now
-        frame = read_request(self.router, goal, RouteContext(), now=now).frame
-        parts: list[_Part] = []
+    @cached_property
+    def text(self) -> GoalText:
+        """The goal, its requests apart from what asks for nothing."""
+        return read_goal(self.brief.goal)
+
+    @cached_property
+    def _conditions(self) -> ConditionReader:
+        return ConditionReader(self.router, self.catalog, now=self.brief.now)
+
+    def read(self) -> None:
+        """Find what the goal asks for, in its order; what it wants left alone is not asked for."""
+        requests, now = self.text.requests, self.brief.now
+        frame = read_request(self.router, requests, RouteContext(), now=now).frame
+        clauses = located(frame.clauses or split_clauses(requests), requests)
+        unmet: list[str] = []
         before = ""
-        for clause in frame.clauses or split_clauses(goal):
-            if read_clause(clause).is_negated:
+        for clause in apart(clauses, requests, [g.start for g in self.text.governed]):
+            governed = self._governing(clause)
+            if read_clause(clause.text).is_negated:
+                self._doubt_negated(clause, governed)
                 continue
             # "do the same for Bo" asks for what the clause before does.
-            before = (before and continued(before, clause)) or clause
-            parts += self._several(before, parts)
-        if not parts:
-            raise NothingFits(goal)
-        return parts
+            before = (before and continued(before, clause.text)) or clause.text
+            if not self._take(replace(clause, text=before), governed):
+                unmet.append(clause.text)
+        if not any(not part.only_looks for part in self.parts):
+            raise NothingFits(next(iter(unmet), self.brief.goal))
+        self._await()
 
-    def _several(self, clause: str, earlier: Sequence[_Part]) -> list[_Part]:
-        """The parts that one clause asks for; none of them waits for another."""
-        target = self._target(clause, [part.target.name for part in reversed(earlier)])
-        found = requests_in(clause, target)
-        parts: list[_Part] = []
+    def _governing(self, clause: Clause) -> list[Governed]:
+        """What is said of when a clause is to be done."""
+        return [
+            g
+            for g in self.text.governed
+            if (
+                g.start <= clause.start < g.end
+                if g.start < g.end
+                else clause.start < g.start <= clause.end + _NEAR
+            )
+        ]
+
+    def _take(self, clause: Clause, governed: Sequence[Governed]) -> bool:
+        """Make a part of a clause; False when no tool fits it."""
+        if any(g.subclause.kind == "instead" for g in governed):
+            self._doubt_instead(clause, governed)
+            return True
+        asked = [part for part in self.parts if not part.only_looks]
+        target = self._target(clause.text, [part.target.name for part in reversed(asked)])
+        if target is None:
+            why = "no tool fits it; going on does the rest without it"
+            self.doubts.append(Doubt(kind="not_understood", about=clause.text, why=why))
+            return False
+        earlier = [part.leg_id for part in self.parts]
+        found = requests_in(clause.text, target)
+        self.doubts += found.doubts
         for request in found.requests:
-            number = len(earlier) + len(parts) + 1
-            part = _Part(request, target, f"{number}-{_slug(target.domain)}", doubts=found.doubts)
-            needed = _dependencies(part, earlier, self._unfilled(part))
-            parts.append(replace(part, depends_on=needed))
-        return parts
+            part = Part(
+                request,
+                target,
+                "",
+                follows=clause.follows and bool(asked),
+                governed=tuple(governed),
+                slots=find_slots(request, now=self.brief.now),
+            )
+            self._add(part, earlier)
+        return True
 
-    def _unfilled(self, part: _Part) -> tuple[Parameter, ...]:
+    def _add(self, part: Part, earlier: Sequence[str]) -> None:
+        """Take in a part that may wait for those `earlier`, and for what decides whether it is."""
+        for one in part.governed:
+            part = self._under(part, one)
+        part = replace(part, leg_id=self._leg_id(part.target.domain))
+        deciding_it = {one.leg_id for one in part.only_if}
+        known = [one for one in self.parts if one.leg_id in {*earlier, *deciding_it}]
+        waits = dependencies(part, known, self._unfilled(part))
+        self.parts.append(replace(part, depends_on=waits))
+
+    def _under(self, part: Part, governed: Governed) -> Part:
+        """The part as what governs it makes it; what decides that is put before it."""
+        subclause = governed.subclause
+        if subclause.kind == "awaited" or told_of(subclause.told, self.parts):
+            return part
+        if self._conditions.is_of_its_own(subclause, part):
+            why = (
+                "nothing tells that before it is done; going on does it without knowing whether "
+                "this is so"
+            )
+            self.doubts.append(Doubt(kind="condition", about=subclause.text, why=why))
+            return replace(part, request=f"{part.request} {subclause.text}")
+        decider = looks_first(subclause, part, self.parts, self._conditions)
+        condition = condition_of(subclause, decider)
+        if decider is None:
+            decider = Part(f"Ask whether {condition.told}", part.target, "", only_looks=True)
+        if not decider.leg_id:
+            domain = decider.target.domain if condition.tools else "asked"
+            decider = replace(decider, leg_id=self._leg_id(domain))
+            self.parts.append(replace(decider, decides=(condition,)))
+        else:
+            number = [one.leg_id for one in self.parts].index(decider.leg_id)
+            self.parts[number] = deciding(self.parts[number], condition)
+        found = only_if(governed, condition, decider.leg_id)
+        return replace(part, only_if=(*part.only_if, found))
+
+    def _await(self) -> None:
+        """Let each part wait for those whose doing its words speak of, wherever they stand."""
+        for number, part in enumerate(self.parts):
+            for governed in part.governed:
+                told = governed.subclause.told
+                others = [o for o in self.parts if o.leg_id != part.leg_id]
+                done = [o for o in told_of(told, others) if part.leg_id not in self._behind(o)]
+                waits = {*part.depends_on, *(other.leg_id for other in done)}
+                order = tuple(o.leg_id for o in self.parts if o.leg_id in waits)
+                part = replace(part, depends_on=order)
+                if governed.subclause.kind == "awaited" and not done:
+                    why = "nothing here waits for that; going on does it at once"
+                    about = governed.subclause.text
+                    self.doubts.append(Doubt(kind="condition", about=about, why=why))
+            self.parts[number] = part
+
+    def _behind(self, part: Part) -> set[str]:
+        """The legs that a part waits for, and those that they wait for."""
+        by_id = {one.leg_id: one for one in self.parts}
+        behind: set[str] = set()
+        todo = [*part.depends_on]
+        while todo:
+            leg_id = todo.pop()
+            if leg_id not in behind:
+                behind.add(leg_id)
+                todo += by_id[leg_id].depends_on
+        return behind
+
+    def _doubt_negated(self, clause: Clause, governed: Sequence[Governed]) -> None:
+        for one in governed:
+            about = f"{clause.text} {one.subclause.text}"
+            why = "it says under a condition what is not to be done; going on does nothing of it"
+            self.doubts.append(Doubt(kind="condition", about=about, why=why))
+
+    def _doubt_instead(self, clause: Clause, governed: Sequence[Governed]) -> None:
+        said = next(g.subclause for g in governed if g.subclause.kind == "instead").text
+        about = said if clause.text in said else f"{said}, {clause.text}"
+        why = (
+            "it is for the case that what is before it cannot be done; going on does what is "
+            "before it, and nothing in its place"
+        )
+        if about not in [doubt.about for doubt in self.doubts]:
+            self.doubts.append(Doubt(kind="condition", about=about, why=why))
+
+    def _leg_id(self, domain: str) -> str:
+        return f"{len(self.parts) + 1}-{_slug(domain)}"
+
+    def _unfilled(self, part: Part) -> tuple[Parameter, ...]:
         """Required inputs of a part's tool that neither the goal nor the given inputs supply."""
         context = StepContext(
             mission_id=self.brief.mission_id,
@@ -149,11 +283,11 @@ class _Goal:
         draft, _ = gather_arguments(part.target, situation)
         return draft.missing
 
-    def _target(self, request: str, earlier: Sequence[str]) -> Tool:
-        """The tool that reaches a request; NothingFits when its best has little to do with it."""
+    def _target(self, request: str, earlier: Sequence[str]) -> Tool | None:
+        """The tool that reaches a request; None when its best has little to do with it."""
         target = self._best(request, earlier)
         if target is None or not (self.router.fits(request) or self._speaks_of(request, target)):
-            raise NothingFits(request)
+            return None
         return target
 
     def _best(self, request: str, earlier: Sequence[str] = ()) -> Tool | None:
@@ -193,73 +327,5 @@ def _remoteness(agent: AgentProfile, tool: Tool) -> int:
     return 3 if agent.prefers else 2
 
 
-def refers_back(clause: str) -> bool:
-    """Whether a clause points at what came before: "it", "them", "the receipts", "the latest"."""
-    words = tokens(clause)
-    for word, following, after in zip(words, [*words[1:], ""], [*words[2:], "", ""], strict=False):
-        if word in _PRONOUNS:
-            return True
-        if word in _POINTERS and (not following or following in lexicon.AFTER_A_POINTER):
-            return True
-        if word == "the" and _is_bare(following, after):
-            return True
-    return False
-
-
-def _is_bare(noun: str, after: str) -> bool:
-    """Whether, after "the", nothing tells which one: "the receipts", "the latest with Anna"."""
-    if noun in lexicon.PREFERENCES:
-        return not after or after in lexicon.AFTER_A_POINTER
-    return noun in lexicon.REFERENCES and after not in ("of", "for", "about", "from")
-
-
 def _slug(domain: str) -> str:
     return _SLUG.sub("-", domain.lower()).strip("-")[:48] or "leg"
-
-
-def _dependencies(
-    part: _Part, earlier: Sequence[_Part], unfilled: Iterable[Parameter]
-) -> tuple[str, ...]:
-    """The earlier legs that a clause points at, and those that alone can feed its tool."""
-    needed = set(_pointed_at(earlier)) if part.points_back else set()
-    for parameter in unfilled:
-        needed |= {other.leg_id for other in _feeders(parameter, part, earlier)}
-    return tuple(other.leg_id for other in earlier if other.leg_id in needed)
-
-
-def _pointed_at(earlier: Sequence[_Part]) -> Iterable[str]:
-    """The run of legs since the last clause that pointed back; that clause and its run if none."""
-    run: list[str] = []
-    for other in reversed(earlier):
-        if other.points_back:
-            return run or [other.leg_id, *other.depends_on]
-        run.append(other.leg_id)
-    return run
-
-
-def _feeders(parameter: Parameter, part: _Part, earlier: Sequence[_Part]) -> list[_Part]:
-    """Earlier parts whose answers hold what the input takes.
-
-    Money comes from what was bought; an id from what was found or made, but never an id that the
-    earlier tool was itself given: two bookings do not share one offer.
-    """
-    if _is_money(parameter):
-        return [o for o in earlier if o.target.is_side_effect and answers_price(o.target)]
-    if not parameter.is_produced:
-        return []
-    return [
-        o
-        for o in earlier
-        if o.target.name != part.target.name
-        and o.target.effect is not Effect.CANCEL
-        and parameter.names & (answer_fields(o.target) - set(o.target.properties))
-    ]
-
-
-def _is_money(parameter: Parameter) -> bool:
-    """Whether the input is an amount, or a list whose elements each need one."""
-    if parameter.kind in (Kind.AMOUNT, Kind.MONEY):
-        return True
-    element = parameter.element
-    parts = element.fields if element is not None else ()
-    return any(p.required and p.kind in (Kind.AMOUNT, Kind.MONEY) for p in parts)

@@ -146,8 +146,9 @@ class Conjuncts:
         What asks for the same of several things stays one: "in Porto, Faro and Lagos".
         """
         found = [joint for joint in joints(clause) if not _GOES_ON.match(clause, joint[1])]
-        if found and read_clause(clause, verbs=self._verbs).action is Action.SEND:
-            found = [(start, end) for start, end in found if clause[start] in _SENTENCE]
+        if found and (reading := read_clause(clause, verbs=self._verbs)).action is Action.SEND:
+            told = clause.lower().find(reading.verb)
+            found = [(s, e) for s, e in found if clause[s] in _SENTENCE or e <= told]
         if found and (whole := joined_spans(clause)):
             found = [(a, b) for a, b in found if not any(x <= a < y for x, y in whole)]
         return found[: _MOST_ATOMS - 1]

@@ -46,6 +46,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "mission answer": (_WORST, "k=v"),
     "mission cancel": (_WORST,),
     "mission list": (),
+    "mission plan": (_WORST,),
     "mission rollback": (_WORST,),
     "mission show": (_WORST,),
     "mission start": (_WORST, "--wait"),

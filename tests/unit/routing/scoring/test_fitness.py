@@ -14,7 +14,7 @@ from orchestrator.language.slots import read_slots
 from orchestrator.routing.cards.capability_card import CapabilityCard, make_card
 from orchestrator.routing.indexes.terms import Floats
 from orchestrator.routing.router import Router
-from orchestrator.routing.scoring.fitness import SIGNS, Asked, Fitness
+from orchestrator.routing.scoring.fitness import SIGNS, Fitness, FittedRequest
 from orchestrator.routing.scoring.scorer import ScoreTable
 
 
@@ -38,10 +38,12 @@ def fitness(cards: Mapping[str, CapabilityCard]) -> Fitness:
 
 
 @pytest.fixture
-def asked() -> Callable[..., Asked]:
+def asked() -> Callable[..., FittedRequest]:
     """A text that asks for something, by what scoring is said to have found."""
 
-    def read(text: str, tools: tuple[str, ...] = ("calculate_loan",), **found: float) -> Asked:
+    def read(
+        text: str, tools: tuple[str, ...] = ("calculate_loan",), **found: float
+    ) -> FittedRequest:
         count = len(tools)
         table = ScoreTable(
             names=tools,
@@ -52,7 +54,7 @@ def asked() -> Callable[..., Asked]:
             cosines=np.full(count, found["cosine"]) if "cosine" in found else None,
         )
         known = bool(found.get("known", 1.0))
-        return Asked(read_clause(text), read_slots(text, now=None), table, known)
+        return FittedRequest(read_clause(text), read_slots(text, now=None), table, known)
 
     return read
 
@@ -63,7 +65,9 @@ def column(signs: Floats, name: str) -> list[float]:
     return found
 
 
-def test_each_candidate_has_its_signs(fitness: Fitness, asked: Callable[..., Asked]) -> None:
+def test_each_candidate_has_its_signs(
+    fitness: Fitness, asked: Callable[..., FittedRequest]
+) -> None:
     """One row each, in the table's order; none where there is no candidate."""
     both = fitness.signs(asked("loan", ("calculate_loan", "list_museums"), name=0.5))
 
@@ -84,7 +88,7 @@ def test_each_candidate_has_its_signs(fitness: Fitness, asked: Callable[..., Ask
     ],
 )
 def test_words_that_the_tool_has_nothing_for_count(
-    text: str, missing: int, fitness: Fitness, asked: Callable[..., Asked]
+    text: str, missing: int, fitness: Fitness, asked: Callable[..., FittedRequest]
 ) -> None:
     """Places, sums and other values do not: no tool need know them."""
     assert column(fitness.signs(asked(text)), "unheld") == pytest.approx([np.log1p(missing)])
@@ -95,7 +99,7 @@ def test_words_that_the_tool_has_nothing_for_count(
     [("what is a loan", 1.0), ("a loan of 5000 euros", 0.0), ("a loan, 12 months", 0.0)],
 )
 def test_a_number_that_is_wanted_and_not_said_counts(
-    text: str, wanting: float, fitness: Fitness, asked: Callable[..., Asked]
+    text: str, wanting: float, fitness: Fitness, asked: Callable[..., FittedRequest]
 ) -> None:
     """A definition is no calculation; the museums want no number whatever is said."""
     found = fitness.signs(asked(text, ("calculate_loan", "list_museums")))
@@ -105,7 +109,7 @@ def test_a_number_that_is_wanted_and_not_said_counts(
 
 @pytest.mark.parametrize("sign", ["weight", "name", "near"])
 def test_each_sign_speaks_for_a_tool(
-    sign: str, fitness: Fitness, asked: Callable[..., Asked]
+    sign: str, fitness: Fitness, asked: Callable[..., FittedRequest]
 ) -> None:
     """The words' evidence, the name and words that meet."""
     assert fitness.best(asked("loan", **{sign: 1.0})) > fitness.best(asked("loan"))
@@ -113,14 +117,14 @@ def test_each_sign_speaks_for_a_tool(
 
 @pytest.mark.parametrize("text", ["loan for my boat", "loan, please, of the other kind"])
 def test_what_the_tool_lacks_speaks_against_it(
-    text: str, fitness: Fitness, asked: Callable[..., Asked]
+    text: str, fitness: Fitness, asked: Callable[..., FittedRequest]
 ) -> None:
     """However much else is there."""
     assert fitness.best(asked(text, weight=3.0)) < fitness.best(asked("loan", weight=3.0))
 
 
 def test_only_the_cosines_that_were_fitted_count(
-    cards: Mapping[str, CapabilityCard], asked: Callable[..., Asked]
+    cards: Mapping[str, CapabilityCard], asked: Callable[..., FittedRequest]
 ) -> None:
     """Those of another embedder lie elsewhere, and say nothing of whether a tool fits."""
     known, other = (Fitness(cards.values(), has_vectors=vectors) for vectors in (True, False))
@@ -144,7 +148,7 @@ def test_the_best_candidate_decides(weights: list[float]) -> None:
             strength=1.0,
             weight=np.array([weights[i] for i in chosen]),
         )
-        return fitness.best(Asked(reading, (), table, is_known_order=True))
+        return fitness.best(FittedRequest(reading, (), table, is_known_order=True))
 
     rows = range(len(weights))
     assert best([*rows]) == max(best([row]) for row in rows)

@@ -1,0 +1,74 @@
+"""A plan that was only made, drawn with rich: a tree of its legs, and what of the goal is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
+
+from orchestrator.cli.drawing import block, line
+from orchestrator.messages.plan_answers import doubt_told
+
+if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
+    from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview
+
+
+def preview(console: Console, shown: PlanPreview) -> None:
+    """The plan as a tree, in the order in which its legs may run."""
+    tree = Tree(block(shown.goal, "bold"))
+    for leg in sorted(shown.legs, key=lambda one: one.stage):
+        branch = tree.add(_leg(leg))
+        for told in _inside(leg):
+            branch.add(told)
+    console.print(tree)
+    for clause in shown.unserved:
+        console.print(line(("nothing serves: ", "red"), repr(clause)))
+    for mention in shown.left_over:
+        console.print(line(("left over: ", "yellow"), f"{mention.text!r} ({mention.kind})"))
+    for doubt in shown.doubts:
+        console.print(line(("in doubt: ", "yellow"), doubt_told(doubt)))
+    for text in _before(shown):
+        console.print(text)
+    console.print(line(("digest ", "dim"), shown.digest))
+
+
+def _leg(leg: PlannedLeg) -> Text:
+    after = f", after {' and '.join(leg.depends_on)}" if leg.depends_on else ""
+    return line((leg.leg_id, "bold"), f" {leg.goal} ", (f"(agent {leg.agent}{after})", "dim"))
+
+
+def _inside(leg: PlannedLeg) -> Iterator[Text]:
+    """Its tools, and what of the goal it takes up."""
+    for tool in leg.tools:
+        yield _tool(tool)
+    if not leg.tools:
+        yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
+    for clause in leg.consequences:
+        yield line(("changes ", "dim"), repr(clause))
+    for mention in leg.serves:
+        if mention.used_as:
+            yield line(("takes up ", "dim"), f"{mention.text!r} as {mention.used_as}")
+
+
+def _tool(tool: PlannedTool) -> Text:
+    if not tool.is_side_effect:
+        role = "reads" if tool.is_target else "finds what is needed"
+        return line((tool.name, "cyan"), f"  {tool.title}; {role}")
+    asked = (
+        (f"asks first ({tool.card_type}; its price is known then)", "green")
+        if tool.card_type is not None
+        else ("asks nobody", "red")
+    )
+    return line((tool.name, "cyan"), f"  {tool.title}; ", asked, f"; {tool.undo}")
+
+
+def _before(shown: PlanPreview) -> Iterator[Text]:
+    """What would come before the first leg."""
+    if shown.needs_approval:
+        yield line("its plan has to be approved before it begins")
+    elif shown.asks_first:
+        yield line("it would ask about what is in doubt before it begins")
+    yield line("nothing was done; prices are known when a call is prepared")

@@ -1,0 +1,327 @@
+"""Whether an answer says that something is so: a number, a yes or no, a word of a list, a count.
+
+Conservative: what is not said in so many words is left open, and a person is asked.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Final, Literal
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.stated_prices import money_of
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.budget import Money
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import properties_of
+from orchestrator.language.bounds import limit_of
+from orchestrator.language.intent import Slot
+from orchestrator.language.slots import find_slots
+from orchestrator.language.words import content_stems, name_stems, stem, tokens
+from orchestrator.planning.rules.answers import Item, is_empty, read_items
+from orchestrator.saga.judged import says
+
+_NUMBER: Final = re.compile(r"(?<![\w.-])-?\d+(?:[.,]\d+)?")
+_THERE_IS: Final = re.compile(
+    r"(?:there\s+(?:is|are|was|were)|(?:i|we)(?:['\u2019]ve|\s+(?:already\s+)?have)(?:\s+got)?)\b",
+    re.IGNORECASE,
+)
+_EXISTS: Final = re.compile(r"\bexists?\s*$", re.IGNORECASE)
+_FREE: Final = frozenset({"free", "available"})
+_EMPTY: Final = stem("empty")
+_LEAST: Final = frozenset({"cheapest", "lowest", "least"})
+_CHANCE: Final = frozenset({"chance", "probability", "likelihood"})
+_LIKELY, _UNLIKELY = 50, 30
+"""Of a chance in percent: what contradicts that a thing is not so, and that it is."""
+_MAX_WORDS: Final = 3
+"""Of a value that names a state, and tells no story."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What an answer says of a statement; `is_so` is None where it leaves it open."""
+
+    is_so: bool | None
+    said: str = ""
+
+
+OPEN: Final = Evidence(None)
+
+
+def evidence_in(told: str, body: JsonValue, tool: Tool, *, now: datetime) -> Evidence:
+    """What an answer of a tool says of a statement that denies nothing."""
+    statement = _Statement(told, body, tool, now)
+    if statement.bound is not None:
+        return statement.compared()
+    for read in (statement.listed, statement.yes_or_no, statement.named, statement.state):
+        found = read()
+        if found.is_so is not None:
+            return found
+    return OPEN
+
+
+@dataclass(frozen=True)
+class _Statement:
+    told: str
+    body: JsonValue
+    tool: Tool
+    now: datetime
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        return find_slots(self.told, now=self.now)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """Of the words that say something, without places, days and numbers."""
+        kinds = ("date", "time", "place", "origin", "amount", "quantity")
+        values = {s for slot in self.slots if slot.kind in kinds for s in content_stems(slot.text)}
+        return frozenset(content_stems(self.told)) - values
+
+    @cached_property
+    def items(self) -> list[Item]:
+        return [item for item in read_items(self.body, tool=self.tool)]
+
+    @cached_property
+    def item(self) -> Item | None:
+        """The one thing that is meant: the only one, or the only one with the words for it."""
+        things = [one for one in self.items if one.label] or self.items
+        if len(things) == 1:
+            return things[0]
+        names = self.stems - _known_words(self.tool)
+        meant = [one for one in things if names and names <= _words_of(one.fields)]
+        return meant[0] if len(meant) == 1 else None
+
+    @cached_property
+    def bound(self) -> "_Bound | None":
+        return _bound_in(self.told, self.slots)
+
+    # -- numbers ----------------------------------------------------------------------------------
+
+    def compared(self) -> Evidence:
+        """A number with a number of the same unit: of every field that may be meant, or of none."""
+        assert self.bound is not None
+        if isinstance(self.bound.value, Money):
+            found = self._prices(self.bound.value.currency)
+        else:
+            found = self._counted() or self._numbers()
+        answers = {self.bound.holds(number) for _, number in found}
+        said = ", ".join(f"{name} {number}" for name, number in found[:_MAX_WORDS])
+        return Evidence(answers.pop(), said) if len(answers) == 1 else OPEN
+
+    def _prices(self, currency: str) -> list[tuple[str, Decimal]]:
+        prices = [one.price for one in self.items if one.price is not None]
+        if self.item is not None and self.item.price is not None:
+            prices = [self.item.price]
+        if any(price.currency != currency for price in prices):
+            return []
+        amounts = [price.amount for price in prices]
+        if amounts and not _LEAST.isdisjoint(tokens(self.told)):
+            amounts = [min(amounts)]
+        return [(currency, amount) for amount in amounts]
+
+    def _counted(self) -> list[tuple[str, Decimal]]:
+        """How many are listed of what the statement counts."""
+        things = [one for one in self.items if one.label]
+        labels = {stem(tokens(one.label)[-1]) for one in things}
+        if not _THERE_IS.match(self.told) or not labels & self.stems:
+            return []
+        return [("listed", Decimal(len(things)))]
+
+    def _numbers(self) -> list[tuple[str, Decimal]]:
+        if self.item is None:
+            return []
+        numbers = {
+            name: Decimal(str(value))
+            for name, value in self.item.fields.items()
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        }
+        by_name = {n: v for n, v in numbers.items() if self.stems & set(name_stems(n))}
+        by_words = {n: v for n, v in numbers.items() if self.stems & self._described(n)}
+        return list((by_name or by_words).items())
+
+    def _described(self, name: str) -> set[str]:
+        return set(content_stems(str(self._schema_of(name).get("description", ""))))
+
+    # -- lists ------------------------------------------------------------------------------------
+
+    def listed(self) -> Evidence:
+        """Whether what is said to be there is listed."""
+        words = {stem(word) for word in tokens(self.told)}
+        if not _lists(self.body):
+            return OPEN
+        empty = is_empty(self.body)
+        if _EMPTY in words:
+            return Evidence(empty, "nothing is listed" if empty else "something is listed")
+        exists = bool(_THERE_IS.match(self.told) or _EXISTS.search(self.told))
+        free = bool(words & _FREE & set(name_stems(self.tool.name)))
+        if not exists and not free:
+            return OPEN
+        if empty:
+            return Evidence(False, "nothing is listed")
+        times = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]
+        names = self.stems - _known_words(self.tool)
+        for one in self.items:
+            covers = all(_covers(one.fields, time) for time in times)
+            if one.label and covers and names <= _words_of(one.fields):
+                return Evidence(True, f"{one.label}: {_shortly(one.fields)}")
+        return OPEN
+
+    # -- fields -----------------------------------------------------------------------------------
+
+    def yes_or_no(self) -> Evidence:
+        """A field that is true or false, and has the statement's words in its name."""
+        fields = self.item.fields if self.item is not None else {}
+        found = {
+            name: value
+            for name, value in fields.items()
+            if isinstance(value, bool) and self.stems & set(name_stems(name))
+        }
+        if len(set(found.values())) != 1:
+            return OPEN
+        name, value = next(iter(found.items()))
+        return Evidence(value, f"{' '.join(tokens(name))}: {'yes' if value else 'no'}")
+
+    def named(self) -> Evidence:
+        """A field that the statement names with its value: "in building South"."""
+        fields = self.item.fields if self.item is not None else {}
+        for name, value in fields.items():
+            words = r"\s+".join(map(re.escape, tokens(name)))
+            said = re.search(rf"\b{words}\s+([A-Z][\w-]*|\d[\w-]*)", self.told)
+            if said is not None and isinstance(value, str | int):
+                return Evidence(
+                    said.group(1).casefold() == str(value).casefold(),
+                    f"{' '.join(tokens(name))}: {value}",
+                )
+        return OPEN
+
+    def state(self) -> Evidence:
+        """A word that names a state: it is the one that is said, or another one of its list."""
+        fields = self.item.fields if self.item is not None else {}
+        for name, value in fields.items():
+            if not isinstance(value, str) or not 0 < len(value.split()) <= _MAX_WORDS:
+                continue
+            said = f"{' '.join(tokens(name))}: {value}"
+            if (words := set(name_stems(value))) and words <= self.stems:
+                return OPEN if self._contradicts(fields, is_so=True) else Evidence(True, said)
+            choices = self._schema_of(name).get("enum")
+            others = [set(name_stems(str(c))) for c in choices] if isinstance(choices, list) else []
+            if any(other and other <= self.stems for other in others):
+                return OPEN if self._contradicts(fields, is_so=False) else Evidence(False, said)
+        return OPEN
+
+    def _contradicts(self, fields: JsonObject, *, is_so: bool) -> bool:
+        """Whether a text or a number of the same name says otherwise than a state does."""
+        if not is_so and says(fields, tuple(self.stems - _known_words(self.tool)) or ("\0",), ()):
+            return True
+        for name, value in fields.items():
+            words = set(tokens(name))
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            if not self.stems & set(name_stems(name)):
+                continue
+            likely = words & _CHANCE or "percent" in words
+            if is_so and value <= (_UNLIKELY if likely else 0):
+                return True
+            if not is_so and value > (_LIKELY if likely else 0):
+                return True
+        return False
+
+    def _schema_of(self, name: str) -> JsonObject:
+        schema = self.tool.output_schema or {}
+        return next(_parts(schema, schema, name, 0), {})
+
+
+@dataclass(frozen=True)
+class _Bound:
+    value: Decimal | Money
+    limit: Literal["max", "min"]
+    or_equal: bool
+
+    def holds(self, number: Decimal) -> bool | None:
+        """Whether a number is within; None at the very bound, where it is not said."""
+        bound = self.value.amount if isinstance(self.value, Money) else self.value
+        if number == bound:
+            return True if self.or_equal else None
+        return number < bound if self.limit == "max" else number > bound
+
+
+def _bound_in(told: str, slots: Sequence[Slot]) -> _Bound | None:
+    """The number that a statement compares with, and which side of it is meant."""
+    or_equal = bool(
+        re.search(r"\b(?:or\s+(?:less|more|fewer)|at\s+(?:most|least)|up\s+to)\b", told)
+    )
+    for slot in slots:
+        if slot.kind == "amount" and (limit := limit_of(told, slot)) is not None:
+            money = money_of(slot.value)
+            return _Bound(money, limit, or_equal) if money is not None else None
+    match = _NUMBER.search(told)
+    word = re.search(r"\bzero\b", told, re.IGNORECASE) if match is None else None
+    place = match or word
+    if place is None:
+        return None
+    text = place.group()
+    number = Decimal(text.replace(",", ".")) if match else Decimal(0)
+    at = Slot(kind="quantity", value=str(number), text=text, position=place.start())
+    limit = limit_of(told, at) or _side_of(told[: place.start()])
+    return _Bound(number, limit, or_equal) if limit is not None else None
+
+
+def _side_of(before: str) -> Literal["max", "min"] | None:
+    word = next(iter(tokens(before)[::-1]), "")
+    than = tokens(before)[-2:-1] if word == "than" else [word]
+    if than and than[0] in ("below", "under", "less", "fewer", "colder", "cheaper", "lower"):
+        return "max"
+    if than and than[0] in ("above", "over", "more", "warmer", "hotter", "higher", "exceeds"):
+        return "min"
+    return None
+
+
+def _lists(body: JsonValue) -> bool:
+    return isinstance(body, list) or (
+        isinstance(body, dict) and any(isinstance(v, list) for v in body.values())
+    )
+
+
+def _known_words(tool: Tool) -> frozenset[str]:
+    """Stems of the words that a tool itself is described with."""
+    texts = (tool.name, tool.summary, tool.description or "", tool.domain)
+    return frozenset(word for text in texts for word in content_stems(text.replace("_", " ")))
+
+
+def _words_of(fields: JsonObject) -> frozenset[str]:
+    texts = [value for value in fields.values() if isinstance(value, str)]
+    return frozenset(word for text in texts for word in content_stems(text))
+
+
+def _shortly(fields: JsonObject) -> str:
+    return ", ".join(str(v) for v in fields.values() if isinstance(v, str))[:120]
+
+
+def _covers(fields: JsonObject, time: str) -> bool:
+    """Whether a thing with a start and an end is under way at a time of the day."""
+    clocks: dict[str, str] = {}
+    for name, value in fields.items():
+        found = re.search(r"(?:^|T)(\d{2}:\d{2})", value) if isinstance(value, str) else None
+        side = next((s for s in ("start", "end") if s in tokens(name)), None)
+        if found and side:
+            clocks.setdefault(side, found.group(1))
+    return len(clocks) == 2 and clocks["start"] <= time < clocks["end"]
+
+
+def _parts(schema: JsonObject, root: JsonObject, name: str, depth: int) -> Iterator[JsonObject]:
+    """The schemas of the fields of that name."""
+    resolved = resolve(schema, root)
+    items = resolved.get("items")
+    if isinstance(items, dict) and depth < _MAX_WORDS:
+        yield from _parts(items, root, name, depth + 1)
+    for field, part in properties_of(resolved).items():
+        if field == name:
+            yield resolve(part, root)
+        elif depth < _MAX_WORDS:
+            yield from _parts(part, root, name, depth + 1)

@@ -1,0 +1,86 @@
+"""Deciding the conditions of a goal by what a leg found: pure, and recorded where it is done."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.language.slots import find_slots
+from orchestrator.planning.answer_evidence import evidence_in
+from orchestrator.planning.models import (
+    AskUser,
+    Condition,
+    Decided,
+    Finish,
+    GiveUp,
+    Observation,
+    StepContext,
+    StepDecision,
+)
+from orchestrator.planning.rules.sentences import answer_sentence
+from orchestrator.saga.judged import is_about
+
+_JOINED: Final = re.compile(r"\b(?:and|or|nor|but|while)\b", re.IGNORECASE)
+_NOT: Final = re.compile(r"\b(?:not|no)\b\s*|(?<=\w)n['\u2019]t\b", re.IGNORECASE)
+_NOT_DENIED: Final = re.compile(r"\bno\s+(?:more|less|fewer|later|earlier)\b", re.IGNORECASE)
+
+
+def is_asked_at_once(context: StepContext) -> bool:
+    """Whether a leg is there for what no tool tells: a person is asked, nothing is looked up."""
+    return bool(context.decides) and not any(one.tools for one in context.decides)
+
+
+def decided_by(
+    decision: StepDecision, context: StepContext, catalog: Catalog
+) -> tuple[Decided, ...]:
+    """What a leg's conditions came to, when the decision ends the leg; nothing before.
+
+    A leg that only looks is not lost for want of an answer, and asks for nothing that would only
+    help it to look: whether the condition is met is asked then.
+    """
+    if not context.decides:
+        return ()
+    if isinstance(decision, Finish):
+        return tuple(_decided(one, context, catalog) for one in context.decides)
+    if not context.only_looks or not isinstance(decision, GiveUp | AskUser):
+        return ()
+    why = decision.reason if isinstance(decision, GiveUp) else decision.question
+    return tuple(_left_open(one, f"It could not be looked up: {why}") for one in context.decides)
+
+
+def _decided(condition: Condition, context: StepContext, catalog: Catalog) -> Decided:
+    if not condition.tools:
+        return _left_open(condition, "No tool tells whether this is so.")
+    seen = _answer(condition, context.observations)
+    tool = catalog.tools.get(seen.tool) if seen is not None else None
+    if seen is None or tool is None:
+        return _left_open(condition, "Nothing that was looked up tells whether this is so.")
+    answered = answer_sentence(tool, seen.body)
+    slots = find_slots(condition.told, now=context.now)
+    days = [str(slot.value) for slot in slots if slot.kind == "date"]
+    if _JOINED.search(condition.told) or not is_about(seen.arguments, seen.body, days):
+        return _left_open(condition, answered)
+    told, denied = _undenied(condition.told)
+    found = evidence_in(told, seen.body, tool, now=context.now)
+    if found.is_so is None:
+        return _left_open(condition, answered)
+    met = found.is_so is not (denied is not condition.is_unless)
+    return Decided(clause=condition.clause, met=met, why=f"{seen.tool} answers {found.said}")
+
+
+def _undenied(told: str) -> tuple[str, bool]:
+    """A statement without its "not", and whether it had one."""
+    if _NOT_DENIED.search(told):
+        return told, False
+    bare, denials = _NOT.subn("", told)
+    return (bare, True) if denials == 1 else (told, False)
+
+
+def _left_open(condition: Condition, why: str) -> Decided:
+    return Decided(clause=condition.clause, met=None, why=why)
+
+
+def _answer(condition: Condition, seen: Iterable[Observation]) -> Observation | None:
+    """The last answer of a tool that tells of the condition."""
+    good = [one for one in seen if one.outcome == "succeeded" and one.tool in condition.tools]
+    return good[-1] if good else None

@@ -1,0 +1,142 @@
+"""How a condition is found out: by an earlier part of the goal, by a look of its own, by asking."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.wall import Wall
+from orchestrator.language.goal_text import Governed, Subclause
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, tells_apart
+from orchestrator.language.slots import find_slots
+from orchestrator.language.words import content_stems, tokens
+from orchestrator.planning.models import AgentProfile, Condition, OnlyIf
+from orchestrator.planning.rules.parameters import Kind, tool_parameters
+from orchestrator.planning.rules.parts import Part, named_things
+from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.routing.router import Router
+from orchestrator.routing.selection import RouteContext
+
+_LOOK: Final = "Check whether"
+_NO_TOOL: Final = "-"
+"""The name of none: an empty wall would admit every tool."""
+_TAKEN_BY: Final = {Kind.PLACE: "place", Kind.DATE: "date"}
+_ASKED_WHETHER: Final = ("whether", "if")
+
+
+def read_only(agent: AgentProfile, target: Tool, catalog: Catalog) -> AgentProfile:
+    """The agent for a leg that only looks: of what it may touch, the reads of one domain."""
+    reads = tuple(
+        tool.name
+        for tool in catalog.tools.values()
+        if not tool.is_side_effect
+        and tool.domain == target.domain
+        and agent.wall.admits(tool.name, tool.domain)
+    )
+    return agent.model_copy(update={"domains": (), "tools": reads or (_NO_TOOL,)})
+
+
+def looks_first(
+    subclause: Subclause, part: Part, earlier: Sequence[Part], reader: "ConditionReader"
+) -> Part | None:
+    """The part that decides a condition; None when it is to be asked, for nothing tells it."""
+    so_far = [other for other in earlier if not other.target.is_side_effect]
+    if subclause.kind == "so":
+        return so_far[-1] if so_far else None
+    if (known := next((o for o in earlier if _decides(o, subclause)), None)) is not None:
+        return known
+    return reader.look(subclause, part, earlier)
+
+
+def condition_of(subclause: Subclause, decider: Part | None) -> Condition:
+    """The condition, as a leg is told to decide it."""
+    told = subclause.told
+    if subclause.kind == "so" and decider is not None:
+        told = _asked_in(decider.request)
+    tools = (decider.target.name,) if decider is not None else ()
+    return Condition(clause=subclause.text, told=told, is_unless=subclause.is_unless, tools=tools)
+
+
+def deciding(part: Part, condition: Condition) -> Part:
+    """The part, which decides a condition as well."""
+    if any(known.clause == condition.clause for known in part.decides):
+        return part
+    return replace(part, decides=(*part.decides, condition))
+
+
+def only_if(governed: Governed, condition: Condition, leg_id: str) -> OnlyIf:
+    """What a part that is governed by a condition waits for."""
+    return OnlyIf(clause=condition.clause, leg_id=leg_id, met=governed.as_said)
+
+
+class ConditionReader:
+    """Finds the tools that tell whether something is so; they only read."""
+
+    def __init__(self, router: Router, catalog: Catalog, *, now: datetime) -> None:
+        """Take the router, which is held to the tools that read."""
+        self._router = router
+        self._catalog = catalog
+        self._now = now
+        reads = tuple(t.name for t in catalog.tools.values() if not t.is_side_effect)
+        self._wall = Wall(agent="conditions", tools=reads or (_NO_TOOL,))
+
+    def look(self, subclause: Subclause, part: Part, earlier: Sequence[Part]) -> Part | None:
+        """A part that looks a condition up; None when no tool does."""
+        told = _with_its_thing(subclause.told, part)
+        request = f"{_LOOK} {told}"
+        selection = read_request(
+            self._router, request, RouteContext(walls=(self._wall,)), now=self._now
+        )
+        target = find_target(selection, self._catalog)
+        if target is None or target.is_side_effect:
+            return None
+        if not (self._router.fits(told) or self._takes_all(target, told)):
+            return None
+        return Part(request=request, target=target, leg_id="", only_looks=True)
+
+    def _takes_all(self, target: Tool, told: str) -> bool:
+        """Whether a tool takes all that tells things apart in a text: a place, a day."""
+        kinds = {slot.kind for slot in find_slots(told, now=self._now) if tells_apart(slot)}
+        taken = {_TAKEN_BY.get(parameter.kind) for parameter in tool_parameters(target)}
+        return len(kinds) > 1 and kinds <= taken
+
+    def is_of_its_own(self, subclause: Subclause, part: Part) -> bool:
+        """Whether a condition is of the thing that is ordered, which is not there to be looked at.
+
+        "It has a pool" is of the hotel that is to be booked; what has a name or an id is there.
+        """
+        told = subclause.told
+        pointed = next(iter(tokens(told)), "") in ("it", "they", "its", "their")
+        own = bool(named_things(told) & set(content_stems(" ".join(part.reading.objects))))
+        if not (pointed or own) or any(s.kind == "identifier" for s in part.slots):
+            return False
+        found = self.look(subclause, part, ())
+        return found is not None and found.target.domain == part.target.domain
+
+
+def _decides(part: Part, subclause: Subclause) -> bool:
+    return any(known.clause == subclause.text for known in part.decides)
+
+
+def _asked_in(request: str) -> str:
+    """What a request asks about: of "check whether it rains" that it rains."""
+    lower = request.lower()
+    for word in _ASKED_WHETHER:
+        before, found, _ = lower.partition(f" {word} ")
+        if found:
+            return request[len(before) + len(found) :]
+    return request
+
+
+def _with_its_thing(told: str, part: Part) -> str:
+    """What is told, "it" replaced by the thing with an id that is ordered something with."""
+    named = next((slot for slot in part.slots if slot.kind == "identifier"), None)
+    first, _, rest = told.partition(" ")
+    acts = part.reading.action in SIDE_EFFECT_ACTIONS
+    if named is None or not acts or first.lower() not in ("it", "this", "that"):
+        return told
+    thing = " ".join(part.reading.objects)
+    thing = thing if named.text in thing else f"{thing} {named.text}"
+    return f"the {thing.strip()} {rest}"
