@@ -79,7 +79,9 @@ def split(
         Mention(text=remark.text, kind="remark", used_as="a remark, which asks for nothing")
         for remark in goal.text.remarks
     ]
-    return MissionPlan(legs=tuple(legs), mentions=tuple(mentions), doubts=tuple(dict.fromkeys(goal.doubts)))
+    return MissionPlan(
+        legs=tuple(legs), mentions=tuple(mentions), doubts=tuple(dict.fromkeys(goal.doubts))
+    )
 
 
 def _check_number(parts: Sequence[Part], legs: Sequence[LegPlan]) -> None:

@@ -86,6 +86,8 @@ def test_what_a_mission_waits_for() -> None:
 
 async def test_a_status_that_is_none_is_refused_before_anything_is_asked() -> None:
     """With a sentence that names those that are."""
-    with pytest.raises(UsageError, match="'parkt' is no status of a mission; use one of: awaiting_a"):
+    with pytest.raises(
+        UsageError, match="'parkt' is no status of a mission; use one of: awaiting_a"
+    ):
         await list_missions(cast(Any, None), status="parkt", limit=1)
     assert set(STATUSES) == {status.value for status in MissionStatus}
