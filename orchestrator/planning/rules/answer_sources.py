@@ -338,7 +338,8 @@ class _Call:
         if not words or not self.tool.is_side_effect:
             return ""
         noun = stem(words[-1].lower())
-        if noun in vocabulary(self.tool) | vocabulary(finder):
+        used = {stem(word) for value in self.stated.values() for word in tokens(str(value))}
+        if noun in vocabulary(self.tool) | vocabulary(finder) | used:
             return ""
         for seen in self.situation.context.observations:
             told = [*seen.arguments.values(), seen.body if seen.tool != finder.name else None]

@@ -74,6 +74,8 @@ class _Call:
                 value = _given(parameter, self.situation)
                 if parameter.required or optional or may_fill_optional(parameter):
                     value = self._from_clause(parameter) if value is None else value
+                if value is None and parameter.required and parameter.kind is Kind.OTHER:
+                    value = self._composed(parameter)
             self.draft.add(parameter, value)
 
     def complete(self) -> None:

@@ -100,6 +100,8 @@ class _Need:
             lacks.append(step)
         if (search := self._search()) is not None:
             return search
+        if self.parameter.kind is Kind.OTHER:
+            return unproduced  # no id: a person may know it where nothing was found
         dead = (lack for lack in lacks if lack.reason)
         fewest = min(lacks, key=lambda lack: len(lack.parameters), default=unproduced)
         return next(dead, fewest)

@@ -13,6 +13,7 @@ from orchestrator.planning.models import Observation
 from orchestrator.planning.order_deeds import changes_so
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
+from orchestrator.planning.rules.wished_things import wished_for
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext, Selection
 
@@ -42,7 +43,8 @@ def find_target(
     for seen in observations:
         if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
             return catalog.tool(seen.tool)
-    return next(_ranked(selection, catalog), None)
+    found = next(_ranked(selection, catalog), None)
+    return found and wished_for(found, selection, catalog)
 
 
 def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:

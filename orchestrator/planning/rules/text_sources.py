@@ -9,7 +9,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
-from orchestrator.language.words import STOP_WORDS, action_of, stem, tokens
+from orchestrator.language.words import STOP_WORDS, action_of, content_stems, stem, tokens
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import ARTICLES, report, summary_line
 from orchestrator.planning.rules.situation import FactSource, Situation
@@ -40,10 +40,19 @@ def composed_text(parameter: Parameter, tool: Tool, situation: Situation) -> str
             text, most = _title(situation), _MAX_TITLE
         case Kind.TITLE if not tool.is_side_effect and parameter.required:
             text, most = search_phrase(parameter, tool, situation), _MAX_TITLE
+        case Kind.OTHER if parameter.required and _is_what_is_ordered(parameter, tool):
+            text = object_phrase(situation.utterance, generic=generic_words(tool))
+            most = _MAX_TITLE
         case _:
             return None
     cut = cut_text(text, parameter.longest(most))
     return cut if cut and parameter.accepts(cut) else None
+
+
+def _is_what_is_ordered(parameter: Parameter, tool: Tool) -> bool:
+    """Whether the input is the very thing that the tool deals in: "Order a medicine refill"."""
+    dealt_in = {*content_stems(tool.summary), *content_stems(tool.name)}
+    return {stem(word) for word in parameter.words} <= dealt_in
 
 
 def search_phrase(parameter: Parameter, tool: Tool, situation: Situation) -> str:

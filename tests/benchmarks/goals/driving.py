@@ -17,6 +17,8 @@ from tests.benchmarks.goals.models import Goal, Reply
 
 _SHORTEST_S, _LONGEST_S = 0.1, 0.6
 _MOST_QUESTIONS = 8
+_WHOLE = "answer"
+"""The field that takes "go on", "stop", an option, or the goal said otherwise."""
 
 
 @dataclass
@@ -93,10 +95,15 @@ class _Person:
         return values
 
     def _reply(self, name: str, schema: Mapping[str, Any], text: str) -> Reply | None:
-        """The first answer to what the field is called, else to what is asked; given once."""
+        """The first answer to what the field is called, else to what is asked; given once.
+
+        To "go on, or say it otherwise?" nobody says a bare time; one of the options they may.
+        """
+        whole = name == _WHOLE
         for about in (f"{name} {schema.get('title', '')}", f"{schema.get('description')} {text}"):
             for reply in self._answers:
-                if re.search(reply.about, about, re.IGNORECASE):
+                is_meant = not whole or reply.choose or about.startswith(name)
+                if is_meant and re.search(reply.about, about, re.IGNORECASE):
                     self._answers.remove(reply)
                     return reply
         return None

@@ -54,7 +54,8 @@ def judge(goal: Goal, mission_id: str, told: Told, world: World) -> Verdict:
     missing += _unread(goal, mission_id, world) + _unsaid(goal, told)
     status = told.result.status.value
     outcome, why = _outcome(goal, told, wrong, missing)
-    said = told.result.summary or told.result.error or ""
+    unserved = [f"unserved: {part}" for part in told.result.unserved]
+    said = "; ".join([told.result.summary or told.result.error or "", *unserved])
     return Verdict(goal, outcome, why, status, tuple(told.questions), said)
 
 

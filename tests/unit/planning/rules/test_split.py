@@ -9,7 +9,8 @@ import pytest
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.core.errors import LanguageUnread, NothingAllowed, NothingFits, TooMany
 from orchestrator.planning.models import AgentProfile, GoalBrief, MissionPlan
-from orchestrator.planning.rules.split import agent_for, refers_back, split
+from orchestrator.planning.rules.parts import refers_back
+from orchestrator.planning.rules.split import agent_for, split
 from orchestrator.routing.router import Router
 
 NOW = datetime(2026, 11, 21, 10, 0, tzinfo=UTC)

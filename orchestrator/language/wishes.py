@@ -1,0 +1,70 @@
+"""Wishes: a thing ordered for oneself by no verb that orders: "I need a car", "fly me to Oslo"."""
+
+import re
+from typing import Final, NamedTuple
+
+from orchestrator.language.clauses import without_lead
+from orchestrator.language.intent import Action
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import QUESTION_WORDS, STOP_WORDS, action_of, tokens
+
+_LISTS: Final = WordLists("wishes")
+_ENDS: Final = WordLists("clauses").word_set("after_objects")
+
+
+def _any_of(key: str) -> str:
+    return "|".join(_LISTS.words(key))
+
+
+_THING: Final = re.compile(
+    rf"""(?:(?:can|could|may|might)\s+(?:i|we)\s+(?:please\s+)?(?:{_any_of("obtaining")})
+        |(?:i|we)(?:['\u2019](?:d|ll)|\s+(?:would|will))?(?:\s+(?:also|really|just|still|urgently))*
+            \s+(?:{_any_of("needing")})
+        |(?:{_any_of("obtaining")})\s+(?:me|us))
+        \s+(?:{_any_of("indefinite")}|\d+)\s+(?P<thing>\S.*)""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_FOR_ME: Final = re.compile(r"(?P<verb>[a-z]+)\s+(?:me|us)\b", re.IGNORECASE)
+_TO_DO: Final = re.compile(
+    r"(?:i|we)(?:['\u2019]d|\s+would)?(?:\s+\w+ly|\s+just)*\s+(?:want|need|like|love|have)\s+to"
+    r"\s+(?P<verb>[a-z]+)\b",
+    re.IGNORECASE,
+)
+_WORD: Final = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
+
+
+class Wish(NamedTuple):
+    """What somebody wants for themselves: a `thing` by its noun, else what its `verb` comes to."""
+
+    thing: str = ""
+    verb: str = ""
+
+
+def wish_of(clause: str) -> Wish | None:
+    """What a clause wishes for; None where it wishes nothing, or says itself what is to be done.
+
+    A noun that is itself a way to read ("I need a list of ...") names no thing to be had.
+    """
+    bare = without_lead(clause)
+    if (found := _THING.match(bare)) is not None:
+        noun = _head(found["thing"])
+        is_reading = action_of(noun) in (Action.READ, Action.SEARCH)
+        return Wish(thing=noun) if noun and not is_reading else None
+    found = _FOR_ME.match(bare) or _TO_DO.search(clause)
+    verb = found["verb"].lower() if found else ""
+    known = action_of(verb) is not Action.UNKNOWN or verb in STOP_WORDS | QUESTION_WORDS
+    return None if not verb or known else Wish(verb=verb)
+
+
+def _head(text: str) -> str:
+    """The last word of the noun that a text begins with: "car" of "rental car in Faro"."""
+    noun = ""
+    for match in re.finditer(r"\S+", text):
+        word = match.group().lower()
+        bare = word.strip("\"'.,;:!?()")
+        if bare in _ENDS or not _WORD.fullmatch(bare):
+            break
+        noun = bare
+        if word.endswith((",", ";", ".", "!", "?", ":")):
+            break
+    return next(iter(tokens(noun)), "") if noun not in STOP_WORDS else ""

@@ -1,0 +1,28 @@
+"""Things that are ordered for oneself without a verb that orders."""
+
+import pytest
+
+from orchestrator.language.wishes import Wish, wish_of
+
+
+@pytest.mark.parametrize(
+    ("clause", "wish"),
+    [
+        ("i need a rental car in Faro from the 3rd", Wish(thing="car")),
+        ("please get me a table for two, at eight", Wish(thing="table")),
+        ("we'd like two hotel rooms in Pisa", Wish(thing="rooms")),
+        ("could I have some thai food", Wish(thing="food")),
+        ("fly me from Hamburg to Oslo", Wish(verb="fly")),
+        ("I want to fly from Nice to Prague", Wish(verb="fly")),
+        ("I need a list of flights to Rome", None),
+        ("get me the weather in Oslo", None),
+        ("I need to know when the shop opens", None),
+        ("show me a hotel in Rome", None),
+        ("tell me a joke", None),
+        ("find me a flight to Rome", None),
+        ("book me a table", None),
+    ],
+)
+def test_a_wish_is_told_from_a_question(clause: str, wish: Wish | None) -> None:
+    """A kind of thing is wished for; what is to be read, or done by its verb, is not."""
+    assert wish_of(clause) == wish
