@@ -50,6 +50,8 @@ _DENYING: Final = frozenset(content_stems(" ".join(WordLists("accounting").words
 _ON_BEHALF: Final = _LISTS.word_set("on_behalf")
 _PERSONAL_NAMES: Final = _LISTS.word_set("personal_names")
 _MINUTES: Final = {word: int(number) for word, number in _LISTS.table("minutes").items()}
+_WHOM: Final = frozenset({"name", "place", "addressee"})
+"""Kinds that who somebody is may be read as."""
 _ARRIVES: Final = _LISTS.word_set("arrives")
 _NEAR_WORDS: Final = 3
 _NEAR_MINUTES: Final = 60
@@ -99,7 +101,7 @@ class Evidence:
         wanted = plain_words(str(said.value)) - STOP_WORDS or plain_words(str(said.value))
         if wanted <= self._words or wanted <= self._tool_words:
             return True
-        return said.kind in ("name", "addressee") and self._is_for_somebody_stored(said)
+        return said.kind in _WHOM and self._is_for_somebody_stored(said)
 
     def _says_some_of(self, said: Said) -> bool:
         """Whether a text that is sent has a word of what is to be told, where it has any."""

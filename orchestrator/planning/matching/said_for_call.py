@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.language.anaphora import reference_in
+from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
+from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems
 from orchestrator.planning.accounting.things_said import Said, things_said
 from orchestrator.planning.matching.taken import TakenCall
@@ -110,8 +112,19 @@ def _with_what_it_points_at(clause: str, goal: str) -> str:
 def _things(text: str, call: TakenCall) -> Iterator[SaidThing]:
     text = corrected(text).text
     for said in things_said(text, now=call.now):
-        if said.kind in _TOLD:
+        if said.kind == "negation" and (limit := _limit_in(said)) is not None:
+            yield SaidThing(limit, text)
+        elif said.kind in _TOLD:
             yield SaidThing(said, text)
+
+
+def _limit_in(said: Said) -> Said | None:
+    """The amount that a negation makes a limit: "no more than 25 EUR"."""
+    amounts = [s for s in find_slots(said.text, now=None) if s.kind == "amount"]
+    if not amounts or limit_of(said.text, amounts[0]) is None:
+        return None
+    place = said.position + amounts[0].position
+    return Said("amount", amounts[0].text, place, amounts[0].value, hint=amounts[0].hint)
 
 
 def listed(things: Sequence[SaidThing]) -> list[list[SaidThing]]:
