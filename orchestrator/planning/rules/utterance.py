@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.coordination import goal_without
 from orchestrator.language.intent import Slot, SlotKind
@@ -61,7 +61,8 @@ class Utterance:
             word for slot in self.slots if slot.kind in MEASURES for word in slot.text.split()
         }
         kept: list[str] = []
-        for word in WORD.findall(without_lead(self.text))[1:]:
+        ordered = self.text[: matter_start(self.text)]
+        for word in WORD.findall(without_lead(ordered))[1:]:
             if word.lower() in lexicon.CONNECTING or word in values:
                 if kept:
                     break
