@@ -58,7 +58,11 @@ class Utterance:
     def direct_object(self) -> tuple[str, ...]:
         """The words after the verb, up to the first preposition or value."""
         values = {
-            word for slot in self.slots if slot.kind in MEASURES for word in slot.text.split()
+            word
+            for slot in self.slots
+            if slot.kind in MEASURES
+            for word in slot.text.split()
+            if slot.kind != "quantity" or word.lower() != slot.hint  # "two sales reports"
         }
         kept: list[str] = []
         ordered = self.text[: matter_start(self.text)]
