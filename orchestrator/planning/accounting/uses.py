@@ -178,6 +178,8 @@ class Taken:
             return "how long it lasts"
         if self.order is not None and self.order.count > 1:
             return f"{self.order.count} times"
+        if "-" in said.text:  # "a one-way flight", "a three-star hotel"
+            return spoken_of(said, self.path.grounds) or (_MATCHED if self.path.finds else "")
         if said.value == 1 and self._is_made(said.hint):
             return "one of them"
         return spoken_of(said, self.path.grounds) if said.hint in lexicon.COUNTED else ""
