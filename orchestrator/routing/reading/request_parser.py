@@ -16,7 +16,7 @@ from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reading.conjuncts import Conjuncts, WordEvidence
 from orchestrator.routing.reading.follow_ups import FollowUps
-from orchestrator.routing.reading.wishes import Wishes
+from orchestrator.routing.reading.wished_for import Wishes
 from orchestrator.routing.selection import RouteContext
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".
