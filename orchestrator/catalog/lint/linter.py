@@ -60,7 +60,7 @@ def lint(documents: Mapping[str, JsonObject], *, idle: Iterable[IdleAction] = ()
         try:
             check_document(root)
         except DocumentInvalid as fault:
-            findings.append(document_rules.untoldable(fault))
+            findings.append(document_rules.unreadable(fault))
             continue
         findings += document_rules.document_findings(root, content)
         exposed, faults = _exposed(root)
@@ -117,7 +117,7 @@ def _applied(rule: Rule, subject: Subject) -> list[Finding]:
         return list(rule.findings(subject))
     except DocumentInvalid as fault:
         # A rule reads further than the compiler does, and may be the first to meet a wrong shape.
-        return [document_rules.untoldable(fault)]
+        return [document_rules.unreadable(fault)]
 
 
 def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Finding]]:
@@ -139,5 +139,5 @@ def _exposed(root: DocumentNode) -> tuple[list[Operation], list[Finding]]:
                     if breach.keyword == "x-orchet-tool"
                 ]
     except DocumentInvalid as fault:
-        faults.append(document_rules.untoldable(fault))
+        faults.append(document_rules.unreadable(fault))
     return found, faults

@@ -16,7 +16,7 @@ from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reading.conjuncts import Conjuncts, WordEvidence
 from orchestrator.routing.reading.follow_ups import FollowUps
-from orchestrator.routing.reading.wished_for import Wishes
+from orchestrator.routing.reading.wished_for import WishedFor
 from orchestrator.routing.selection import RouteContext
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".
@@ -60,7 +60,7 @@ class RequestParser:
         for card in cards:
             self._domains.setdefault(card.verb, set()).add(card.domain)
         self._follow_ups = FollowUps(cards, vocabulary.verbs)
-        self._wishes = Wishes(cards)
+        self._wishes = WishedFor(cards)
         self._vocabulary = vocabulary
         self._knows = evidence.knows
         self._conjuncts = Conjuncts(
