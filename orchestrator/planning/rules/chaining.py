@@ -36,7 +36,7 @@ from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.telling import tell
 from orchestrator.planning.rules.tool_words import speaks_of
-from orchestrator.planning.rules.unread import question_about
+from orchestrator.planning.rules.untold import question_about
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.planning.rules.widening import telling_what_was_left_out
 from orchestrator.planning.walls import is_inside

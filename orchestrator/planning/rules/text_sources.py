@@ -10,11 +10,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
 from orchestrator.language.said import told_in
-from orchestrator.language.words import STOP_WORDS
-from orchestrator.language.words import action_of
-from orchestrator.language.words import content_stems
-from orchestrator.language.words import stem
-from orchestrator.language.words import tokens
+from orchestrator.language.words import STOP_WORDS, action_of, content_stems, stem, tokens
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import ARTICLES, report, summary_line
 from orchestrator.planning.rules.situation import FactSource, Situation
