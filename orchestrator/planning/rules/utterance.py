@@ -59,7 +59,7 @@ class Utterance:
         """The words after the verb, up to the first preposition or value."""
         values = {
             word
-            for slot in self.slots
+            for slot in (*self.slots, *self.unread)
             if slot.kind in MEASURES
             for word in slot.text.split()
             if slot.kind != "quantity" or word.lower() != slot.hint  # "two sales reports"
