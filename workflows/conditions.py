@@ -82,11 +82,6 @@ def not_called_for(legs: Sequence[LegPlan], results: Mapping[str, LegResult]) ->
     return found
 
 
-def still_needed(leg: LegPlan, skipped: str, results: Mapping[str, LegResult]) -> bool:
-    """Whether a leg is run though one that it depends on was not called for."""
-    return results[skipped].not_called_for
-
-
 def _unmet(leg: LegPlan, results: Mapping[str, LegResult]) -> str:
     """Why a leg is not to be run; empty while that is not known, and where it is."""
     for wanted in leg.only_if:

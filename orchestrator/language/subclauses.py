@@ -69,7 +69,17 @@ _NOT: Final = re.compile(r"\b(?:not|no|none|cannot|nothing)\b|n['\u2019]t\b", re
 @lru_cache(maxsize=_GOALS_KEPT)
 def read_goal(goal: str) -> GoalText:
     """Read a goal; one that would ask for nothing then is kept as it stands."""
-    reader = _Reader(goal)
+    return _read(goal, keep_remarks=False)
+
+
+@lru_cache(maxsize=_GOALS_KEPT)
+def unconditional(goal: str) -> str:
+    """The goal without what it says of when something is to be done, its remarks kept."""
+    return _read(goal, keep_remarks=True).requests
+
+
+def _read(goal: str, *, keep_remarks: bool) -> GoalText:
+    reader = _Reader(goal, keep_remarks=keep_remarks)
     for start, end in sentence_spans(goal):
         reader.read_sentence(start, end)
     found = reader.text()
@@ -79,8 +89,9 @@ def read_goal(goal: str) -> GoalText:
 class _Reader:
     """Reads a goal from left to right."""
 
-    def __init__(self, goal: str) -> None:
+    def __init__(self, goal: str, *, keep_remarks: bool) -> None:
         self._goal = goal
+        self._keep_remarks = keep_remarks
         self._quoted = quoted_spans(goal)
         self._cuts: list[Cut] = []
         self._governed: list[Governed] = []
@@ -133,6 +144,8 @@ class _Reader:
         self._remarks.append((self._goal[start:said].strip(" \t\n,;.:"), start))
         pattern = _STOP if said == end else _SPACE
         gap = pattern.match(self._goal, said)
+        if self._keep_remarks:
+            return
         self._cuts.append(Cut(start, gap.end() if gap else said))
 
     def _take(self, at: int, start: int, end: int) -> int:

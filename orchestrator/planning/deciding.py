@@ -9,6 +9,7 @@ from orchestrator.language.slots import find_slots
 from orchestrator.planning.answer_evidence import evidence_in
 from orchestrator.planning.models import (
     AskUser,
+    CallTool,
     Condition,
     Decided,
     Finish,
@@ -47,6 +48,16 @@ def decided_by(
         return ()
     why = decision.reason if isinstance(decision, GiveUp) else decision.question
     return tuple(_left_open(one, f"It could not be looked up: {why}") for one in context.decides)
+
+
+def deed_of_a_look(decision: StepDecision, context: StepContext, catalog: Catalog) -> str | None:
+    """Why a call is not made by a leg that is there to look; None when it only reads."""
+    if not context.only_looks or not isinstance(decision, CallTool):
+        return None
+    tool = catalog.tools.get(decision.tool)
+    if tool is None or not tool.is_side_effect:
+        return None
+    return f"{tool.name} leaves something at a provider, and this leg only looks: read instead"
 
 
 def _decided(condition: Condition, context: StepContext, catalog: Catalog) -> Decided:
