@@ -20,6 +20,7 @@ from orchestrator.language.goal_text import (
 from orchestrator.language.intent import Action
 from orchestrator.language.provisos import CONDITION_WORDS, is_idle, is_own_limit, reverses_what
 from orchestrator.language.remarks import remark_end
+from orchestrator.language.slots import find_slots
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
 
@@ -27,6 +28,8 @@ _LISTS: Final = WordLists("provisos")
 _GOALS_KEPT: Final = 64
 _NO_CONDITION: Final = _LISTS.word_set("before_none")
 _STRICT: Final = frozenset(_LISTS.lines("strict"))
+_OF_A_REQUEST: Final = frozenset({"amount", "quantity"})
+"""Kinds of values that bound or count what is asked for, wherever they are said."""
 DONE_STEMS: Final = frozenset(map(stem, _LISTS.word_set("done")))
 """Of words that say that something is done: booked, confirmed, worked."""
 _FEASIBLE: Final = _LISTS.word_set("feasible")
@@ -39,6 +42,9 @@ def _any(lines: Sequence[str]) -> str:
     return "|".join(r"\s+".join(map(re.escape, line.split())) for line in longest)
 
 
+_IDLE: Final = re.compile(
+    rf"({_any(_LISTS.lines('idle'))})(?:\s*,\s*|\s*(?=[.;!?]|$)|\s+(?=\w))", re.IGNORECASE
+)
 _OPPOSITE: Final = re.compile(rf"(?:{_any(_LISTS.lines('otherwise'))})\b", re.IGNORECASE)
 _SO: Final = re.compile(rf"(?:{_any(_LISTS.lines('so'))})\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(rf"(?:{_any(CONDITION_WORDS)})(?=\s)", re.IGNORECASE)
@@ -69,17 +75,25 @@ _NOT: Final = re.compile(r"\b(?:not|no|none|cannot|nothing)\b|n['\u2019]t\b", re
 @lru_cache(maxsize=_GOALS_KEPT)
 def read_goal(goal: str) -> GoalText:
     """Read a goal; one that would ask for nothing then is kept as it stands."""
-    return _read(goal, keep_remarks=False)
+    return _read(goal, keep_values=False)
 
 
 @lru_cache(maxsize=_GOALS_KEPT)
 def unconditional(goal: str) -> str:
-    """The goal without what it says of when something is to be done, its remarks kept."""
-    return _read(goal, keep_remarks=True).requests
+    """The goal without what it says of when something is to be done; a remark's values are kept."""
+    return _read(goal, keep_values=True).requests
 
 
-def _read(goal: str, *, keep_remarks: bool) -> GoalText:
-    reader = _Reader(goal, keep_remarks=keep_remarks)
+def says_no_more(condition: str, goal: str) -> bool:
+    """Whether what looks like a condition is none: a courtesy, a sequence, or a way out."""
+    if _IDLE.fullmatch(condition):
+        return True
+    read = [governed.subclause for governed in read_goal(goal).governed]
+    return any(condition in one.text and one.kind != "condition" for one in read)
+
+
+def _read(goal: str, *, keep_values: bool) -> GoalText:
+    reader = _Reader(goal, keep_values=keep_values)
     for start, end in sentence_spans(goal):
         reader.read_sentence(start, end)
     found = reader.text()
@@ -89,9 +103,9 @@ def _read(goal: str, *, keep_remarks: bool) -> GoalText:
 class _Reader:
     """Reads a goal from left to right."""
 
-    def __init__(self, goal: str, *, keep_remarks: bool) -> None:
+    def __init__(self, goal: str, *, keep_values: bool) -> None:
         self._goal = goal
-        self._keep_remarks = keep_remarks
+        self._keep_values = keep_values
         self._quoted = quoted_spans(goal)
         self._cuts: list[Cut] = []
         self._governed: list[Governed] = []
@@ -120,7 +134,10 @@ class _Reader:
         sentence = self._goal[start:end]
         marked = _MARK.match(self._goal, start + len(sentence) - len(sentence.lstrip()), end)
         said = start if marked else start + remark_end(sentence)
-        if said > start:
+        kinds = {slot.kind for slot in find_slots(self._goal[start:said], now=None)}
+        if kinds & _OF_A_REQUEST:
+            said = start  # "my budget is 100 EUR" bounds what is asked for
+        if said > start and not (self._keep_values and kinds):
             self._remark(start, said, end)
         at = said
         while (mark := _MARK.search(self._goal, at, end)) is not None:
@@ -144,13 +161,14 @@ class _Reader:
         self._remarks.append((self._goal[start:said].strip(" \t\n,;.:"), start))
         pattern = _STOP if said == end else _SPACE
         gap = pattern.match(self._goal, said)
-        if self._keep_remarks:
-            return
         self._cuts.append(Cut(start, gap.end() if gap else said))
 
     def _take(self, at: int, start: int, end: int) -> int:
         """Read what a word begins; where to go on reading."""
         goal = self._goal
+        idle = _IDLE.match(goal, at, end)
+        if idle:
+            return self._leave_out(idle, start)
         mark = _SO.match(goal, at, end)
         if mark and not tokens(goal[mark.end() : self._trailing_end(mark.end(), end)[0]]):
             return self._if_so(mark)
@@ -162,6 +180,14 @@ class _Reader:
         if mark is None:
             return at + 1
         return self._subclause(mark, start, end)
+
+    def _leave_out(self, idle: re.Match[str], start: int) -> int:
+        """What says nothing that a request itself does not: "if possible"."""
+        leads = not tokens(self._goal[start : idle.start()])
+        begun = len(self._goal[: idle.start()].rstrip(" ,"))
+        cut = Cut(idle.start(), idle.end()) if leads else Cut(begun, idle.end(1))
+        self._cuts.append(cut)
+        return idle.end()
 
     def _if_so(self, mark: re.Match[str]) -> int:
         """It follows its request: "pay it if so"."""

@@ -38,6 +38,7 @@ _LEAST: Final = frozenset({"cheapest", "lowest", "least"})
 _CHANCE: Final = frozenset({"chance", "probability", "likelihood"})
 _LIKELY, _UNLIKELY = 50, 30
 """Of a chance in percent: what contradicts that a thing is not so, and that it is."""
+_STILL: Final = frozenset(map(stem, ("still", "already", "yet")))
 _MAX_WORDS: Final = 3
 """Of a value that names a state, and tells no story."""
 
@@ -53,9 +54,19 @@ class Evidence:
 OPEN: Final = Evidence(None)
 
 
-def evidence_in(told: str, body: JsonValue, tool: Tool, *, now: datetime) -> Evidence:
-    """What an answer of a tool says of a statement that denies nothing."""
-    statement = _Statement(told, body, tool, now)
+def evidence_in(
+    told: str, body: JsonValue, tool: Tool, *, now: datetime, times: Sequence[str] = ()
+) -> Evidence:
+    """What an answer of a tool says of a statement that denies nothing.
+
+    Args:
+        told: the statement.
+        body: the answer.
+        tool: that gave it.
+        now: the requester's time.
+        times: of the day, as HH:MM, that are spoken of where the statement names none itself.
+    """
+    statement = _Statement(told, body, tool, now, tuple(times))
     if statement.bound is not None:
         return statement.compared()
     for read in (statement.listed, statement.yes_or_no, statement.named, statement.state):
@@ -71,6 +82,7 @@ class _Statement:
     body: JsonValue
     tool: Tool
     now: datetime
+    around: tuple[str, ...] = ()
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -93,9 +105,15 @@ class _Statement:
         things = [one for one in self.items if one.label] or self.items
         if len(things) == 1:
             return things[0]
-        names = self.stems - _known_words(self.tool)
+        names = self.stems - _known_words(self.tool) - self._states - _STILL
         meant = [one for one in things if names and names <= _words_of(one.fields)]
         return meant[0] if len(meant) == 1 else None
+
+    @cached_property
+    def _states(self) -> frozenset[str]:
+        """Stems of the words that the document lists for some field."""
+        choices = _choices(self.tool.output_schema or {})
+        return frozenset(word for choice in choices for word in name_stems(choice))
 
     @cached_property
     def bound(self) -> "_Bound | None":
@@ -164,7 +182,8 @@ class _Statement:
             return OPEN
         if empty:
             return Evidence(False, "nothing is listed")
-        times = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]
+        own = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]
+        times = own or (self.around if free else ())
         names = self.stems - _known_words(self.tool)
         for one in self.items:
             covers = all(_covers(one.fields, time) for time in times)
@@ -217,7 +236,7 @@ class _Statement:
 
     def _contradicts(self, fields: JsonObject, *, is_so: bool) -> bool:
         """Whether a text or a number of the same name says otherwise than a state does."""
-        if not is_so and says(fields, tuple(self.stems - _known_words(self.tool)) or ("\0",), ()):
+        if not is_so and says(fields, tuple(self.stems) or ("\0",), ()):
             return True
         for name, value in fields.items():
             words = set(tokens(name))
@@ -312,6 +331,18 @@ def _covers(fields: JsonObject, time: str) -> bool:
         if found and side:
             clocks.setdefault(side, found.group(1))
     return len(clocks) == 2 and clocks["start"] <= time < clocks["end"]
+
+
+def _choices(node: JsonValue) -> Iterator[str]:
+    """Every value that a schema lists."""
+    if isinstance(node, dict):
+        listed = node.get("enum")
+        yield from map(str, listed if isinstance(listed, list) else ())
+        for part in node.values():
+            yield from _choices(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _choices(part)
 
 
 def _parts(schema: JsonObject, root: JsonObject, name: str, depth: int) -> Iterator[JsonObject]:

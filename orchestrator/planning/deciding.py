@@ -74,7 +74,9 @@ def _decided(condition: Condition, context: StepContext, catalog: Catalog) -> De
     if _JOINED.search(condition.told) or not is_about(seen.arguments, seen.body, days):
         return _left_open(condition, answered)
     told, denied = _undenied(condition.told)
-    found = evidence_in(told, seen.body, tool, now=context.now)
+    around = find_slots(context.mission_goal, now=context.now)
+    times = dict.fromkeys(str(slot.value)[:5] for slot in around if slot.kind == "time")
+    found = evidence_in(told, seen.body, tool, now=context.now, times=tuple(times))
     if found.is_so is None:
         return _left_open(condition, answered)
     met = found.is_so is not (denied is not condition.is_unless)
