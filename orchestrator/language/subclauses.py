@@ -30,6 +30,7 @@ _NO_CONDITION: Final = _LISTS.word_set("before_none")
 _STRICT: Final = frozenset(_LISTS.lines("strict"))
 _OF_A_REQUEST: Final = frozenset({"amount", "quantity"})
 """Kinds of values that bound or count what is asked for, wherever they are said."""
+_SAYS_WHEN: Final = frozenset({"date", "time"})
 DONE_STEMS: Final = frozenset(map(stem, _LISTS.word_set("done")))
 """Of words that say that something is done: booked, confirmed, worked."""
 _FEASIBLE: Final = _LISTS.word_set("feasible")
@@ -137,7 +138,7 @@ class _Reader:
         kinds = {slot.kind for slot in find_slots(self._goal[start:said], now=None)}
         if kinds & _OF_A_REQUEST:
             said = start  # "my budget is 100 EUR" bounds what is asked for
-        if said > start and not (self._keep_values and kinds):
+        if said > start and not (self._keep_values and kinds & _SAYS_WHEN):
             self._remark(start, said, end)
         at = said
         while (mark := _MARK.search(self._goal, at, end)) is not None:

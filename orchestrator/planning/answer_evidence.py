@@ -227,29 +227,13 @@ class _Statement:
                 continue
             said = f"{' '.join(tokens(name))}: {value}"
             if (words := set(name_stems(value))) and words <= self.stems:
-                return OPEN if self._contradicts(fields, is_so=True) else Evidence(True, said)
+                return OPEN if _contradicts(fields, words, is_so=True) else Evidence(True, said)
             choices = self._schema_of(name).get("enum")
             others = [set(name_stems(str(c))) for c in choices] if isinstance(choices, list) else []
-            if any(other and other <= self.stems for other in others):
-                return OPEN if self._contradicts(fields, is_so=False) else Evidence(False, said)
+            meant = next((other for other in others if other and other <= self.stems), None)
+            if meant is not None:
+                return OPEN if _contradicts(fields, meant, is_so=False) else Evidence(False, said)
         return OPEN
-
-    def _contradicts(self, fields: JsonObject, *, is_so: bool) -> bool:
-        """Whether a text or a number of the same name says otherwise than a state does."""
-        if not is_so and says(fields, tuple(self.stems) or ("\0",), ()):
-            return True
-        for name, value in fields.items():
-            words = set(tokens(name))
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                continue
-            if not self.stems & set(name_stems(name)):
-                continue
-            likely = words & _CHANCE or "percent" in words
-            if is_so and value <= (_UNLIKELY if likely else 0):
-                return True
-            if not is_so and value > (_LIKELY if likely else 0):
-                return True
-        return False
 
     def _schema_of(self, name: str) -> JsonObject:
         schema = self.tool.output_schema or {}
@@ -331,6 +315,24 @@ def _covers(fields: JsonObject, time: str) -> bool:
         if found and side:
             clocks.setdefault(side, found.group(1))
     return len(clocks) == 2 and clocks["start"] <= time < clocks["end"]
+
+
+def _contradicts(fields: JsonObject, state: set[str], *, is_so: bool) -> bool:
+    """Whether a text or a number of the same name says otherwise than a state does."""
+    if not is_so and says(fields, tuple(state), ()):
+        return True
+    for name, value in fields.items():
+        words = set(tokens(name))
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if not state & set(name_stems(name)):
+            continue
+        likely = words & _CHANCE or "percent" in words
+        if is_so and value <= (_UNLIKELY if likely else 0):
+            return True
+        if not is_so and value > (_LIKELY if likely else 0):
+            return True
+    return False
 
 
 def _choices(node: JsonValue) -> Iterator[str]:
