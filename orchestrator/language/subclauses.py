@@ -20,7 +20,6 @@ from orchestrator.language.goal_text import (
 from orchestrator.language.intent import Action
 from orchestrator.language.provisos import CONDITION_WORDS, is_idle, is_own_limit, reverses_what
 from orchestrator.language.remarks import remark_end
-from orchestrator.language.slots import find_slots
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
 
@@ -28,9 +27,6 @@ _LISTS: Final = WordLists("provisos")
 _GOALS_KEPT: Final = 64
 _NO_CONDITION: Final = _LISTS.word_set("before_none")
 _STRICT: Final = frozenset(_LISTS.lines("strict"))
-_OF_A_REQUEST: Final = frozenset({"amount", "quantity"})
-"""Kinds of values that bound or count what is asked for, wherever they are said."""
-_SAYS_WHEN: Final = frozenset({"date", "time"})
 DONE_STEMS: Final = frozenset(map(stem, _LISTS.word_set("done")))
 """Of words that say that something is done: booked, confirmed, worked."""
 _FEASIBLE: Final = _LISTS.word_set("feasible")
@@ -76,13 +72,11 @@ _NOT: Final = re.compile(r"\b(?:not|no|none|cannot|nothing)\b|n['\u2019]t\b", re
 @lru_cache(maxsize=_GOALS_KEPT)
 def read_goal(goal: str) -> GoalText:
     """Read a goal; one that would ask for nothing then is kept as it stands."""
-    return _read(goal, keep_values=False)
-
-
-@lru_cache(maxsize=_GOALS_KEPT)
-def unconditional(goal: str) -> str:
-    """The goal without what it says of when something is to be done; a remark's values are kept."""
-    return _read(goal, keep_values=True).requests
+    reader = _Reader(goal)
+    for start, end in sentence_spans(goal):
+        reader.read_sentence(start, end)
+    found = reader.text()
+    return found if tokens(found.requests) else GoalText(goal)
 
 
 def says_no_more(condition: str, goal: str) -> bool:
@@ -93,20 +87,11 @@ def says_no_more(condition: str, goal: str) -> bool:
     return any(condition in one.text and one.kind != "condition" for one in read)
 
 
-def _read(goal: str, *, keep_values: bool) -> GoalText:
-    reader = _Reader(goal, keep_values=keep_values)
-    for start, end in sentence_spans(goal):
-        reader.read_sentence(start, end)
-    found = reader.text()
-    return found if tokens(found.requests) else GoalText(goal)
-
-
 class _Reader:
     """Reads a goal from left to right."""
 
-    def __init__(self, goal: str, *, keep_values: bool) -> None:
+    def __init__(self, goal: str) -> None:
         self._goal = goal
-        self._keep_values = keep_values
         self._quoted = quoted_spans(goal)
         self._cuts: list[Cut] = []
         self._governed: list[Governed] = []
@@ -135,10 +120,7 @@ class _Reader:
         sentence = self._goal[start:end]
         marked = _MARK.match(self._goal, start + len(sentence) - len(sentence.lstrip()), end)
         said = start if marked else start + remark_end(sentence)
-        kinds = {slot.kind for slot in find_slots(self._goal[start:said], now=None)}
-        if kinds & _OF_A_REQUEST:
-            said = start  # "my budget is 100 EUR" bounds what is asked for
-        if said > start and not (self._keep_values and kinds & _SAYS_WHEN):
+        if said > start:
             self._remark(start, said, end)
         at = said
         while (mark := _MARK.search(self._goal, at, end)) is not None:

@@ -31,6 +31,10 @@ _THERE_IS: Final = re.compile(
     r"(?:there\s+(?:is|are|was|were)|(?:i|we)(?:['\u2019]ve|\s+(?:already\s+)?have)(?:\s+got)?)\b",
     re.IGNORECASE,
 )
+_IS: Final = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|been|gets?|becomes?)\b|['\u2019](?:s|re|ve)\b",
+    re.IGNORECASE,
+)
 _EXISTS: Final = re.compile(r"\bexists?\s*$", re.IGNORECASE)
 _FREE: Final = frozenset({"free", "available"})
 _EMPTY: Final = stem("empty")
@@ -94,6 +98,13 @@ class _Statement:
         kinds = ("date", "time", "place", "origin", "amount", "quantity")
         values = {s for slot in self.slots if slot.kind in kinds for s in content_stems(slot.text)}
         return frozenset(content_stems(self.told)) - values
+
+    @cached_property
+    def predicate(self) -> frozenset[str]:
+        """Of these, what is said of the thing, and not what it is called."""
+        verb = _IS.search(self.told)
+        said = self.told[verb.end() :] if verb else self.told
+        return self.stems & frozenset(content_stems(said))
 
     @cached_property
     def items(self) -> list[Item]:
@@ -199,7 +210,7 @@ class _Statement:
         found = {
             name: value
             for name, value in fields.items()
-            if isinstance(value, bool) and self.stems & set(name_stems(name))
+            if isinstance(value, bool) and self.predicate & set(name_stems(name))
         }
         if len(set(found.values())) != 1:
             return OPEN
@@ -226,11 +237,11 @@ class _Statement:
             if not isinstance(value, str) or not 0 < len(value.split()) <= _MAX_WORDS:
                 continue
             said = f"{' '.join(tokens(name))}: {value}"
-            if (words := set(name_stems(value))) and words <= self.stems:
+            if (words := set(name_stems(value))) and words <= self.predicate:
                 return OPEN if _contradicts(fields, words, is_so=True) else Evidence(True, said)
             choices = self._schema_of(name).get("enum")
             others = [set(name_stems(str(c))) for c in choices] if isinstance(choices, list) else []
-            meant = next((other for other in others if other and other <= self.stems), None)
+            meant = next((other for other in others if other and other <= self.predicate), None)
             if meant is not None:
                 return OPEN if _contradicts(fields, meant, is_so=False) else Evidence(False, said)
         return OPEN

@@ -47,8 +47,8 @@ SLOTS: JsonObject = {
 }
 INVOICE: JsonObject = {
     "invoices": [
-        {"invoice_id": "i1", "vendor": "Acme", "status": "open"},
-        {"invoice_id": "i2", "vendor": "Nordic Hosting", "status": "paid"},
+        {"invoice_id": "i1", "vendor_name": "Acme", "invoice_status": "open"},
+        {"invoice_id": "i2", "vendor_name": "Nordic Hosting", "invoice_status": "paid"},
     ]
 }
 FORECAST, CALENDAR = "weather_get_forecast", "calendar_list_events"
