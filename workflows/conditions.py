@@ -9,7 +9,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput, LegResult, LegStatus
-    from orchestrator.planning.models import AskUser, Condition, Decided, LegPlan, OnlyIf
+    from orchestrator.planning.models import AskUser, Condition, Decided, Fact, LegPlan, OnlyIf
     from workflows.progress import Progress
     from workflows.questions import Questions
 
@@ -86,6 +86,18 @@ def not_called_for(legs: Sequence[LegPlan], results: Mapping[str, LegResult]) ->
             out.add(leg.leg_id)
             found.append(_left_out(leg, why))
     return found
+
+
+def facts_for(
+    leg: LegPlan, legs: Sequence[LegPlan], results: Mapping[str, LegResult]
+) -> tuple[Fact, ...]:
+    """What a leg is told of those it depends on; not what only tells whether it is run at all.
+
+    The forecast decides whether a table is booked, and is no part of the booking.
+    """
+    looking = {one.leg_id for one in legs if one.only_looks}
+    told = [needed for needed in leg.depends_on if needed not in looking]
+    return tuple(fact for needed in told for fact in results[needed].facts)
 
 
 def _unmet(leg: LegPlan, results: Mapping[str, LegResult]) -> str:

@@ -46,7 +46,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
-    from workflows.conditions import not_called_for
+    from workflows.conditions import facts_for, not_called_for
     from workflows.failures import LOST, first_words, refuse
     from workflows.finds import SharedFinds
     from workflows.leg_news import PATCH, NewsOfLegs
@@ -217,7 +217,7 @@ class MissionWorkflow:
                 mission_goal=self._talk.goal,
                 leg=leg,
                 inputs=self._request.inputs,
-                facts=tuple(f for needed in leg.depends_on for f in self._results[needed].facts),
+                facts=facts_for(leg, self._plan.legs, self._results),
                 budget=self._request.budget,
                 policy=self._request.policy,
                 requester=self._request.requester,
