@@ -14,8 +14,8 @@ from pydantic import Field, JsonValue
 
 from orchestrator.client.typed_answers.amounts_typed import as_decimal, read_money, read_number
 from orchestrator.client.typed_answers.choosing import chosen
-from orchestrator.client.typed_answers.moments import read_day, read_moment, read_time
-from orchestrator.client.typed_answers.unread import Unread
+from orchestrator.client.typed_answers.not_read import Unread
+from orchestrator.client.typed_answers.typed_moments import read_day, read_moment, read_time
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve, with_definitions

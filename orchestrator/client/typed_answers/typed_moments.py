@@ -4,7 +4,7 @@ import re
 from datetime import datetime
 from typing import Final
 
-from orchestrator.client.typed_answers.unread import Unread
+from orchestrator.client.typed_answers.not_read import Unread
 from orchestrator.language.slots import find_slots
 from orchestrator.language.word_lists import WordLists
 
