@@ -163,7 +163,7 @@ def _is_day(text: str) -> bool:
 def _time(schema: JsonObject, text: str, now: datetime) -> str:
     if re.fullmatch(r"\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})?", text) and _fits(schema, text):
         return text
-    clock = read_time(text, now)
+    clock = read_time(text)
     forms = (clock, f"{clock}:00", f"{clock}:00{_offset(now)}")
     return next((form for form in forms if _fits(schema, form)), clock)
 
