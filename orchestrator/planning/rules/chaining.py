@@ -27,6 +27,7 @@ from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.amounts import amount_doubts
 from orchestrator.planning.rules.answers import is_empty
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.asked_inputs import to_ask
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
 from orchestrator.planning.rules.pages import next_page, pages_of
@@ -286,7 +287,7 @@ def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
 
     What was answered and does not fit is not asked again, and references are ours to fill.
     """
-    parameters = lack.parameters
+    parameters = to_ask(lack, target, situation)
     ours = [p.name for p in parameters if p.name in situation.own_references]
     if ours:
         return GiveUp(
