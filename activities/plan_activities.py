@@ -49,6 +49,10 @@ class Plans(Protocol):
         """What the first step of a leg would be forwarded; nothing of it is recorded."""
         ...
 
+    def feeders(self, name: str, catalog: Catalog) -> tuple[str, ...]:
+        """The tools whose answers supply what a tool needs, the nearest first."""
+        ...
+
 
 class PlanActivities:
     """Shows plans as this worker makes them, and has them approved under its policy."""
@@ -137,7 +141,13 @@ class PlanActivities:
             before = {
                 tool.name for needed in leg.depends_on for part in likely[needed] for tool in part
             }
-            likely[leg.leg_id] = likely_tools(leg, selection, catalog, called_before=before)
+            likely[leg.leg_id] = likely_tools(
+                leg,
+                selection,
+                catalog,
+                feeders=lambda name: self._plans.feeders(name, catalog),
+                called_before=before,
+            )
         shown = PlanPreview(
             goal=begin.goal,
             digest="",

@@ -94,6 +94,11 @@ class PlanningActivities:
             selection = await asyncio.to_thread(self._route, context, catalog, walls)
         return _inside(selection, catalog, walls)
 
+    def feeders(self, name: str, catalog: Catalog) -> tuple[str, ...]:
+        """The tools whose answers supply what a tool needs, the nearest first."""
+        router = self._router_or_none(catalog)
+        return () if router is None else router.feeders(name)
+
     @activity.defn(name=names.SELECT_TOOLS)
     async def select_tools(self, context: StepContext) -> Selection:
         """The tools of this step; a router that fails forwards them all and says so.

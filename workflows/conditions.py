@@ -16,7 +16,7 @@ _HOLDS: Final = "holds"
 _CHOICES: Final[JsonObject] = {
     "type": "string",
     "enum": ["yes", "no"],
-    "description": "whether this is so",
+    "title": "whether this is so",
 }
 
 
@@ -48,7 +48,8 @@ async def _asked(
         f"Is this so: {condition.told}? What is to be done depends on it "
         f"({condition.clause!r}), and it is not clear. {found.why}"
     )
-    await questions.ask(AskUser(question=question, fields={_HOLDS: _CHOICES}))
+    why = "what is done depends on it, and no answer of a tool tells it for sure"
+    await questions.ask(AskUser(question=question, why=why, fields={_HOLDS: _CHOICES}))
     said = progress.state.answers.get(_HOLDS)
     met = (said == "yes") is not condition.is_unless
     why = f"somebody was asked whether it is so, and said {said}"
@@ -64,9 +65,7 @@ def told_of(summary: str, decided: Sequence[Decided]) -> str:
 # -- in the mission -------------------------------------------------------------------------------
 
 
-def not_called_for(
-    legs: Sequence[LegPlan], results: Mapping[str, LegResult]
-) -> list[LegResult]:
+def not_called_for(legs: Sequence[LegPlan], results: Mapping[str, LegResult]) -> list[LegResult]:
     """The legs to leave out now: their condition was decided, and it is the other case.
 
     One that only goes on about such legs is left out with them.

@@ -8,6 +8,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages import names
     from orchestrator.messages.leg import AnswerInput
+    from orchestrator.messages.question_field import open_choice
     from orchestrator.messages.tool_call import PreparedCall
     from orchestrator.planning.models import AskUser, Doubt
     from workflows.asked_calls import AskedCalls, CallRefused
@@ -69,7 +70,11 @@ class Doubts:
     async def _ask(self, prepared: PreparedCall, doubts: tuple[Doubt, ...]) -> AnswerInput:
         self._asked += 1
         call_id = self._progress.leg.call_id
-        wanted = AskUser(question=_question(prepared, doubts), fields={FIELD: _schema(doubts)})
+        wanted = AskUser(
+            question=_question(prepared, doubts),
+            why="what was taken is not surely what is meant, and nobody has said that it is",
+            fields={FIELD: _schema(doubts)},
+        )
         return await self._questions.ask_about(
             wanted, question_id=names.doubt_id(call_id, self._asked)
         )
@@ -91,14 +96,11 @@ def _question(prepared: PreparedCall, doubts: tuple[Doubt, ...]) -> str:
 
 
 def _schema(doubts: tuple[Doubt, ...]) -> JsonObject:
-    """Any text is an answer; those that are offered are examples of it."""
-    return {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": 2_000,
-        "description": f"{GO_ON!r}, {STOP!r}, or in your own words what is meant",
-        "examples": [GO_ON, STOP, *_choices(doubts)],
-    }
+    """Any text is an answer; some are offered."""
+    offered = {choice: "" for choice in _choices(doubts)}
+    options = {GO_ON: "do it as it is", STOP: "leave this part out", **offered}
+    schema = open_choice(options, other="one of these, or in your own words what is meant")
+    return {**schema, "title": "your answer", "minLength": 1, "maxLength": 2_000}
 
 
 def _choices(doubts: tuple[Doubt, ...]) -> list[str]:

@@ -26,8 +26,6 @@ class MissionPage:
     budget: Money | None = None
     news: Mapping[str, LegNews] = field(default_factory=dict)
     """Of legs that have not ended, by leg id."""
-    own: LegWaiting = field(default_factory=LegWaiting)
-    """What the mission itself waits for, before any leg begins."""
 
     @property
     def searched_as(self) -> str:
@@ -41,7 +39,7 @@ class MissionPage:
     @property
     def waits(self) -> list[tuple[str, LegWait]]:
         """What it or its legs wait for, with the ids of the legs, in their order."""
-        if self.result.status in _ASKS and (wait := wait_of(self.own)) is not None:
+        if self.result.status in _ASKS and (wait := wait_of(self.result.plan_waits)) is not None:
             return [("", wait)]
         if self.result.status is not MissionStatus.RUNNING:
             return []
@@ -79,7 +77,7 @@ def _markdown(page: MissionPage) -> str:
         lines.append(f"**First error** {md.text(mission.error)}")
     if mission.summary:
         lines.append(f"**Result** {md.text(mission.summary)}")
-    lines += _own_question(page.own)
+    lines += _about_plan(mission.plan_waits)
     for leg in mission.legs:
         lines += md.section(f"Found by {md.text(leg.leg_id)}", md.table_lines(leg.table))
     lines += _waits(page)
@@ -126,7 +124,7 @@ def _under_way(page: MissionPage) -> list[LegResult]:
     return [leg for leg in page.result.legs if leg.leg_id in page.news]
 
 
-def _own_question(own: LegWaiting) -> list[str]:
+def _about_plan(own: LegWaiting) -> list[str]:
     """What it asks about its plan, whole."""
     if own.card is not None:
         return ["", *as_markdown(own.card).splitlines()]

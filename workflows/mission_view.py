@@ -12,7 +12,7 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from orchestrator.confirmation.models import DecisionRecord
     from orchestrator.core.budget import Usage
-    from orchestrator.messages.leg import LegResult, LegStatus
+    from orchestrator.messages.leg import LegResult, LegStatus, LegWaiting
     from orchestrator.messages.mission import MissionRequest, MissionResult, MissionStatus, told_of
     from orchestrator.messages.mission_policy import CatalogPin
     from orchestrator.messages.plan_answers import PlanAnswer, gone_past
@@ -33,6 +33,7 @@ class MissionView:
     """As it was said last."""
     answers: tuple[PlanAnswer, ...]
     decisions: tuple[DecisionRecord, ...]
+    plan_waits: LegWaiting
     status: MissionStatus
     error: str | None
     stopped: bool
@@ -68,6 +69,7 @@ class MissionView:
             started_at=self.started_at,
             finished_at=self.finished_at,
             stopped=self.stopped,
+            plan_waits=self.plan_waits,
             plan_answers=self.answers,
             plan_decisions=self.decisions,
         )

@@ -435,6 +435,7 @@ class MissionWorkflow:
             goal=self._talk.goal,
             answers=self._talk.answers,
             decisions=self._talk.decisions,
+            plan_waits=self._talk.waiting,
             status=self._status,
             error=self._error,
             stopped=self._cancelled,
@@ -457,8 +458,7 @@ class MissionWorkflow:
 
     def _page(self) -> MissionPage:
         news = self._news.of(self._under_way())
-        own = self._talk.waiting
-        return MissionPage(self.result(), budget=self._request.budget, news=news, own=own)
+        return MissionPage(self.result(), budget=self._request.budget, news=news)
 
     def _under_way(self) -> list[str]:
         """Ids of the legs that were started and have not ended, as far as that is known."""

@@ -32,11 +32,13 @@ with workflow.unsafe.imports_passed_through():
         ANSWER,
         ANSWER_FIELDS,
         MOST_ROUNDS,
+        UNANSWERED,
         Came,
         PlanAnswer,
         asks_first,
         plan_question,
-        read_answer,
+        what_it_means,
+        why_asked,
     )
     from orchestrator.messages.plan_preview import BegunPlan, PlanReview, PlanReviewInput
     from workflows import calls, ui
@@ -175,6 +177,9 @@ class PlanTalk:
                 question=plan_question(plan, problem),
                 fields=ANSWER_FIELDS,
                 expires_at=expires_at,
+                why=why_asked(plan),
+                otherwise=UNANSWERED,
+                asked_at=workflow.now(),
             )
         )
         self._show(MissionStatus.AWAITING_ANSWER)
@@ -185,7 +190,7 @@ class PlanTalk:
         except asyncio.CancelledError:
             asked.ends("withdrawn: the mission was cancelled")
             raise
-        came: Came = "expired" if asked.end == "expired" else read_answer(asked.text)
+        came: Came = "expired" if asked.end == "expired" else what_it_means(asked.text)
         self._closed[asked.question.question_id] = came
         text = asked.text.strip() if came == "said otherwise" else ""
         return came, text, asked.by, asked.question.question_id

@@ -103,8 +103,13 @@ def mission(console: Console, result: MissionResult) -> None:
     """The result document: legs, receipts, ledger, spend."""
     console.rule(line(f"{result.mission_id}  ", colored(result.status.value)))
     console.print(indented(block(result.goal)))
+    if result.goal_became:
+        console.print("said otherwise:")
+        console.print(indented(block(result.goal_became)))
     if result.requester:
         console.print(line(f"requested by {result.requester}"))
+    for entry in (*_decided_on_plan(result), *_asks(result)):
+        console.print(entry, soft_wrap=True)
     if result.error:
         console.print(line((result.error, "red")))
     if result.summary:
@@ -155,6 +160,23 @@ def _found(console: Console, table: AnswerTable) -> None:
     console.print(Padding(drawn, (0, 0, 0, 2), expand=False))
     if table.more:
         console.print(f"  and {table.more} more")
+
+
+def _decided_on_plan(result: MissionResult) -> Iterator[Text]:
+    """Who let its plan go on, or stopped it."""
+    for one in result.plan_answers:
+        by = f" by {one.by}" if one.by else ""
+        yield line(f"about its plan: {one.came_to}{by}, {one.at:%Y-%m-%d %H:%M:%S}")
+
+
+def _asks(result: MissionResult) -> Iterator[Text]:
+    """What it asks about its plan just now, and what to type."""
+    waits = result.plan_waits
+    if waits.question is not None:
+        yield asked(waits.question)
+    if waits.card is not None:
+        yield line(("waits for a decision on its plan", "yellow"))
+        yield from (line(f"  {command}") for command in commands_for(waits.card))
 
 
 def _price(of: Receipt | Obligation) -> str:

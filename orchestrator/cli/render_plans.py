@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from orchestrator.cli.drawing import block, line
+from orchestrator.cli.drawing import block, indented, line
 from orchestrator.messages.plan_answers import doubt_told
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
 
 def preview(console: Console, shown: PlanPreview) -> None:
     """The plan as a tree, in the order in which its legs may run."""
-    tree = Tree(block(shown.goal, "bold"))
+    console.print(indented(block(shown.goal)))
+    tree = Tree(line(("what would be done", "bold")))
     for leg in sorted(shown.legs, key=lambda one: one.stage):
         branch = tree.add(_leg(leg))
         for told in _inside(leg):
@@ -47,10 +48,11 @@ def _inside(leg: PlannedLeg) -> Iterator[Text]:
     if not leg.tools:
         yield line(("no tool is likely yet: it looks for one when it begins", "yellow"))
     for clause in leg.consequences:
-        yield line(("changes ", "dim"), repr(clause))
-    for mention in leg.serves:
-        if mention.used_as:
-            yield line(("takes up ", "dim"), f"{mention.text!r} as {mention.used_as}")
+        if clause != leg.goal:
+            yield line(("changes something: ", "dim"), repr(clause))
+    used = [f"{one.text!r} as {one.used_as}" for one in leg.serves if one.used_as]
+    if used:
+        yield line(("takes up ", "dim"), "; ".join(used))
 
 
 def _tool(tool: PlannedTool) -> Text:

@@ -24,6 +24,9 @@ _JOINT: Final = re.compile(
 )
 """What stands between two members of one list."""
 _TOLD: Final = re.compile(r"\b(?:that|saying|says)\b|:\s", re.IGNORECASE)
+_BOTH: Final = re.compile(
+    r"\b(?:both|each\s+of)\s+(?=(?:in\s+|to\s+|at\s+|on\s+|for\s+)?$)", re.IGNORECASE
+)
 _BETWEEN: Final = re.compile(r"\bbetween\s*$", re.IGNORECASE)
 _BARE_DAY: Final = re.compile(r"\d{1,2}(?:st|nd|rd|th)?")
 _MONTH: Final = re.compile(r"(?<=[\dhtd])\s+(?:of\s+)?[^\W\d].*$")
@@ -77,14 +80,14 @@ def coordinated(text: str) -> Coordination | None:
     """
     clause = read_clause(text)
     slots = _outside_of_what_is_told(clause)
-    if tails := with_tails(clause, slots):
+    if tails := with_tails(clause, slots, first_of=lambda one: _several(one)[0]):
         return Coordination(
             tuple(one for tail in tails for one in _several(tail)), is_ellipsis=True
         )
     groups = _first_list(clause, slots)
     if not groups:
         return None
-    before, after = text[: groups[0].start], text[groups[-1].end :]
+    before, after = _BOTH.sub("", text[: groups[0].start]), text[groups[-1].end :]
     parts = [f"{before}{_written(group, groups, text)}{after}" for group in groups[:_MOST]]
     apart = [coordinated(part) for part in parts] if len(parts) < _MOST else []
     further = [more for more in apart if more is not None]
@@ -190,6 +193,8 @@ def _is_list(clause: ClauseReading, groups: Sequence[_Group]) -> bool:
     if slot.kind not in _ALONE:
         return False
     several = any(singular(thing.lower()) != thing.lower() for thing in clause.objects)
+    if slot.hint in ("both", "each"):
+        return True
     if slot.hint in _NAMING:
         return several
     if clause.action is Action.SEND and slot.hint == "with":

@@ -1,8 +1,7 @@
 """Date phrases: where one stands in a text, and the day it means."""
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from itertools import chain
@@ -10,72 +9,64 @@ from typing import Final
 
 from dateparser.date import DateDataParser
 
+from orchestrator.language.date_words import COUNT, MONTH, MONTHS, SHORT_WEEKDAY, WEEKDAY, WEEKDAYS
+from orchestrator.language.related_dates import DatePhrase, related_phrases
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import lowered
 
 _LISTS: Final = WordLists("dates")
-_MONTHS: Final = [line.split() for line in _LISTS.lines("months")]
-_WEEKDAYS: Final = [line.split() for line in _LISTS.lines("weekdays")]
 _RELATIVE_DAYS: Final = {phrase: int(days) for phrase, days in _LISTS.table("relative").items()}
 
-_MONTH = rf"(?:{'|'.join(chain(*_MONTHS))})\b\.?"
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _NTH = rf"{_DAY}(?:st|nd|rd|th)"
-_WEEKDAY = rf"(?:{'|'.join(names[0] for names in _WEEKDAYS)})"
-_SHORT_WEEKDAY = rf"(?:{'|'.join(chain(*(names[1:] for names in _WEEKDAYS)))})\b\.?"
-_COUNT = rf"(?:\d{{1,3}}|{'|'.join(_LISTS.words('counts'))})"
 _TO = r"\s*(?:-|\u2013|to|until|till|through|and)\s*(?:the\s+)?"
 
-_NAMED_MONTHS: Final = frozenset(chain(*_MONTHS))
-_DATE_WORDS: Final = _NAMED_MONTHS.union(*_WEEKDAYS, _LISTS.words("units"), _RELATIVE_DAYS)
+_NAMED_MONTHS: Final = frozenset(chain(*MONTHS))
+_DATE_WORDS: Final = _NAMED_MONTHS.union(*WEEKDAYS, _LISTS.words("spans"), _RELATIVE_DAYS)
 _STARTS: Final = _DATE_WORDS.union(_LISTS.words("openers"), _LISTS.words("counts"))
 _WORDS = re.compile(r"\w+")
 _DATE_DIGITS = re.compile(r"\d[-/.]\d{1,2}[-/.]\d|\d(?:st|nd|rd|th)\b")
 _ISO = re.compile(r"(?<![\w-])(?P<iso>\d{4}-\d{2}-\d{2})(?:[t ](?=\d{2}:\d{2}))?(?![\d-])")
 _RANGE = re.compile(
-    rf"\b(?P<day1>{_NTH}|{_DAY}){_TO}(?P<day2>{_NTH}|{_DAY})\s+(?:of\s+)?(?P<month>{_MONTH})"
+    rf"\b(?P<day1>{_NTH}|{_DAY}){_TO}(?P<day2>{_NTH}|{_DAY})\s+(?:of\s+)?(?P<month>{MONTH})"
     rf"(?:,?\s*(?P<year>\d{{4}})\b)?"
-    rf"|\b(?P<month_b>{_MONTH})\s+(?P<day1_b>{_NTH}|{_DAY}){_TO}(?P<day2_b>{_NTH}|{_DAY})\b"
+    rf"|\b(?P<month_b>{MONTH})\s+(?P<day1_b>{_NTH}|{_DAY}){_TO}(?P<day2_b>{_NTH}|{_DAY})\b"
     rf"(?:,?\s*(?P<year_b>\d{{4}})\b)?"
 )
 _PHRASE = re.compile(
-    rf"""\b(?P<dated>(?:{_NTH}|{_DAY})\s+(?:of\s+)?{_MONTH}(?:,?\s*\d{{4}}\b)?
-            |{_MONTH}\s+(?:the\s+)?(?:{_NTH}|{_DAY})\b(?:,?\s*\d{{4}}\b)?
+    rf"""\b(?P<dated>(?:{_NTH}|{_DAY})\s+(?:of\s+)?{MONTH}(?:,?\s*\d{{4}}\b)?
+            |{MONTH}\s+(?:the\s+)?(?:{_NTH}|{_DAY})\b(?:,?\s*\d{{4}}\b)?
             |\d{{4}}/\d{{1,2}}/\d{{1,2}}\b|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}\b)
         |\b(?P<relative>(?:the\s+)?day\s+(?:after\s+tomorrow|before\s+yesterday)
             |today|tonight|tomorrow|yesterday
-            |in\s+{_COUNT}\s+(?:day|week|month)s?(?:['\u2019]?\s+time)?
-            |{_COUNT}\s+(?:day|week|month)s?\s+(?:ago|from\s+(?:now|today)))\b
-        |\b(?P<which>next|this|coming|last|on)\s+(?P<short>{_WEEKDAY}|{_SHORT_WEEKDAY})(?!\w)
-        |\b(?P<weekday>{_WEEKDAY})(?!\w)
+            |in\s+{COUNT}\s+(?:day|week|fortnight|month)s?(?:['\u2019]?\s+time)?
+            |{COUNT}\s+(?:day|week|fortnight|month)s?\s+(?:ago|from\s+(?:now|today)))\b
+        |\b(?P<which>next|this|coming|last|on)\s+(?P<short>{WEEKDAY}|{SHORT_WEEKDAY})(?!\w)
+        |\b(?P<weekday>{WEEKDAY})(?!\w)
         |\b(?:the\s+)?(?P<nth>{_NTH})(?=\s*(?:[,.;!?]|$|to\b|until\b|till\b|through\b|and\b|-|at\b))
     """,
     re.VERBOSE,
 )
+_WEEKDAY_ALONE: Final = re.compile(rf"(?:(?:on|this|next|coming)\s+)?(?:{WEEKDAY}|{SHORT_WEEKDAY})")
+_CLOSE: Final = re.compile(r",?\s+(?:the\s+)?")
+_NUMBERED: Final = re.compile(r"\d")
 _ARTICLE_OR_TIME = re.compile(r"^the\s+|['\u2019]?\s+time$")
+_FORTNIGHT: Final = re.compile(r"\b(?:an?|one|1)\s+fortnight\b")
 _BARE_NTH = re.compile(rf"(?:the\s+)?{_NTH}")
 _DAY_AND_MONTH: Final = re.compile(
-    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{_MONTH})"
-    rf"|(?P<month_b>{_MONTH})\s+(?:the\s+)?(?P<day_b>\d{{1,2}})(?:st|nd|rd|th)?)"
+    rf"(?:(?P<day>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<month>{MONTH})"
+    rf"|(?P<month_b>{MONTH})\s+(?:the\s+)?(?P<day_b>\d{{1,2}})(?:st|nd|rd|th)?)"
     r"(?:,?\s*(?P<year>\d{4}))?"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DatePhrase:
-    """Words that name a day; `day` is None when it depends on a `now` that nobody gave."""
-
-    start: int
-    end: int
-    day: date | None
-
-
-def find_date_phrases(text: str, *, now: datetime | None) -> list[DatePhrase]:
+def find_date_phrases(text: str, *, now: datetime | None, before: str = "") -> list[DatePhrase]:
     """The date phrases of a text, in order; one without date words costs next to nothing.
 
     A range ("from the 3rd to the 6th of December") is two phrases. Days without a month are the
     next such day from `now` on, weekdays the next such weekday after `now`; the second end of a
-    range is never before the first.
+    range is never before the first. "The day before" and its like are told by what the text, or
+    else what was said `before` it, says.
     """
     text = lowered(text)
     words = [(match.group(), match.start()) for match in _WORDS.finditer(text)]
@@ -89,11 +80,48 @@ def find_date_phrases(text: str, *, now: datetime | None) -> list[DatePhrase]:
         for match in _matches(_RANGE, text, starts):
             phrases += _range_phrases(match, now)
     phrases += [_phrase(match, now) for match in _matches(_PHRASE, text, starts)]
+    found = _ranges_in_order(text, _joined(text, _apart(phrases)))
+    around = with_days(before, now=now) if before else ""
+    related = [*related_phrases(text, found, now, around, said)]
+    return _apart([*found, *related]) if related else found
+
+
+def with_days(text: str, *, now: datetime | None) -> str:
+    """The text with each day that it names as an ISO date."""
+    for phrase in reversed(find_date_phrases(text, now=now)):
+        day = phrase.day.isoformat() if phrase.day else ""
+        text = f"{text[: phrase.start]}{day}{text[phrase.end :]}"
+    return text
+
+
+def _joined(text: str, phrases: Sequence[DatePhrase]) -> list[DatePhrase]:
+    """The phrases, "Friday the 4th of December" as one; the day is untold where the two differ."""
+    joined: list[DatePhrase] = []
+    for phrase in phrases:
+        last = joined[-1] if joined else None
+        if last is None or not _is_weekday_of(text, last, phrase):
+            joined.append(phrase)
+            continue
+        days = (last.day, phrase.day)
+        agree = None in days or days[0].weekday() == days[1].weekday()  # type: ignore[union-attr]
+        joined[-1] = DatePhrase(last.start, phrase.end, phrase.day if agree else None)
+    return joined
+
+
+def _is_weekday_of(text: str, one: DatePhrase, other: DatePhrase) -> bool:
+    """Whether a weekday stands right before a day with its number."""
+    named = _WEEKDAY_ALONE.fullmatch(text, one.start, one.end)
+    close = _CLOSE.fullmatch(text, one.end, other.start)
+    return bool(named and close and _NUMBERED.search(text, other.start, other.end))
+
+
+def _apart(phrases: Iterable[DatePhrase]) -> list[DatePhrase]:
+    """The phrases in order, of two that overlap the first and longest."""
     found: list[DatePhrase] = []
     for phrase in sorted(phrases, key=lambda p: (p.start, -p.end)):
         if not found or phrase.start >= found[-1].end:
             found.append(phrase)
-    return _ranges_in_order(text, found)
+    return found
 
 
 def _matches(pattern: re.Pattern[str], text: str, starts: Iterable[int]) -> Iterator[re.Match[str]]:
@@ -117,7 +145,8 @@ def _phrase(match: re.Match[str], now: datetime | None) -> DatePhrase:
     if match["dated"]:
         return DatePhrase(*match.span("dated"), _parsed(match["dated"], now))
     if match["relative"]:
-        day = _parsed(_ARTICLE_OR_TIME.sub("", match["relative"]), now) if now else None
+        plain = _FORTNIGHT.sub("2 weeks", _ARTICLE_OR_TIME.sub("", match["relative"]))
+        day = _parsed(plain, now) if now else None
         return DatePhrase(*match.span("relative"), day)
     if match["weekday"] or match["short"]:
         which = match["which"] or "on"
@@ -151,7 +180,7 @@ def _ranges_in_order(text: str, phrases: list[DatePhrase]) -> list[DatePhrase]:
 
 def _weekday(name: str, which: str, now: datetime) -> date:
     """The next such weekday after today; "last" is the one before, "this" may be today."""
-    weekday = next(day for day, names in enumerate(_WEEKDAYS) if name.startswith(names[-1]))
+    weekday = next(day for day, names in enumerate(WEEKDAYS) if name.startswith(names[-1]))
     ahead = (weekday - now.weekday()) % 7
     if which == "last":
         return now.date() + timedelta(days=ahead - 7)
@@ -188,7 +217,7 @@ def _plain_day(phrase: str, base: date) -> date | None:
         return None
     day = int(match["day"] or match["day_b"])
     name = (match["month"] or match["month_b"]).rstrip(".")
-    month = next(month for month, names in enumerate(_MONTHS, start=1) if name in names)
+    month = next(month for month, names in enumerate(MONTHS, start=1) if name in names)
     years = (int(match["year"]),) if match["year"] else (base.year, base.year + 1)
     days = (_day_or_none(year, month, day) for year in years)
     return next((day for day in days if day and (match["year"] or day >= base)), None)

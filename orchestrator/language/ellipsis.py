@@ -1,7 +1,7 @@
 """Ellipsis: a further request without words of its own: "and one in Porto", "the same for Bo"."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading, read_clause
@@ -23,13 +23,16 @@ _GOES_ON: Final = rf"(?=\s+(?:{_WHERE}|next|this|tomorrow|tonight|today|too)\b|\
 _WHOLE: Final = re.compile(
     rf"(?:(?P<verb>[a-z]+)\s+)??(?:{_FURTHER}){_GOES_ON}(?P<tail>.*)", re.IGNORECASE | re.DOTALL
 )
+_TOLD: Final = re.compile(r"\b(?:that|saying|says)\b|:\s", re.IGNORECASE)
 _SHARED: Final = frozenset({"date", "time", "origin"})
 _PARTY: Final = frozenset({"name", "place", "email"})
 _MANY: Final = 21
 """More copies than these are not written out: it is too many already."""
 
 
-def with_tails(clause: ClauseReading, slots: Sequence[Slot]) -> tuple[str, ...]:
+def with_tails(
+    clause: ClauseReading, slots: Sequence[Slot], *, first_of: Callable[[str], str]
+) -> tuple[str, ...]:
     """The request and what goes on after it without a verb, each as a clause of its own.
 
     What a further one says takes the place of what the first says of the same kind; a day, an hour
@@ -38,6 +41,7 @@ def with_tails(clause: ClauseReading, slots: Sequence[Slot]) -> tuple[str, ...]:
     Args:
         clause: that may go on.
         slots: its values, but for those of what somebody is told.
+        first_of: makes of a request for several that for the first of them.
 
     Returns:
         Nothing when it does not go on.
@@ -49,11 +53,15 @@ def with_tails(clause: ClauseReading, slots: Sequence[Slot]) -> tuple[str, ...]:
     base = text[: marks[0].start()]
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     tails = [text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)]
+    told = _TOLD.search(tails[-1])
+    matter = tails[-1][told.start() :] if told and not _TOLD.search(base) else ""
+    tails[-1] = tails[-1].removesuffix(matter)
     missing = _missing(base, tails[-1])
-    found = [_with(base, missing)]
+    found = [_with(_with(base, missing), matter)]
     for mark, tail in zip(marks, tails, strict=True):
         one = base if "same" in mark.group().lower() else of_one(base)
-        whole = _with(_replaced(one, tail), missing if tail is not tails[-1] else "")
+        whole = _replaced(first_of(one), tail)
+        whole = _with(_with(whole, missing if tail is not tails[-1] else ""), matter)
         found += [whole] * min(_number(mark["n"]), _MANY)
     return tuple(found)
 

@@ -37,6 +37,7 @@ class Slot(Record):
 
     `value` is JSON: ISO 8601 strings for dates and times, {"amount", "currency"} for money, int for
     quantities, str for the rest. `text` is the words it was read from, `position` where they start.
+    `value` is None where the words do not tell it, of which `readings` are what they may mean.
     `hint` is the word that introduced it ("from", "returning", "under", or the noun that a quantity
     counts), lower case.
     """
@@ -46,6 +47,7 @@ class Slot(Record):
     text: str
     position: int
     hint: str = ""
+    readings: tuple[str, ...] = ()
 
 
 _TELLING: Final = frozenset({"place", "origin", "identifier", "email", "quoted", "date", "name"})

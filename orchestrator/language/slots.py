@@ -12,15 +12,14 @@ from pydantic import JsonValue
 from orchestrator.core import currencies
 from orchestrator.language import dates
 from orchestrator.language.dates import find_date_phrases
+from orchestrator.language.durations import find_durations
 from orchestrator.language.intent import Slot, SlotKind
+from orchestrator.language.numbers import NUMBER_WORDS, find_spoken_numbers
+from orchestrator.language.times import find_time_phrases
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import STOP_WORDS, is_verb, lowered
 
 _LISTS: Final = WordLists("slots")
-_NUMBER_WORDS: Final = {
-    **{word: value for value, word in enumerate(_LISTS.words("counting"))},
-    **{word: int(value) for word, value in _LISTS.table("numbers").items()},
-}
 _SYMBOLS: Final = _LISTS.table("currency_signs")
 _CURRENCY_WORDS: Final = _LISTS.table("currency_words")
 _PEOPLE: Final = "|".join(_LISTS.words("people"))
@@ -31,7 +30,7 @@ _PROVISOS: Final = WordLists("provisos")
 # "A table for 4 unless it rains" is for four, and not for four unlesses.
 _NO_UNIT: Final = STOP_WORDS | _LISTS.word_set("no_units") | _PROVISOS.word_set("strict")
 _NUM = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
-_NUMBER_WORD = "|".join(sorted(_NUMBER_WORDS, key=len, reverse=True))
+_NUMBER_WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 
 _QUOTED = re.compile(
     r"\"([^\"]+)\"|“([^”]+)”|(?<![^\s(:,])'([^']{1,200})'(?![^\s.,;:!?)])|`([^`]+)`"
@@ -49,12 +48,6 @@ _ADDRESSES: Final[tuple[tuple[SlotKind, re.Pattern[str], str], ...]] = (
     ("identifier", _UUID, "-"),
 )
 _DIGIT = re.compile(r"\d")
-_TIME = re.compile(
-    r"(?<![\d:.-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?(?:\s*(?P<ap>[ap])\.?m\b\.?)?"
-    r"|(?P<h12>1[0-2]|0?[1-9])\s*(?P<ap12>[ap])\.?m\b\.?|\b(?P<named>noon|midnight)\b)(?![\d:])"
-)
-_NAMED_HOURS: Final = {"noon": 12, "midnight": 0}
-_TIME_MARK: Final = re.compile(r":|\d\s*[ap]\.?m|noon|midnight")
 _MONEY = re.compile(
     rf"(?P<symbol>[€$£¥₹])\s?(?P<a>{_NUM})(?P<ka>\s?[kK]\b)?(?:\s?(?P<codea>[A-Z]{{3}})\b)?"
     rf"|(?<![\w.,-])(?P<b>{_NUM})(?P<kb>[kK])?\s?(?:(?P<symbolb>[€$£¥₹])|(?P<codeb>[A-Za-z]{{3,7}})\b)"
@@ -77,6 +70,7 @@ _QUANTITY = re.compile(
     rf"(?<![\w.,:/-])(?P<n>{_NUM}|(?:{_NUMBER_WORD})\b)(?P<pct>\s?%|°\s?[cf]?\b)?"
     rf"(?:(?P<glued>[a-z]{{1,3}}\d?)\b|(?:\s+|-)(?P<noun>[a-z]{{2,}})\b)?(?![\d:])"
 )
+_UNIT: Final = re.compile(r"(?:\s+|-)(?P<unit>[^\W\d_]{2,})\b")
 _CAP = r"[A-ZÀ-ÖØ-Þ][\w'\u2019À-ÿ]*(?:[.&-][A-ZÀ-ÖØ-Þ][\w'\u2019]*)*\.?"
 _LINK = r"(?:de|del|della|da|do|dos|du|der|den|di|la|le|las|los|el|of|the|van|von|am|an|sur)"
 _PROPER = re.compile(rf"(?<![\w'\u2019]){_CAP}(?:(?:\s+{_LINK}){{0,2}}\s+{_CAP}|,\s+[A-Z]{{2}}\b)*")
@@ -110,27 +104,30 @@ class _Found(NamedTuple):
     start: int
     end: int
     hint: str | None = None
+    readings: tuple[str, ...] = ()
 
 
-def find_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
+def find_slots(text: str, *, now: datetime | None, before: str = "") -> tuple[Slot, ...]:
     """The values in a request, by position; no character belongs to two of them.
 
     Args:
         text: the request.
         now: what "tomorrow" is relative to, in the requester's own time; None leaves out every date
             that needs it ("tomorrow", "3 December").
+        before: what was said before it, to which "the day after" may refer.
     """
-    return tuple(slot for slot in read_slots(text, now=now) if slot.value is not None)
+    slots = read_slots(text, now=now, before=before)
+    return tuple(slot for slot in slots if slot.value is not None)
 
 
-def read_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
-    """Like `find_slots`, and with value None the dates that cannot be told without `now`.
+def read_slots(text: str, *, now: datetime | None, before: str = "") -> tuple[Slot, ...]:
+    """Like `find_slots`, and with value None what cannot be told: "tomorrow" without `now`, "at 8".
 
     Where a date stands, which is all that scoring needs, does not depend on the day.
     """
     taken = bytearray(len(text))
     found: list[_Found] = []
-    for slot in _candidates(text, now):
+    for slot in _candidates(text, now, before):
         if slot.start < slot.end and 1 not in taken[slot.start : slot.end]:
             taken[slot.start : slot.end] = b"\x01" * (slot.end - slot.start)
             found.append(slot)
@@ -139,10 +136,16 @@ def read_slots(text: str, *, now: datetime | None) -> tuple[Slot, ...]:
     return tuple(_as_slot(slot, text, ends) for slot in found)
 
 
-def _candidates(text: str, now: datetime | None) -> Iterator[_Found]:
+def _candidates(text: str, now: datetime | None, before: str) -> Iterator[_Found]:
     """The kinds in order of certainty: what an earlier one took, a later one leaves alone."""
-    certain = (_quoted(text), _addresses(text), _dates(text, now), _times(text), _money(text))
-    likely = (_numbered_names(text), _identifiers(text), _quantities(text))
+    certain = (
+        _quoted(text),
+        _addresses(text),
+        _dates(text, now, before),
+        _times(text),
+        _money(text),
+    )
+    likely = (_durations(text), _numbered_names(text), _identifiers(text), _quantities(text))
     words = (_people(text), _proper(text), _lower_places(text))
     return chain(*certain, *likely, *words)
 
@@ -161,22 +164,17 @@ def _addresses(text: str) -> Iterator[_Found]:
                 yield _Found(kind, match.group(), *match.span())
 
 
-def _dates(text: str, now: datetime | None) -> Iterator[_Found]:
-    for phrase in find_date_phrases(text, now=now):
+def _dates(text: str, now: datetime | None, before: str) -> Iterator[_Found]:
+    for phrase in find_date_phrases(text, now=now, before=before):
         value = phrase.day.isoformat() if phrase.day else None
-        yield _Found("date", value, phrase.start, phrase.end)
+        readings = tuple(day.isoformat() for day in phrase.readings)
+        yield _Found("date", value, phrase.start, phrase.end, readings=readings)
 
 
 def _times(text: str) -> Iterator[_Found]:
-    low = lowered(text)
-    if _TIME_MARK.search(low) is None:
-        return
-    for match in _TIME.finditer(low):
-        hour = int(match["h"] or match["h12"] or _NAMED_HOURS[match["named"]])
-        half = match["ap"] or match["ap12"]
-        if half and hour <= 12:
-            hour = hour % 12 + (12 if half == "p" else 0)
-        yield _Found("time", f"{hour:02d}:{match['m'] or '00'}", *match.span())
+    for phrase in find_time_phrases(text):
+        only = phrase.readings[0] if len(phrase.readings) == 1 else None
+        yield _Found("time", only, phrase.start, phrase.end, readings=phrase.readings)
 
 
 def _money(text: str) -> Iterator[_Found]:
@@ -188,6 +186,11 @@ def _money(text: str) -> Iterator[_Found]:
         amount = number * 1000 if match["ka"] or match["kb"] or match["kc"] else number
         value: JsonValue = {"amount": _plain(float(amount)), "currency": currency}
         yield _Found("amount", value, *match.span())
+    for start, end, spoken in find_spoken_numbers(lowered(text)):
+        unit = _UNIT.match(text, end)
+        code = _currency_named(unit["unit"]) if unit else None
+        if unit and code:
+            yield _Found("amount", {"amount": spoken, "currency": code}, start, unit.end())
 
 
 def warm_up() -> None:
@@ -197,13 +200,16 @@ def warm_up() -> None:
 
 def _currency(match: re.Match[str]) -> str | None:
     named = match["codea"] or match["codeb"] or match["codec"]
-    if named:
-        if named.lower() in _CURRENCY_WORDS:
-            return _CURRENCY_WORDS[named.lower()]
-        if named.isupper() and currencies.exists(named):
-            return named
+    if named and (code := _currency_named(named)):
+        return code
     symbol = match["symbol"] or match["symbolb"]
     return _SYMBOLS[symbol] if symbol else None
+
+
+def _currency_named(word: str) -> str | None:
+    if word.lower() in _CURRENCY_WORDS:
+        return _CURRENCY_WORDS[word.lower()]
+    return word if word.isupper() and currencies.exists(word) else None
 
 
 def _identifiers(text: str) -> Iterator[_Found]:
@@ -226,7 +232,7 @@ def _numbered_names(text: str) -> Iterator[_Found]:
     for match in pattern.finditer(text):
         words = match["name"]
         start = match.start("name")
-        if set(words.lower().split()) & (STOP_WORDS | _NO_PLACES | {*_NUMBER_WORDS}):
+        if set(words.lower().split()) & (STOP_WORDS | _NO_PLACES | {*NUMBER_WORDS}):
             continue
         yield _Found(_kind_after(text, start), words, start, match.end("name"))
 
@@ -245,12 +251,23 @@ def is_identifier(token: str) -> bool:
     return bool(_IDENTIFIER.fullmatch(token)) and not _NOT_IDENTIFIER.fullmatch(token)
 
 
+def _durations(text: str) -> Iterator[_Found]:
+    for stretch in find_durations(lowered(text)):
+        yield _Found("quantity", stretch.value, stretch.start, stretch.end, stretch.unit)
+
+
 def _quantities(text: str) -> Iterator[_Found]:
-    for match in _QUANTITY.finditer(lowered(text)):
+    low = lowered(text)
+    for start, end, spoken in find_spoken_numbers(low):
+        after = _UNIT.match(low, end)
+        noun = after["unit"] if after and after["unit"] not in _NO_UNIT else ""
+        stop = after.end() if after and noun else end
+        yield _Found("quantity", spoken, start, stop, noun or None)
+    for match in _QUANTITY.finditer(low):
         unit = match["glued"] or match["noun"]
         if match["n"] == "one" and (unit is None or unit in _NO_UNIT):
             continue
-        value = _NUMBER_WORDS.get(match["n"])
+        value = NUMBER_WORDS.get(match["n"])
         number = value if value is not None else _plain(float(match["n"].replace(",", "")))
         if match["pct"]:
             sign = text[slice(*match.span("pct"))].strip()
@@ -327,7 +344,7 @@ def _lower_places(text: str) -> Iterator[_Found]:
         return
     for match in _LOWER_PLACE.finditer(text):
         word = match["place"]
-        if word in STOP_WORDS or is_verb(word) or word in _NUMBER_WORDS or word in _NO_PLACES:
+        if word in STOP_WORDS or is_verb(word) or word in NUMBER_WORDS or word in _NO_PLACES:
             continue
         kind: SlotKind = "origin" if match["prep"] == "from" else "place"
         yield _Found(kind, word, *match.span("place"), match["prep"])
@@ -345,6 +362,7 @@ def _as_slot(found: _Found, text: str, ends: Collection[int]) -> Slot:
         text=text[found.start : found.end],
         position=found.start,
         hint=hint,
+        readings=found.readings if found.value is None else (),
     )
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 from orchestrator.confirmation.models import DecisionRecord
 from orchestrator.core.budget import Money, Spend, Usage
 from orchestrator.core.record import JsonObject, Record
-from orchestrator.messages.leg import LegResult
+from orchestrator.messages.leg import LegResult, LegWaiting
 from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.plan_answers import PlanAnswer
 from orchestrator.messages.receipts import (
@@ -153,6 +153,9 @@ class MissionResult(Record):
     started_at: datetime | None = None
     finished_at: datetime | None = None
     stopped: bool = Field(default=False, description="a person cancelled it")
+    plan_waits: LegWaiting = Field(
+        default_factory=LegWaiting, description="what it asks about its plan just now"
+    )
     plan_answers: tuple[PlanAnswer, ...] = Field(
         default=(), description="what came of asking about its plan, in that order"
     )

@@ -51,7 +51,7 @@ def commands_for(asked: ConfirmationCard | Question) -> tuple[str, ...]:
         return (
             command_lines.show_card(card),
             command_lines.approve_after_reading(card),
-            command_lines.amend_card(card),
+            *([command_lines.amend_card(card)] if asked.inputs != () else []),
             command_lines.respond_to_card(card),
             command_lines.reject_card(card),
         )

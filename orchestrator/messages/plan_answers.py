@@ -8,6 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from orchestrator.core.record import JsonObject, Record
+from orchestrator.messages.question_field import open_choice
 from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
 
 GO_ON: Final = "go on"
@@ -18,8 +19,20 @@ MOST_ROUNDS: Final = 5
 """How often the goal of one mission may be said otherwise."""
 LONGEST_GOAL: Final = 4000
 ANSWER_FIELDS: Final[dict[str, JsonObject]] = {
-    ANSWER: {"type": "string", "pattern": r"\S", "maxLength": LONGEST_GOAL}
+    ANSWER: {
+        **open_choice(
+            {
+                GO_ON: "as it is planned; the result says what was not understood",
+                STOP: "nothing is done",
+            },
+            other="one of these, or the whole goal said otherwise",
+        ),
+        "title": "your answer",
+        "pattern": r"\S",
+        "maxLength": LONGEST_GOAL,
+    }
 }
+UNANSWERED: Final = "if nobody answers until then, the mission ends; nothing was done"
 
 _UNDERSTOOD: Final = frozenset({"not_matched", "impossible"})
 """Doubts about what was read, and may be meant so: who goes on past them has settled them."""
@@ -38,7 +51,7 @@ class PlanAnswer(Record):
     doubts: tuple[Doubt, ...] = Field(default=(), description="that it was asked because of")
 
 
-def read_answer(text: str) -> Came:
+def what_it_means(text: str) -> Came:
     """What an answer means: the two words as they are, whatever else is the goal said otherwise."""
     plain = " ".join(re.sub(r"[^\w\s]", " ", text).casefold().split())
     if plain == GO_ON:
@@ -55,6 +68,13 @@ def asks_first(plan: MissionPlan) -> bool:
         return True
     orders = plan.orders or any(leg.orders for leg in plan.legs)
     return bool(plan.doubts) and bool(orders)
+
+
+def why_asked(plan: MissionPlan) -> str:
+    """What an answer about a plan is needed for."""
+    if any(doubt.kind == "language" for doubt in plan.doubts):
+        return "its goal could not be read with certainty"
+    return "part of its goal is in doubt, and it would change something"
 
 
 def plan_question(plan: MissionPlan, problem: str = "") -> str:

@@ -17,7 +17,8 @@ from orchestrator.planning.models import (
     StepContext,
     StepDecision,
 )
-from orchestrator.planning.rules.sentences import answer_sentence
+from orchestrator.planning.rules.telling import tell
+from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.saga.judged import is_about
 
 _JOINED: Final = re.compile(r"\b(?:and|or|nor|but|while)\b", re.IGNORECASE)
@@ -55,7 +56,8 @@ def _decided(condition: Condition, context: StepContext, catalog: Catalog) -> De
     tool = catalog.tools.get(seen.tool) if seen is not None else None
     if seen is None or tool is None:
         return _left_open(condition, "Nothing that was looked up tells whether this is so.")
-    answered = answer_sentence(tool, seen.body)
+    asked = read_utterance(condition.told, now=context.now)
+    answered = tell(tool, seen.arguments, seen.body, asked).sentence
     slots = find_slots(condition.told, now=context.now)
     days = [str(slot.value) for slot in slots if slot.kind == "date"]
     if _JOINED.search(condition.told) or not is_about(seen.arguments, seen.body, days):

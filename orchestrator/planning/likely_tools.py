@@ -3,7 +3,7 @@
 A guess for a person to read: what a leg does call, its planner decides step by step.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from orchestrator.catalog.catalog import Catalog
@@ -22,7 +22,12 @@ class LikelyTools(NamedTuple):
 
 
 def likely_tools(
-    leg: LegPlan, selection: Selection, catalog: Catalog, *, called_before: Collection[str] = ()
+    leg: LegPlan,
+    selection: Selection,
+    catalog: Catalog,
+    *,
+    feeders: Callable[[str], Iterable[str]],
+    called_before: Collection[str] = (),
 ) -> LikelyTools:
     """The tools that reach a leg's goal, and those that would first have to find something out.
 
@@ -30,13 +35,18 @@ def likely_tools(
         leg: with what its goal orders.
         selection: what would be forwarded at its first step.
         catalog: the tools by name.
+        feeders: the tools whose answers supply what one needs, the nearest first.
         called_before: what the legs that it depends on are likely to call: it gets their facts.
     """
-    targets = tuple({tool.name: tool for tool in _targets(leg, selection, catalog)}.values())
-    meant = {tool.name for tool in targets}
-    feeding = [n for n in selection.prerequisites if n not in meant and n not in called_before]
-    feeders = tuple(catalog.tool(name) for name in feeding if name in catalog.tools)
-    return LikelyTools(feeders if targets else (), targets)
+    targets = {tool.name: tool for tool in _targets(leg, selection, catalog)}
+    fed = dict.fromkeys(name for target in targets for name in feeders(target))
+    finding = [
+        catalog.tool(name)
+        for name in reversed(fed)
+        if name not in targets and name not in called_before
+    ]
+    inside = tuple(tool for tool in finding if is_inside(tool, (leg.agent.wall,)))
+    return LikelyTools(inside, tuple(targets.values()))
 
 
 def _targets(leg: LegPlan, selection: Selection, catalog: Catalog) -> Iterator[Tool]:

@@ -20,6 +20,7 @@ from orchestrator.language.ellipsis import continued
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.provisos import conditions_in, is_unless, what_of
 from orchestrator.language.slots import find_slots, read_slots
+from orchestrator.language.subclauses import read_goal
 from orchestrator.language.words import (
     QUESTION_WORDS,
     content_stems,
@@ -71,9 +72,10 @@ def with_orders(
         router: of that catalog; None: it has none, and words alone decide.
         now: the requester's time.
     """
-    reader, goal = OrderReader(catalog, router, now=now), corrected(goal).text
-    conditions = reader.conditions(goal)
-    read = ({"orders": reader.orders(corrected(leg.goal).text, goal)} for leg in plan.legs)
+    reader, meant = OrderReader(catalog, router, now=now), corrected(goal).text
+    conditions = reader.conditions(meant)
+    goal = read_goal(meant).requests
+    read = ({"orders": reader.orders(_requests(leg.goal), goal)} for leg in plan.legs)
     legs = [
         leg.model_copy(update={**orders, "conditions": conditions})
         for leg, orders in zip(plan.legs, read, strict=True)
@@ -86,6 +88,11 @@ def with_orders(
             "conditions": conditions,
         }
     )
+
+
+def _requests(text: str) -> str:
+    """What a text asks for, as it is meant: without remarks, and without what that depends on."""
+    return read_goal(corrected(text).text).requests
 
 
 class OrderReader:

@@ -19,8 +19,8 @@ from orchestrator.language.words import STOP_WORDS, name_words, tokens
 from orchestrator.planning.models import Doubt
 
 _BOTH: Final = re.compile(
-    r"\bboth\s+(?:of\s+)?(?:the\s+|my\s+|our\s+|those\s+|these\s+)?(?:[a-z]+\s+){0,2}?(?P<thing>[a-z]+s)\b",
-    re.IGNORECASE,
+    r"\bboth\b(?:\s+(?:of\s+)?(?:the|my|our|those|these)\b)?"
+    r"(?:\s+(?:[a-z]+\s+){0,2}?(?P<thing>[a-z]+s)\b|(?=\s*(?:$|[.,;!])|\s+(?:of|in|at|on|for|from|to|with)\b))"
 )
 _LISTED: Final = {
     "date": lexicon.DATE,
@@ -127,7 +127,7 @@ def counted(clause: ClauseReading) -> Counted | None:
         if thing and isinstance(slot.value, int) and slot.value > 1:
             return Counted(slot.value, thing, is_definite=_is_definite(slot, clause))
     both = _BOTH.search(clause.text)
-    return Counted(2, both["thing"].lower(), is_definite=True) if both else None
+    return Counted(2, both["thing"] or "", is_definite=True) if both else None
 
 
 def _counts_object(slot: Slot, clause: ClauseReading) -> bool:
@@ -150,7 +150,11 @@ def _is_definite(slot: Slot, clause: ClauseReading) -> bool:
 
 def _between(slot: Slot, clause: ClauseReading) -> list[str] | None:
     """The words from the verb to a value; None where the value stands before it."""
-    before = tokens(clause.text[: slot.position])
-    if clause.verb not in before:
+    before = clause.text[: slot.position]
+    for who in read_slots(before, now=None):
+        if who.kind in ("name", "email"):  # "send Ana two messages"
+            before = before.replace(who.text, " ")
+    words = tokens(before)
+    if clause.verb not in words:
         return None
-    return before[len(before) - before[::-1].index(clause.verb) :]
+    return words[len(words) - words[::-1].index(clause.verb) :]

@@ -444,6 +444,10 @@ class _ScriptedPlans:
         """Every tool: what a leg is likely to call follows from what its goal orders."""
         return fake_selection(*catalog.tools, catalog_size=len(catalog), band="moderate")
 
+    def feeders(self, name: str, catalog: Catalog) -> tuple[str, ...]:
+        """None."""
+        return ()
+
 
 class _OneCatalog(CatalogStore):
     """A store that holds one catalog, and no file."""

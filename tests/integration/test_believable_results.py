@@ -183,7 +183,7 @@ async def test_an_empty_answer_is_an_answer(client: MissionClient) -> None:
     result = await run_to_end(mission)
 
     assert result.status is MissionStatus.SUCCEEDED
-    assert "nothing was found" in result.summary
+    assert result.summary == "No events from 3 to 4 February 2031 were found."
     assert result.unserved == ()
 
 

@@ -65,6 +65,9 @@ class Recorder:
         await self.incomplete()
         await self.sent_back()
         await self.overcharged()
+        await self.asked_about_its_plan()
+        await self.plan_approved()
+        await self.plan_shown()
 
     async def succeeded(self) -> None:
         """Legs side by side, a budget that they share, confirmations, facts handed on."""
@@ -222,6 +225,38 @@ class Recorder:
         await self._write("mission-that-shows-its-waits", result.mission_id)
         await self._write("leg-overcharged", _leg(result, 0))
 
+    async def asked_about_its_plan(self) -> None:
+        """A goal in doubt: said otherwise in vain, and gone on with."""
+        mission = await self._start(
+            "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4, then frobnicate it"
+        )
+        for words in ("sing me a song", "go on"):
+            (question,) = await eventually(mission.questions)
+            await mission.answer(question.question_id, {"answer": words}, answered_by="recorder")
+            await eventually(lambda asked=question: _is_gone(mission, asked.question_id))  # type: ignore[misc]
+        result = await run_to_end(mission)
+        await self._write("mission-asked-about-its-plan", result.mission_id)
+
+    async def plan_approved(self) -> None:
+        """A plan that is sent back once, and approved as it was said otherwise."""
+        mission = await self._start(TRIP, policy=MissionPolicy(plan_first=True))
+        (card,) = await eventually(mission.confirmations)
+        goal = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4"
+        await mission.respond(card, text=goal, approver="recorder")
+        result = await run_to_end(mission)
+        await self._write("mission-plan-approved", result.mission_id)
+
+    async def plan_shown(self) -> None:
+        """A plan that nothing follows from."""
+        await self._client.plan(MissionRequest(goal=TRIP))
+        shown = self._client.temporal.list_workflows(f"WorkflowType = '{names.PLAN_WORKFLOW}'")
+
+        async def found() -> list[str]:
+            return [one.id async for one in shown]
+
+        (workflow_id,) = await eventually(found)
+        await self._write("plan-shown", workflow_id)
+
     async def _decided_on(self, tool: str, decide: Decide) -> MissionResult:
         """A dinner whose cards are approved, except for those of one tool."""
 
@@ -268,6 +303,11 @@ def _without_traces(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {n: _without_traces(held) for n, held in value.items() if n != "stackTrace"}
     return [_without_traces(held) for held in value] if isinstance(value, list) else value
+
+
+async def _is_gone(mission: MissionHandle, question_id: str) -> bool:
+    """Whether a question is no longer open."""
+    return question_id not in [one.question_id for one in await mission.questions()]
 
 
 _ANSWERS = {"origin": "Berlin", "departure_date": "2026-12-03", "return_date": "2026-12-06"}

@@ -43,7 +43,13 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         for h in histories.values()
     }
 
-    assert kinds == {"MissionWorkflow", "LegWorkflow", "RollbackWorkflow", "SweepWorkflow"}
+    assert kinds == {
+        "MissionWorkflow",
+        "LegWorkflow",
+        "RollbackWorkflow",
+        "SweepWorkflow",
+        "PlanWorkflow",
+    }
     assert {h.events[-1].event_type for h in histories.values()} == ENDED
     assert set(histories) >= {
         "mission-succeeded",
@@ -51,6 +57,9 @@ def test_every_way_that_a_workflow_ends_was_recorded() -> None:
         "mission-that-read-its-rollback",
         "mission-incomplete",
         "mission-cancelled",
+        "mission-asked-about-its-plan",
+        "mission-plan-approved",
+        "plan-shown",
         "leg-confirmed",
         "leg-amended",
         "leg-rejected",

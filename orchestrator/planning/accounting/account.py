@@ -1,7 +1,6 @@
 """The account of a plan: what its goal says, which leg takes it up, and what nobody does."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import Final
@@ -10,21 +9,21 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import Replaced, corrected
+from orchestrator.language.subclauses import read_goal
+from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import content_stems, stem
-from orchestrator.planning.accounting.doubts import (
-    doubt_about,
-    doubt_about_clause,
-    doubt_about_correction,
-)
-from orchestrator.planning.accounting.grounds import unexplained
+from orchestrator.planning.accounting.asides import Aside, decided_by, waits
+from orchestrator.planning.accounting.clause_account import ClauseAccount
+from orchestrator.planning.accounting.drafts import drafted
+from orchestrator.planning.accounting.grounds import Grounds, held_by, unexplained
+from orchestrator.planning.accounting.left_over import doubt_about_correction
 from orchestrator.planning.accounting.paths import Path, PathFinder
-from orchestrator.planning.accounting.remarks import aside
-from orchestrator.planning.accounting.things_said import Said, things_said
+from orchestrator.planning.accounting.stating import aside
+from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
-from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
+from orchestrator.planning.models import LegPlan, Mention, MissionPlan
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
-from orchestrator.saga.served import Order
 
 _TAKEN_UP: Final = 0.6
 """Share of a clause's words that a leg's goal holds when it takes the clause up."""
@@ -46,80 +45,21 @@ def with_account(
     """
     meant = corrected(goal)
     account = _Account(plan, meant.text, catalog, router, now)
-    mentions = [_replaced(one) for one in meant.replaced]
-    doubts = [*plan.doubts, *(map(doubt_about_correction, meant.unsure) if plan.orders else ())]
-    for part in account.parts():
+    mentions = [*map(_replaced, meant.replaced)]
+    doubts = [*map(doubt_about_correction, meant.unsure)]
+    told_apart: list[ClauseAccount | Aside] = [*account.parts(), *account.asides()]
+    for part in told_apart:
         taken = [*part.mentions()]
         mentions += taken
-        doubts += part.doubts(taken) if plan.orders else ()
-    told = {doubt.about: doubt for doubt in reversed(doubts)}
+        doubts += part.doubts(taken)
+    told = {doubt.about: doubt for doubt in reversed(doubts if plan.orders else [])}
+    told |= {doubt.about: doubt for doubt in reversed(plan.doubts)}
     return plan.model_copy(
-        update={"mentions": tuple(mentions), "doubts": tuple(reversed(told.values()))}
+        update={
+            "mentions": tuple(dict.fromkeys((*mentions, *_besides(plan, mentions)))),
+            "doubts": tuple(reversed(told.values())),
+        }
     )
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One clause of the goal, with what it orders and the legs that take it up."""
-
-    clause: ClauseReading
-    order: Order | None
-    legs: tuple[LegPlan, ...]
-    taken: Taken
-    others: Path
-    """Of all legs: what a remark may be about."""
-    said: tuple[Said, ...]
-    plan: MissionPlan
-    is_left_alone: bool = False
-    """Whether it forbids what no order of the plan does."""
-
-    def mentions(self) -> Iterator[Mention]:
-        """What it says, each with its use; what nothing takes up has none."""
-        leg_id = self.legs[0].leg_id if self.legs else ""
-        for said in self.said:
-            used = self._use(said)
-            own = leg_id if used else ""
-            yield Mention(text=said.text, kind=said.kind, leg_id=own, used_as=used)
-
-    def doubts(self, mentions: Sequence[Mention]) -> Iterator[Doubt]:
-        """What of it nothing takes up, where that could change a consequence."""
-        if self.clause.is_negated:
-            if not self.is_left_alone:
-                yield doubt_about_clause(self.clause.text, "forbidden")
-            return
-        if self.order is not None and not self.order.tools:
-            yield doubt_about_clause(self.clause.text, "no tool")
-            return
-        if not self.legs:
-            if self.order is not None:
-                yield doubt_about_clause(self.clause.text, "no leg")
-                return
-            if self.clause.text in self.plan.left_out:
-                return
-        elif not self._is_consequential:
-            return
-        for said, mention in zip(self.said, mentions, strict=True):
-            if not mention.used_as:
-                yield doubt_about(said, self.clause, self.taken.path)
-
-    @property
-    def _is_consequential(self) -> bool:
-        """Whether it orders something, or is read for a leg that does."""
-        own = {leg.leg_id for leg in self.legs}
-        feeds = any(own & {*leg.depends_on} and leg.orders for leg in self.plan.legs)
-        return self.order is not None or feeds
-
-    def _use(self, said: Said) -> str:
-        if self.is_left_alone:
-            return "is left alone"
-        if said.kind == "condition":
-            return self._told_by(said)
-        used = self.taken.use(said) if self.legs else ""
-        return used or aside(said, self.clause, self.others, is_alone=not self.legs)
-
-    def _told_by(self, said: Said) -> str:
-        found = [p for p in self.plan.conditions if p.clause == said.text and p.tools]
-        return f"condition, told by {found[0].tools[0]}" if found else ""
 
 
 class _Account:
@@ -134,13 +74,16 @@ class _Account:
         now: datetime,
     ) -> None:
         self._plan = plan
-        self._goal = goal
+        self._text = read_goal(goal)
+        self._goal = self._text.requests
+        self._whole_goal = goal
+        self._catalog = catalog
         self._now = now
         self._router = router
         self._finder = PathFinder(catalog, router, goal, now=now)
         self._paths = {leg.leg_id: self._finder.of_leg(leg) for leg in plan.legs}
 
-    def parts(self) -> Iterator[_Part]:
+    def parts(self) -> Iterator[ClauseAccount]:
         """Its clauses, each with the legs that take it up."""
         orders = {order.clause: order for order in self._plan.orders}
         for clause in self._clauses():
@@ -148,7 +91,7 @@ class _Account:
             legs = self._legs_of(clause)
             path = _joined(self._paths[leg.leg_id] for leg in legs)
             said = things_said(clause.text, now=self._now)
-            yield _Part(
+            yield ClauseAccount(
                 clause=clause,
                 order=order,
                 legs=legs,
@@ -158,6 +101,34 @@ class _Account:
                 plan=self._plan,
                 is_left_alone=clause.is_negated and self._is_left_alone(clause),
             )
+
+    def asides(self) -> Iterator[Aside]:
+        """What the goal says beside its requests: remarks, and when something is to be done."""
+        for remark in self._text.remarks:
+            yield self._remark(remark.text)
+        governing = {one.subclause.text: one.subclause for one in self._text.governed}
+        for text, subclause in governing.items():
+            used = decided_by(text, self._plan)
+            if not used and subclause.kind == "awaited":
+                used = waits(self._plan)
+            yield Aside(text, "condition", used)
+
+    def _remark(self, text: str) -> Aside:
+        """A remark; what of it the tools of the plan could use, and are not told, is in doubt."""
+        if any(read_clause(c).asks_side_effect for c in split_clauses(text.replace(": ", ". "))):
+            return Aside(text, "remark", is_order=True)
+        clause = read_clause(text)
+        left = [
+            said
+            for said in things_said(text, now=self._now)
+            if not held_by(said, self._drafted)
+            and not aside(said, clause, self._whole, is_alone=True)
+        ]
+        return Aside(text, "remark", "" if left else "a remark, which asks for nothing")
+
+    @cached_property
+    def _drafted(self) -> Grounds:
+        return drafted(self._plan.legs, self._paths, self._whole_goal, self._catalog, now=self._now)
 
     @cached_property
     def _whole(self) -> Path:
@@ -196,6 +167,12 @@ class _Account:
         return not any(unexplained(said, own) for said in things)
 
 
+def _besides(plan: MissionPlan, mentions: Iterable[Mention]) -> Iterator[Mention]:
+    """What the planner has said of the goal, and the account has not."""
+    told = {mention.text for mention in mentions}
+    return (mention for mention in plan.mentions if mention.text not in told)
+
+
 def _replaced(one: Replaced) -> Mention:
     """What a correction came to."""
     used = f"{one.by} in the place of {one.was}" if one.by else f"{one.was} is taken back"
@@ -212,5 +189,7 @@ def _joined(paths: Iterable[Path]) -> Path:
 def _holds(text: str, clause: ClauseReading) -> bool:
     """Whether a leg's goal takes a clause up, by its words."""
     said = set(content_stems(clause.text)) - {stem(clause.verb)}
-    held = said & set(content_stems(text))
-    return bool(said) and len(held) >= _TAKEN_UP * len(said)
+    own = set(content_stems(text))
+    things = {word for thing in clause.objects for word in content_stems(thing)}
+    same_thing = not things or any({word, *synonyms_of(word)} & own for word in things)
+    return bool(said) and same_thing and len(said & own) >= _TAKEN_UP * len(said)

@@ -30,6 +30,7 @@ _PREPOSITIONS: Final = WordLists("clauses").word_set("after_objects")
 _END: Final = re.compile(r"[,;.!?\n]|\b(?:and|but|or)\b|$")
 _CLAUSE_END: Final = re.compile(r"[,;.!?\n]|$")
 _CONDITIONAL: Final = _LISTS.word_set("conditional")
+_SO: Final = frozenset({"so", "not"})
 _KINDS: Final[dict[str, MentionKind]] = {
     "date": "date",
     "time": "time",
@@ -137,7 +138,8 @@ class _Clause:
             end = after.start() if after else self.end
             amounts = (slot for slot in self._own() if slot.kind == "amount")
             priced = any(match.end() <= slot.position < end for slot in amounts)
-            if not priced and content_stems(self.text[match.end() : end]):
+            told = {*tokens(self.text[match.end() : end])}
+            if not priced and (told - STOP_WORDS - _COURTESIES or told & _SO):
                 yield self._of("condition", match.start(), end)
 
     def _values(self, reading: ClauseReading) -> Iterator[Said]:

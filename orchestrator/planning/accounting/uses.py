@@ -76,8 +76,7 @@ class Taken:
             case "negation" | "correction" | "condition":
                 return ""
             case "thing" if self._is_strange(said):
-                # Who sends flowers writes no message about them.
-                return "" if self.clause.action is Action.SEND else self._as_text(said)
+                return self._as_text(said)
             case "date" | "time" | "place" if self.order is not None and self.order.count > 1:
                 return self.values.get(said.position) or f"{self.order.count} times"
         return self._as_value(said) or self._as_text(said) or self._as_found(said)
@@ -115,9 +114,11 @@ class Taken:
         return explained(said, self.path.grounds)
 
     def _as_text(self, said: Said) -> str:
-        """What is written as it is said: a title, a description, a message."""
+        """What is written as it is said: a title, a description; what is sent is told apart."""
         written = self.path.writes
-        return f"{written.name} that is written" if written and said.kind in _WORDS else ""
+        if written is None or said.kind not in _WORDS or self.clause.action is Action.SEND:
+            return ""
+        return f"{written.name} that is written"
 
     def _as_found(self, said: Said) -> str:
         """What is told by the things that a tool of the path lists."""

@@ -28,13 +28,19 @@ class Ask(Record):
     fields: tuple[AskedField, ...] = Field(min_length=1)
 
 
+class Done(Record):
+    """What a model gives to end its part."""
+
+    summary: str
+
+
 @dataclass(frozen=True)
 class MetaTool:
     """A meta tool as it is shown."""
 
     name: str
     description: str
-    arguments: type[DiscoverTools | Ask | Finish | GiveUp]
+    arguments: type[DiscoverTools | Ask | Done | GiveUp]
 
     @property
     def parameters(self) -> JsonObject:
@@ -51,6 +57,8 @@ class MetaTool:
         """
         given = {name: value for name, value in arguments.items() if name != "kind"}
         made = self.arguments.model_validate(given)
+        if isinstance(made, Done):
+            return Finish(summary=made.summary)
         if not isinstance(made, Ask):
             return made
         asked = {f.name: f.model_dump(include={"type", "description"}) for f in made.fields}
@@ -68,7 +76,7 @@ META_TOOLS: Final = (
     MetaTool(
         "user_ask", "Ask the user for values that no tool, fact or given input supplies.", Ask
     ),
-    MetaTool("part_done", "End: your part is reached. Say in a sentence what was reached.", Finish),
+    MetaTool("part_done", "End: your part is reached. Say in a sentence what was reached.", Done),
     MetaTool(
         "part_lost",
         "End: your part cannot be reached. What the mission has done so far is undone.",

@@ -1,7 +1,7 @@
 """Whether what a call takes bears one thing that was said, kind by kind."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
@@ -18,8 +18,18 @@ from orchestrator.language.bounds import limit_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Slot
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import STOP_WORDS, name_stems, name_words, stem, tokens
+from orchestrator.language.words import (
+    STOP_WORDS,
+    content_stems,
+    name_stems,
+    name_words,
+    stem,
+    tokens,
+)
+from orchestrator.planning.accounting.things_said import Said
+from orchestrator.planning.matching.said_for_call import NAMING
 from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
+from orchestrator.planning.matching.told_apart import stems_of, tells_another
 from orchestrator.planning.matching.value_forms import (
     Held,
     list_lengths,
@@ -30,13 +40,13 @@ from orchestrator.planning.matching.value_forms import (
     scalars,
     stands_in,
 )
-from orchestrator.planning.rules.parameters import DAYS, Kind
-from orchestrator.planning.rules.tool_words import vocabulary
+from orchestrator.planning.rules.parameters import DAYS, Kind, tool_parameters
 
 _LISTS: Final = WordLists("matching")
 _EARLIEST: Final = _LISTS.word_set("earliest")
 _LATEST: Final = _LISTS.word_set("latest")
 _ABOUT: Final = _LISTS.word_set("about")
+_DENYING: Final = frozenset(content_stems(" ".join(WordLists("accounting").words("negations"))))
 _ON_BEHALF: Final = _LISTS.word_set("on_behalf")
 _PERSONAL_NAMES: Final = _LISTS.word_set("personal_names")
 _MINUTES: Final = {word: int(number) for word, number in _LISTS.table("minutes").items()}
@@ -48,8 +58,6 @@ _HOURS: Final = frozenset({Kind.TIME, Kind.DATETIME})
 _NUMBERS: Final = frozenset({Kind.COUNT, Kind.NIGHTS})
 _PROSE: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY})
 _BEGINS: Final = lexicon.START | lexicon.ORIGIN
-TEXTS: Final = frozenset({"place", "origin", "name", "quoted", "identifier", "email"})
-"""Kinds that are told by their words."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,10 @@ class Evidence:
 
     call: TakenCall
 
-    def bears(self, said: Slot, text: str) -> bool:
+    def bears(self, said: Said, text: str) -> bool:
         """Whether it does; `text` is the clause in which it was said."""
+        if self._is_settled_by_people(said):
+            return True
         match said.kind:
             case "date":
                 return self._bears_day(said)
@@ -67,24 +77,41 @@ class Evidence:
                 return self._bears_time(said, text)
             case "amount":
                 return self._bears_amount(said, text)
-            case "quantity":
-                return self._bears_number(said)
+            case "count" | "duration":
+                noun = replace(said, stems=(stem(said.hint),)) if said.hint else said
+                return self._bears_number(said) and not tells_another(noun, text, self.call)
+            case "thing" | "quality":
+                return not tells_another(said, text, self.call)
+            case "negation":
+                return not self._is_what_is_denied(said)
+            case "remark":
+                return self._bears_text(said) if _is_quoted(said) else self._says_some_of(said)
         return self._bears_text(said)
 
     # -- words ------------------------------------------------------------------------------------
 
-    def _bears_text(self, said: Slot) -> bool:
+    def _bears_text(self, said: Said) -> bool:
         if said.kind == "identifier":
-            return self._is_settled_by_people(said) or any(
+            return any(
                 stands_in(str(said.value), str(held.value))
                 for held in (*self.call.sent, *self._found, *self._filters)
             )
         wanted = plain_words(str(said.value)) - STOP_WORDS or plain_words(str(said.value))
-        if wanted <= self._words or self._is_settled_by_people(said):
+        if wanted <= self._words or wanted <= self._tool_words:
             return True
-        if wanted <= self._tool_words:
-            return True
-        return said.kind == "name" and self._is_for_somebody_stored(said)
+        return said.kind in ("name", "addressee") and self._is_for_somebody_stored(said)
+
+    def _says_some_of(self, said: Said) -> bool:
+        """Whether a text that is sent has a word of what is to be told, where it has any."""
+        texts = [h for h in self.call.sent if self._is_prose(h)]
+        return not (said.stems and texts) or any(
+            {*content_stems(str(held.value))} & {*said.stems} for held in texts
+        )
+
+    def _is_what_is_denied(self, said: Said) -> bool:
+        """Whether the thing that was found is what must not be: "not the Hilton"."""
+        denied = {stem for stem in said.stems if stem not in _DENYING}
+        return bool(denied) and denied <= self._found_stems
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -92,10 +119,9 @@ class Evidence:
         return frozenset().union(*map(plain_words, texts))
 
     @cached_property
-    def item_words(self) -> frozenset[str]:
-        """The words of what was found, and of the names of what it says yes to."""
-        texts = [h.name if h.value is True else str(h.value) for h in self._found]
-        return frozenset().union(*map(plain_words, texts))
+    def _found_stems(self) -> frozenset[str]:
+        """Stems of the words of what was found, and of the names of what it says yes to."""
+        return frozenset().union(*(stems_of(link.item) for link in self.call.links))
 
     @cached_property
     def _tool_words(self) -> frozenset[str]:
@@ -103,7 +129,7 @@ class Evidence:
         texts = (self.call.tool.name, self.call.tool.domain, self.call.tool.summary)
         return frozenset().union(*map(plain_words, texts))
 
-    def _is_for_somebody_stored(self, said: Slot) -> bool:
+    def _is_for_somebody_stored(self, said: Said) -> bool:
         """Whether a personal value is sent that says for whom it is: nobody reads it here."""
         if said.hint not in _ON_BEHALF:
             return False
@@ -111,18 +137,16 @@ class Evidence:
 
     # -- days and times ---------------------------------------------------------------------------
 
-    def _bears_day(self, said: Slot) -> bool:
+    def _bears_day(self, said: Said) -> bool:
         wanted = str(said.value)
         texts = self._telling(DAYS)
-        return any(wanted in moments_in(str(h.value), self.call.now).days for h in texts) or (
-            self._is_settled_by_people(said)
-        )
+        return any(wanted in moments_in(str(h.value), self.call.now).days for h in texts)
 
-    def _bears_time(self, said: Slot, text: str) -> bool:
+    def _bears_time(self, said: Said, text: str) -> bool:
         wanted = str(said.value)[:5]
         told = [*self._clocks(self._telling(_HOURS))]
         clocks = [clock for clock, _ in told]
-        if wanted in clocks or wanted in self._ends() or self._is_settled_by_people(said):
+        if wanted in clocks or wanted in self._ends():
             return True
         # Who wants to leave after six does not mean to arrive after six.
         arrives = bool(_ARRIVES & set(tokens(text[: said.position])[-_NEAR_WORDS:]))
@@ -166,16 +190,16 @@ class Evidence:
 
     # -- numbers ----------------------------------------------------------------------------------
 
-    def _bears_amount(self, said: Slot, text: str) -> bool:
+    def _bears_amount(self, said: Said, text: str) -> bool:
         wanted = _money(said)
         if wanted is None:
             return True
-        limit, price = limit_of(text, said), self.call.price
+        limit, price = limit_of(text, _as_slot(said)), self.call.price
         if limit == "max" and self.call.tool.spends and price is not None:
             return price.currency == wanted.currency and price.amount <= wanted.amount
         if limit == "min" and price is not None:
             return price.currency == wanted.currency and price.amount >= wanted.amount
-        return self._states(wanted) or self._is_settled_by_people(said)
+        return self._states(wanted)
 
     def _states(self, wanted: Money) -> bool:
         """Whether that very amount stands in it; one without a currency may be in that."""
@@ -191,9 +215,9 @@ class Evidence:
         texts = [str(h.value) for h in self.call.sent if isinstance(h.value, str)]
         return wanted.amount in numbers or any(_tells(text, wanted) for text in texts)
 
-    def _bears_number(self, said: Slot) -> bool:
+    def _bears_number(self, said: Said) -> bool:
         wanted = number_of(said.value)
-        if wanted is None or self._is_what_it_makes(said) or self._is_settled_by_people(said):
+        if wanted is None or self._is_what_it_makes(said):
             return True
         if said.hint in _MINUTES and self._lasts(wanted * _MINUTES[said.hint]):
             return True
@@ -205,9 +229,17 @@ class Evidence:
         texts = self._telling(_NUMBERS)
         return wanted in numbers or any(words & plain_words(str(h.value)) for h in texts)
 
-    def _is_what_it_makes(self, said: Slot) -> bool:
-        """Whether it counts the calls: "two tables", of a tool that reserves a table."""
-        return stem(singular(said.hint)) in name_stems(self.call.tool.name)
+    def _is_what_it_makes(self, said: Said) -> bool:
+        """Whether it counts the calls: "two tables", of a tool that reserves a table.
+
+        So it does where no input of the call, nor of a search for its things, is a number.
+        """
+        if said.kind != "count":
+            return False
+        finders = [link.finder for link in self.call.links if link.finder is not None]
+        inputs = [p for tool in (self.call.tool, *finders) for p in tool_parameters(tool)]
+        is_counted = any(parameter.kind in _NUMBERS for parameter in inputs)
+        return not is_counted or stem(singular(said.hint)) in name_stems(self.call.tool.name)
 
     def _counted(self, noun: str) -> Iterator[Held]:
         """The numbers that are called by a noun; people are called many things."""
@@ -256,12 +288,14 @@ class Evidence:
             if not _says_otherwise(link, held)
         )
 
-    def _is_settled_by_people(self, said: Slot) -> bool:
+    def _is_settled_by_people(self, said: Said) -> bool:
         """Whether people gave, for an input of that kind, what is sent.
 
-        An id that they gave with the goal still stands for what it stands for; of what they chose
-        from what was found, they know.
+        An id that they gave with the goal still stands for what it stands for; what they chose from
+        what was found, they know.
         """
+        if any(self._stands_for_a_thing(name) for name in self.call.chosen_by_people):
+            return True
         named = {name for name in self.call.given_by_people if not self._stands_for_a_thing(name)}
         values = [self.call.arguments[name] for name in named | self.call.chosen_by_people]
         return any(_is_of_kind(said, value, self.call.now) for value in values)
@@ -289,20 +323,20 @@ def _is_bookkeeping(name: str) -> bool:
     return bool(lexicon.BOOKKEEPING & set(name_words(name.rpartition(".")[2])) - {"at"})
 
 
-def _is_of_kind(said: Slot, value: JsonValue, now: datetime) -> bool:
-    if said.kind in ("quantity", "amount"):
+def _is_of_kind(said: Said, value: JsonValue, now: datetime) -> bool:
+    if said.kind in ("count", "amount", "duration"):
         return number_of(value) is not None or isinstance(value, dict)
     if not isinstance(value, str):
-        return isinstance(value, list) and said.kind in TEXTS
+        return isinstance(value, list) and said.kind in NAMING
     told = moments_in(value, now)
     if said.kind == "date":
         return bool(told.days)
     if said.kind == "time":
         return bool(told.clocks)
-    return not told.days and not told.clocks
+    return not told.days and not told.clocks and said.kind in NAMING
 
 
-def _money(said: Slot) -> Money | None:
+def _money(said: Said) -> Money | None:
     value = said.value
     if not isinstance(value, dict):
         return None
@@ -322,7 +356,10 @@ def _clocks(sent: Iterable[Held]) -> list[timedelta]:
     return [timedelta(minutes=_minutes(t)) for t in texts if len(t) in (5, 8) and t[2:3] == ":"]
 
 
-def words_of_tool(call: TakenCall) -> frozenset[str]:
-    """Stems of the words in which the tool, and what found its things, speak of themselves."""
-    found = [vocabulary(link.finder) for link in call.links if link.finder is not None]
-    return frozenset().union(vocabulary(call.tool), *found)
+def _as_slot(said: Said) -> Slot:
+    return Slot(kind="amount", value=said.value, text=said.text, position=said.position)
+
+
+def _is_quoted(said: Said) -> bool:
+    """Whether it is written between quotation marks, as what a thing is called."""
+    return said.text != said.value

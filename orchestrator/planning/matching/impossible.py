@@ -59,6 +59,7 @@ class _Values:
         yield from self._ends_first()
         yield from self._nowhere_to_go()
         yield from self._less_than_one()
+        yield from self._nothing_to_say()
         for parameter, value in self._given():
             if isinstance(value, dict) and parameter.kind is Kind.OBJECT:
                 yield from _Values(self.tool, parameter.fields, value, self.now).doubts()
@@ -156,6 +157,15 @@ class _Values:
             if number < 0 or (number == Decimal(0) and is_whole and self._counts(parameter)):
                 why = "it is less than none" if number else "it is none"
                 yield _doubt(parameter, str(held), why)
+
+    def _nothing_to_say(self) -> Iterator[Doubt]:
+        """A text for people that is nothing but an address or a name that is sent beside it."""
+        given = [(p, v) for p, v in self._given() if isinstance(v, str)]
+        texts = [(p, v) for p, v in given if p.kind is Kind.TEXT]
+        for parameter, text in texts:
+            for other, value in given:
+                if other.name != parameter.name and text.casefold() == value.casefold():
+                    yield _doubt(parameter, text, f"that is only {_called(other)}")
 
     def _counts(self, parameter: Parameter) -> bool:
         """Whether nothing of it leaves nothing to do."""

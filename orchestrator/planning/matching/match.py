@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pydantic import JsonValue
+
+from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import name_words
-from orchestrator.planning.matching.held_against import TEXTS, Evidence
+from orchestrator.planning.matching.held_against import Evidence
 from orchestrator.planning.matching.offered import offered, readable_thing, thing_called
-from orchestrator.planning.matching.said_for_call import SaidThing, things_said
+from orchestrator.planning.matching.said_for_call import SaidThing, listed, said_for
 from orchestrator.planning.matching.taken import Link, TakenCall
 from orchestrator.planning.matching.value_forms import plain_words
 from orchestrator.planning.models import Doubt
@@ -22,23 +25,28 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
     Of several clauses that the call may serve it is the one that it fits best.
     """
     evidence = Evidence(call)
-    read = [[t for t in things if not _fits(t, evidence)] for things in things_said(call)]
-    unmatched = min(read, key=len, default=[])
+    unmatched = min((unmatched_in(said, evidence) for said in said_for(call)), key=len, default=[])
     return tuple(_doubt(thing, call) for thing in unmatched[:_MOST])
 
 
-def _fits(thing: SaidThing, evidence: Evidence) -> bool:
-    if thing.is_ruled_out:
-        wanted = plain_words(str(thing.slot.value))
-        return thing.slot.kind not in TEXTS or not wanted <= evidence.item_words
-    return evidence.bears(thing.slot, thing.clause)
+def unmatched_in(things: Sequence[SaidThing], evidence: Evidence) -> list[SaidThing]:
+    """The things that a call does not bear; of several in a list one is enough.
+
+    "To Ann and Bob" may be two calls: that each of them is made is counted elsewhere.
+    """
+    missing: list[SaidThing] = []
+    for members in listed(things):
+        lacking = [t for t in members if not evidence.bears(t.said, t.clause)]
+        if len(lacking) == len(members):
+            missing += lacking
+    return missing
 
 
 def _doubt(thing: SaidThing, call: TakenCall) -> Doubt:
-    said = thing.slot.text.strip()
+    said = thing.said.text.strip()
     told = _told_instead(thing, call)
-    if thing.is_ruled_out:
-        why = f"you said not {said!r}, and {told or 'what would be taken'} is that"
+    if thing.said.kind == "negation":
+        why = f"you said {said!r}, and {told or 'what would be taken'}"
     elif told:
         why = f"you said {said!r}; {told}"
     else:
@@ -51,43 +59,44 @@ def _told_instead(thing: SaidThing, call: TakenCall) -> str:
     alike = next(_alike(thing, call), "")
     main = next((link for link in call.links if readable_thing(link.item)), None)
     if main is None:
-        return alike
+        return f"it would be done with {alike}" if alike else ""
     called = thing_called(main.item)
     found = f"what was found is {called!r}"
-    return f"{found}, {alike}" if alike and called not in alike else found
+    return f"{found}, with {alike}" if alike and called not in alike else found
 
 
 _NAMED_BY: Final = {
     "place": lexicon.PLACE,
-    "origin": lexicon.PLACE | lexicon.ORIGIN,
     "date": lexicon.DATE | lexicon.START | lexicon.END,
     "time": lexicon.TIME,
-    "quantity": lexicon.COUNTED,
+    "count": lexicon.COUNTED,
+    "duration": lexicon.COUNTED,
     "amount": lexicon.MONEY,
     "name": lexicon.TITLE,
-    "email": lexicon.EMAIL,
+    "addressee": lexicon.EMAIL | lexicon.TITLE,
 }
 
 
 def _alike(thing: SaidThing, call: TakenCall) -> Iterator[str]:
     """What arguments and things say under a name for that kind of thing, readable."""
-    names = _NAMED_BY.get(thing.slot.kind, frozenset())
+    names = _NAMED_BY.get(thing.said.kind, frozenset())
     holders: list[JsonObject] = [call.arguments, *(link.item for link in call.links)]
     for holder in holders:
         for name, value in holder.items():
             plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-            if plain and names & set(name_words(name)[-2:]) and not _is_id(name):
-                yield f"with {' '.join(name_words(name))} {value}"
+            if plain and names & set(name_words(name)[-2:]) and not _is_private(name, value):
+                yield f"{' '.join(name_words(name))} {value}"
 
 
-def _is_id(name: str) -> bool:
-    return bool(lexicon.IDENTIFIER & set(name_words(name)[-1:]))
+def _is_private(name: str, value: JsonValue) -> bool:
+    """Whether it is an id, which tells nobody anything, or stands for a personal value."""
+    return is_handle(value) or bool(lexicon.IDENTIFIER & set(name_words(name)[-1:]))
 
 
 def _choices(thing: SaidThing, call: TakenCall) -> tuple[str, ...]:
     """What else was found: those that bear what was said, where there are any."""
     others = [item for link in _primary(call.links) for item in link.others]
-    wanted = plain_words(str(thing.slot.value))
+    wanted = plain_words(str(thing.said.value))
     fitting = [o for o in others if wanted <= plain_words(readable_thing(o))]
     return offered(fitting or others)
 

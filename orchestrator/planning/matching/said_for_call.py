@@ -1,67 +1,82 @@
 """What was said for one call: the part of a goal that it serves, and the things said there."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from orchestrator.language.anaphora import reference_in
+from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
-from orchestrator.language.intent import Slot
-from orchestrator.language.provisos import conditions_in
-from orchestrator.language.slots import find_slots
-from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import tokens
+from orchestrator.language.corrections import corrected
+from orchestrator.language.words import content_stems
+from orchestrator.planning.accounting.things_said import Said, things_said
 from orchestrator.planning.matching.taken import TakenCall
+from orchestrator.planning.matching.value_forms import folded
+from orchestrator.planning.models import MentionKind
 from orchestrator.saga.served import Order
 
-_RULED_OUT: Final = WordLists("matching").word_set("ruled_out")
-_NEAR: Final = 3
-"""Words before a name in which it may be ruled out."""
+_ALIKE: Final = 0.5
+"""Share of a clause's words that a leg's goal holds which says it in other words."""
+NAMING: Final = frozenset[MentionKind](
+    {"place", "name", "identifier", "addressee", "remark", "thing", "quality"}
+)
+"""Kinds that a name may be read as: who says another one may mean any of them."""
+_JOINT: Final = re.compile(r"\s*(?:,\s*(?:and\s+)?|(?:and|as\s+well\s+as|&)\s+)\s*", re.IGNORECASE)
+"""What stands between two members of one list."""
+_TOLD: Final = NAMING | {"date", "time", "duration", "amount", "count", "negation"}
 
 
 @dataclass(frozen=True)
 class SaidThing:
     """One thing that was said, in its clause."""
 
-    slot: Slot
+    said: Said
     clause: str
-    is_ruled_out: bool = False
-    """Whether it must not be that: "not the Hilton"."""
 
 
-def things_said(call: TakenCall) -> list[list[SaidThing]]:
+def said_for(call: TakenCall) -> list[list[SaidThing]]:
     """What was said for a call: of each clause that it may serve, the things in it.
 
     What a person said since, who wanted something else, stands in the place of what is of the same
     kind in the goal.
     """
-    newest = call.hints[-1] if call.hints else ""
-    hinted = [*_read(newest, call)]
-    kinds: set[str] = {thing.slot.kind for thing in hinted}
-    if kinds & _NAMING:
-        kinds |= _NAMING
-    read = [[t for t in _read(clause, call) if t.slot.kind not in kinds] for clause in _own(call)]
-    return [[*things, *hinted] for things in read or [[]]]
+    hinted = [*_things(call.hints[-1], call)] if call.hints else []
+    kinds = {thing.said.kind for thing in hinted}
+    if kinds & NAMING:
+        kinds |= NAMING
+    read = [[*_things(clause, call)] for clause in _own(call)]
+    kept = [[t for t in things if t.said.kind not in kinds] for things in read]
+    return [[*filter(_Goal(call).says, things), *hinted] for things in kept or [[]]]
 
 
-_NAMING: Final = frozenset({"place", "name", "quoted", "identifier"})
-"""Kinds that a name may be read as: who says another one may mean any of them."""
+class _Goal:
+    """What the mission's goal says, in which a leg's goal may put words of its own."""
+
+    def __init__(self, call: TakenCall) -> None:
+        self._text = folded(f"{call.goal} {corrected(call.goal).text}").casefold()
+        self._values = [said.value for said in things_said(call.goal, now=call.now)]
+
+    def says(self, thing: SaidThing) -> bool:
+        """Whether a person said it; what a planner adds to the goal of a leg, nobody did."""
+        if not self._text.strip():
+            return True
+        return folded(thing.said.text).casefold() in self._text or thing.said.value in self._values
 
 
 def _own(call: TakenCall) -> list[str]:
-    """The clauses of the leg's goal that a call may serve, each with what leads up to it."""
+    """The clauses that a call may serve, each with what leads up to it."""
     clauses = split_clauses(call.clause)
-    if len(clauses) < 2:
-        return [call.clause]
     ordered = {c: [o for o in call.orders if c in o.clause or o.clause in c] for c in clauses}
     mine = [c for c in clauses if any(call.tool.name in o.tools for o in ordered[c])]
-    if not mine:
+    if len(clauses) > 1 and not mine:
         mine = [c for c in clauses if not ordered[c]]
-    return [*_led_up_to(mine, clauses, ordered)] or [call.clause]
+    own = [*_led_up_to(mine, clauses, ordered)] if len(clauses) > 1 else []
+    return own or [_in_the_goals_words(call)]
 
 
 def _led_up_to(
-    mine: Sequence[str], clauses: Sequence[str], ordered: dict[str, list[Order]]
+    mine: Sequence[str], clauses: Sequence[str], ordered: Mapping[str, Sequence[Order]]
 ) -> Iterator[str]:
     """A clause that points back, with the reading one before it: "find a table and book it"."""
     for clause in mine:
@@ -73,9 +88,44 @@ def _led_up_to(
             yield clause
 
 
-def _read(text: str, call: TakenCall) -> Iterator[SaidThing]:
-    for condition in conditions_in(text):
-        text = text.replace(condition, " ")
-    for slot in find_slots(text, now=call.now):
-        before = tokens(text[: slot.position])[-_NEAR:]
-        yield SaidThing(slot, text, bool(_RULED_OUT & set(before)))
+def _in_the_goals_words(call: TakenCall) -> str:
+    """The leg's goal, with the clause of the mission's that it says in other words."""
+    goal = corrected(call.goal).text
+    if call.clause in call.goal or call.clause in goal:
+        return _with_what_it_points_at(call.clause, goal)
+    own = {*content_stems(call.clause)}
+    clauses = [(clause, {*content_stems(clause)}) for clause in split_clauses(goal)]
+    alike = [c for c, stems in clauses if stems and len(stems & own) >= _ALIKE * len(stems)]
+    return ". ".join([*alike[:1], call.clause])
+
+
+def _with_what_it_points_at(clause: str, goal: str) -> str:
+    """A clause that points back, with the one before it where that only reads."""
+    before = split_clauses(goal.partition(clause)[0])
+    if not before or not reference_in(clause) or read_clause(before[-1]).asks_side_effect:
+        return clause
+    return f"{before[-1]}. {clause}"
+
+
+def _things(text: str, call: TakenCall) -> Iterator[SaidThing]:
+    text = corrected(text).text
+    for said in things_said(text, now=call.now):
+        if said.kind in _TOLD:
+            yield SaidThing(said, text)
+
+
+def listed(things: Sequence[SaidThing]) -> list[list[SaidThing]]:
+    """The things, those that stand in one list together: "Ann, Bob and Eve"."""
+    groups: list[list[SaidThing]] = []
+    for thing in things:
+        if groups and _is_next_member(groups[-1][-1], thing):
+            groups[-1].append(thing)
+        else:
+            groups.append([thing])
+    return groups
+
+
+def _is_next_member(one: SaidThing, two: SaidThing) -> bool:
+    if one.clause != two.clause or one.said.kind != two.said.kind:
+        return False
+    return bool(_JOINT.fullmatch(one.clause[one.said.end : two.said.position]))

@@ -4,20 +4,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pydantic import JsonValue
-
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.anaphora import reference_in
 from orchestrator.language.inflection import singular
+from orchestrator.language.intent import Action
+from orchestrator.language.quantifiers import place_in
 from orchestrator.language.words import stem, tokens
 from orchestrator.planning.models import Fact, Observation
 from orchestrator.planning.rules.answers import Item, answer_fields, read_items
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.choices import choice_of_one, gives
 from orchestrator.planning.rules.hints import Followed, follow, wants_another
+from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
+from orchestrator.planning.rules.items import Picking, spoken_text
+from orchestrator.planning.rules.narrowing import narrowed
+from orchestrator.planning.rules.order_of_things import in_order, placed
+from orchestrator.planning.rules.pages import next_page, pages_of
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.ranking import Ranking, Wish, rank_items
-from orchestrator.planning.rules.sentences import details
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.tool_words import generic_words, vocabulary
 from orchestrator.planning.rules.utterance import Utterance, read_utterance
@@ -27,7 +33,6 @@ _NOT_FROM_ITEMS: Final = frozenset({Kind.TEXT, Kind.TITLE, Kind.QUERY, Kind.OBJE
 _LOOSE: Final = frozenset({Kind.QUERY, Kind.TEXT, Kind.TITLE})
 """Words searched for; the other arguments hold of all that is found by them."""
 _MAX_ALTERNATIVES: Final = 50
-_MAX_CHOICES: Final = 12
 
 
 def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) -> Lack | None:
@@ -45,27 +50,98 @@ def add_from_answers(tool: Tool, stated: ArgumentDraft, situation: Situation) ->
     for items, finder, is_own in call.pools():
         left = [p for p in call.inputs if p.name not in values]
         wanted = [p for p in left if p.is_produced or (is_own and p.kind not in _NOT_FROM_ITEMS)]
-        offered = [i for i in items if (g := _gives(i, wanted)) and not call.is_not_meant(g)]
+        offered = [i for i in items if (g := gives(i, wanted)) and not call.is_not_meant(g)]
         if not offered:
             continue
+        offered = call.spoken_of(offered, finder)
         ranking = rank_items(_distinct(offered, wanted), call.wish(finder))
-        may = call.instead(ranking, wanted)
-        fresh = [i for i in may if not call.has_failed_with(_gives(i, wanted))]
+        several = _several(call, ranking, wanted, finder)
+        if isinstance(several, Lack):
+            return several
+        may = several or call.instead(ranking, wanted)
+        fresh = [i for i in may if not call.has_failed_with(gives(i, wanted))]
         if not fresh:
             return Lack(reason=call.why_none(ranking))
         followed = call.follow_hints(fresh, wanted, finder)
         if followed.refusal or not followed.is_read:
-            return Lack(_choices(wanted, fresh), note=followed.refusal or _unread(situation))
+            return Lack(choice_of_one(wanted, fresh), note=followed.refusal or _unread(situation))
         fresh = list(followed.items)
-        if not ranking.is_meant:
-            return Lack(_choices(wanted, fresh))
-        if ranking.tied > 1 and tool.is_side_effect and not tool.needs_confirmation:
-            return Lack(_choices(wanted, fresh[: ranking.tied]))
-        values |= _gives(fresh[0], [p for p in left if p.kind in (Kind.TITLE, Kind.TEXT)])
-        values |= _gives(fresh[0], wanted)
+        if not several and (lack := _undecided(call, ranking, fresh, wanted, finder)) is not None:
+            return lack
+        values |= gives(fresh[0], [p for p in left if p.kind in (Kind.TITLE, Kind.TEXT)])
+        values |= gives(fresh[0], wanted)
         stated.notes.append(_why_this(fresh, finder, situation))
     stated.values.update(values)
     return None
+
+
+def _several(
+    call: "_Call", ranking: Ranking, wanted: list[Parameter], finder: Tool
+) -> list[Item] | Lack:
+    """What is left of several things that are asked for; nothing where one is, or any of them."""
+    asked = how_many(call.tool, call.situation)
+    keys = [p for p in wanted if p.is_produced]
+    is_distinct = needs_the_very_one(call.tool) or place_in(call.situation.utterance.text)
+    if not (asked.is_several and keys):
+        return []
+    if not (is_distinct and asked.is_of(keys[0], call.tool)):
+        return [] if needs_the_very_one(call.tool) else alike_and_left(call, ranking, wanted)
+    if ranking.refusal:
+        return Lack(reason=ranking.refusal)
+    picking = Picking(call.tool, call.situation, asked, keys[0])
+    return picking.left(ranking, call.heeded(finder), call.known(finder))
+
+
+def alike_and_left(call: "_Call", ranking: Ranking, wanted: list[Parameter]) -> list[Item]:
+    """For one more of what was taken: what is like it, else that once more; [] for the first.
+
+    A second table is one in the same restaurant, a second room one of the same kind.
+    """
+    done = [o for o in call.situation.tried(call.tool) if o.outcome == "succeeded"]
+    taken = [i for i in ranking.items if any(_is_in(one, gives(i, wanted)) for one in done)]
+    left = [i for i in ranking.items if i not in taken]
+    alike = [i for i in left if taken and texts_of(i) == texts_of(taken[0])]
+    return [*alike, *taken, *(i for i in left if i not in alike)] if taken else []
+
+
+def texts_of(item: Item) -> JsonObject:
+    """What a thing says of itself in words, its ids left out."""
+    return {
+        name: value
+        for name, value in item.fields.items()
+        if name in item.own and isinstance(value, str) and not lexicon.IDENTIFIER & {*tokens(name)}
+    }
+
+
+def _undecided(
+    call: "_Call", ranking: Ranking, fresh: list[Item], wanted: list[Parameter], finder: Tool
+) -> Lack | None:
+    """The question which of the things is meant; None where nothing is in doubt."""
+    if ranking.doubt and not call.situation.hints:
+        return Lack(choice_of_one(wanted, fresh), note=ranking.doubt)
+    if not ranking.is_meant:
+        return Lack(choice_of_one(wanted, fresh))
+    tied = fresh[: ranking.tied]
+    if len(tied) < 2 or call.situation.hints or not call.tool.is_side_effect:
+        return None
+    if not needs_the_very_one(call.tool):
+        return None if call.tool.needs_confirmation else Lack(choice_of_one(wanted, tied))
+    text = spoken_text(call.situation.utterance)
+    meant = narrowed(
+        tied,
+        call.situation.utterance,
+        used=call.heeded(finder),
+        known=call.known(finder),
+        text=text,
+    )
+    if len(meant.items) == 1 and not meant.unread:
+        fresh[:] = [*meant.items, *(i for i in fresh if i not in meant.items)]
+        return None
+    if meant.unread:
+        note = f"nothing that was found says {', '.join(map(repr, meant.unread))}"
+    else:
+        note = f"{len(meant.items)} that were found fit, one as well as another"
+    return Lack(choice_of_one(wanted, meant.items), note=note)
 
 
 @dataclass(frozen=True)
@@ -87,13 +163,27 @@ class _Call:
         own = [seen for seen in found if seen.tool != self.tool.name]
         facts = [source.fact for source in self.situation.facts_for(self.tool)]
         answers: tuple[Observation | Fact, ...] = (*reversed(own), *reversed(facts))
+        paged: set[str] = set()
         for answer in answers:
             finder = self.situation.catalog.tool(answer.tool)
+            pages = pages_of(finder, own) if isinstance(answer, Observation) else []
+            if len(pages) > 1 and not self._is_outdated(answer, finder):
+                if finder.name not in paged:
+                    told = (read_items(p.body, tool=finder, asked=p.arguments) for p in pages)
+                    yield [item for items in told for item in items], finder, True
+                paged.add(finder.name)
+                continue
             loose = {p.name for p in tool_parameters(finder) if p.kind in _LOOSE}
             asked = {name: v for name, v in answer.arguments.items() if name not in loose}
+            if isinstance(answer, Fact) and self._is_one_page_of_several(answer, finder):
+                continue  # it is searched for again, to the last page
             if not self._is_outdated(answer, finder):
                 items = read_items(answer.body, tool=finder, asked=asked)
                 yield items, finder, isinstance(answer, Observation)
+
+    def _is_one_page_of_several(self, fact: Fact, finder: Tool) -> bool:
+        """Whether an earlier leg was told only some of the things of which the right one is."""
+        return needs_the_very_one(self.tool) and bool(next_page(finder, [_as_seen(fact)]))
 
     def is_not_meant(self, given: JsonObject) -> bool:
         """Whether a thing is of this mission, and the clause means another one."""
@@ -118,7 +208,7 @@ class _Call:
         refusal = next(iter(self.situation.refused_by_people(self.tool)), None)
         if refusal is None or refusal.sent_back:
             return ranking.items
-        refused = (i for i in ranking.items if _is_in(refusal, _gives(i, wanted)))
+        refused = (i for i in ranking.items if _is_in(refusal, gives(i, wanted)))
         return next((ranking.as_fitting_as(item) for item in refused), ranking.items)
 
     def follow_hints(
@@ -150,9 +240,42 @@ class _Call:
         for answer in answers:
             finder = self.situation.catalog.tool(answer.tool)
             for item in read_items(answer.body, tool=finder, asked=answer.arguments):
-                if _is_in(refusal, _gives(item, wanted)):
+                if _is_in(refusal, gives(item, wanted)):
                     return item
         return None
+
+    def heeded(self, finder: Tool) -> JsonObject:
+        """What the things were searched by, and what goes into the call beside them."""
+        asked: JsonObject = {}
+        facts = [s.fact for s in self.situation.facts if s.fact.tool == finder.name]
+        answers: list[Observation | Fact] = [*self.situation.tried(finder), *facts]
+        for seen in answers:
+            asked = {**seen.arguments, **asked}
+        return {**asked, **self.stated}
+
+    def spoken_of(self, items: list[Item], finder: Tool) -> list[Item]:
+        """Of found things those that the clause means that was about them, where this points back.
+
+        "List my bookings in March and cancel them" cancels those in March.
+        """
+        if not reference_in(self.situation.utterance.text):
+            return items
+        looks = (Action.READ, Action.SEARCH)
+        others = self.situation.other_utterances
+        found = next((u for u in others if u.reading.action in looks), None)
+        if found is None:
+            return items
+        if needs_the_very_one(self.tool):
+            used, known = self.heeded(finder), self.known(finder)
+            meant = narrowed(items, found, used=used, known=known, text=found.text)
+            items = list(meant.items)
+        place = place_in(found.text)
+        order, doubt = in_order(items, place.order) if place else (items, "")
+        return placed(order, place) if place and not doubt else items
+
+    def known(self, finder: Tool) -> frozenset[str]:
+        """Stems of the words in which the tools of the things speak of themselves."""
+        return frozenset(vocabulary(self.tool) | vocabulary(finder))
 
     def wish(self, finder: Tool) -> Wish:
         """What is asked of a thing that `finder` found: what it was searched by, what is stated."""
@@ -225,6 +348,12 @@ class _Call:
         return noun
 
 
+def _as_seen(fact: Fact) -> Observation:
+    return Observation(
+        step=0, tool=fact.tool, arguments=fact.arguments, body=fact.body, outcome="succeeded"
+    )
+
+
 def _is_in(refusal: Observation, given: JsonObject) -> bool:
     """Whether a call was made with what a thing gives."""
     return bool(given) and all(refusal.arguments.get(k) == v for k, v in given.items())
@@ -258,36 +387,9 @@ def names_beside(nouns: frozenset[str], utterance: Utterance) -> list[str]:
     return found
 
 
-def _choices(wanted: list[Parameter], items: list[Item]) -> tuple[Parameter, ...]:
-    """The inputs that the things give, with those to choose from as their only values."""
-    asked: list[Parameter] = []
-    for parameter in wanted:
-        given = ((_given(item, parameter), item) for item in items[:_MAX_CHOICES])
-        choices = {str(v): ", ".join(details(i.fields)) for v, i in given if v is not None}
-        if choices:
-            told = "; ".join(f"{value}: {text}" for value, text in choices.items())
-            schema: JsonObject = {**parameter.schema, "enum": [*choices], "description": told}
-            asked.append(replace(parameter, schema=schema))
-    return tuple(asked)
-
-
-def _gives(item: Item, wanted: list[Parameter]) -> JsonObject:
-    """The wanted values that a thing has."""
-    return {p.name: v for p in wanted if (v := _given(item, p)) is not None}
-
-
-def _given(item: Item, parameter: Parameter) -> JsonValue:
-    value = item.value(parameter.name)
-    element = parameter.element
-    if value is None and element is not None and element.kind is not Kind.OBJECT:
-        single = item.value(element.name)
-        value = [single] if single is not None else None
-    return parameter.first_accepted(value)
-
-
 def _distinct(items: list[Item], wanted: list[Parameter]) -> list[Item]:
     """Things that give different values, the richest of each kind, in their order."""
     seen: dict[str, Item] = {}
     for item in items:
-        seen.setdefault(repr(sorted(_gives(item, wanted).items())), item)
+        seen.setdefault(repr(sorted(gives(item, wanted).items())), item)
     return list(seen.values())[:_MAX_ALTERNATIVES]

@@ -17,6 +17,8 @@ class Lack:
     reason: str = ""
     note: str = ""
     """What the person who is asked for the values is told first."""
+    is_done: bool = False
+    """Whether nothing is left to be done: the call was made for each thing that is meant."""
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,17 @@ from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.amounts import amount_doubts
 from orchestrator.planning.rules.answers import is_empty
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
+from orchestrator.planning.rules.pages import next_page, pages_of
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.sentences import answer_sentence, report
+from orchestrator.planning.rules.sentences import report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.telling import tell
 from orchestrator.planning.rules.tool_words import speaks_of
+from orchestrator.planning.rules.unread import question_about
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
@@ -41,6 +45,8 @@ from orchestrator.routing.selection import Selection
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_ATTEMPTS: Final = 5
 """Calls of the target that may be refused before the leg gives up."""
+_MAX_PAGES: Final = 10
+"""Of one search; what goes on longer is not done to all of it."""
 
 
 class ChainingPlanner:
@@ -113,12 +119,27 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
         return DiscoverTools(query=context.leg_goal)
     if (ended := _ended(target, situation)) is not None:
         return ended
+    if (question := _unread(target, situation)) is not None:
+        return question
+    if (page := _next_page(target, situation)) is not None:
+        return page
     step = next_call(target, situation)
     if not isinstance(step, Lack):
         return step
+    if step.is_done:
+        return _finish(target, _done(target, situation), situation)
     if step.reason:
         return _nothing_found(target, situation) or GiveUp(reason=step.reason)
     return _ask(step, target, situation)
+
+
+def _unread(target: Tool, situation: Situation) -> AskUser | None:
+    """A question about what the leg's goal says and its words do not tell."""
+    tools = [tool for tool in situation.usable_tools if tool.domain == target.domain]
+    context = situation.context
+    return question_about(
+        context.leg_goal, situation.utterance.unread, context.mission_goal, tools, context.inputs
+    )
 
 
 def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Tool | None:
@@ -150,18 +171,63 @@ def _stopped(observations: Sequence[Observation]) -> GiveUp | None:
 
 def _ended(target: Tool, situation: Situation) -> Finish | GiveUp | CallTool | None:
     """How the leg ends once its target was called: with its answer, or refused too often."""
-    tried = list(situation.tried(target))
-    done = next((seen for seen in tried if seen.outcome == "succeeded"), None)
-    if done is not None:
-        again = None
-        if is_empty(done.body) and not target.is_side_effect and target.name in situation.shown:
-            again = wider_call(target, done.arguments, done, situation)
-        return again or Finish(summary=_summary(target, done))
+    tried, done = list(situation.tried(target)), _done(target, situation)
+    if done:
+        return _ended_after(done, tried[0], target, situation)
     if tried and (hopeless := _hopeless(target, tried[0])) is not None:
         return GiveUp(reason=hopeless)
-    if len(tried) >= _MAX_ATTEMPTS:
-        return GiveUp(reason=f"{target.name} failed {len(tried)} times; the last: {tried[0].error}")
-    return None
+    return _failed_too_often(target, situation)
+
+
+def _failed_too_often(target: Tool, situation: Situation) -> GiveUp | None:
+    """The end of a leg whose target was called in vain so often that nobody would go on."""
+    failed = [seen for seen in situation.tried(target) if seen.outcome != "succeeded"]
+    if len(failed) < _MAX_ATTEMPTS:
+        return None
+    return GiveUp(reason=f"{target.name} failed {len(failed)} times; the last: {failed[0].error}")
+
+
+def _done(target: Tool, situation: Situation) -> list[Observation]:
+    """The calls of the target that succeeded, the newest first."""
+    return [seen for seen in situation.tried(target) if seen.outcome == "succeeded"]
+
+
+def _ended_after(
+    done: list[Observation], last: Observation, target: Tool, situation: Situation
+) -> Finish | GiveUp | CallTool | None:
+    """How the leg ends when its target has done something; None while it is to do more.
+
+    What was asked for of several things is not reached when it fails for one of them.
+    """
+    asked = how_many(target, situation)
+    if asked.is_several and last.outcome != "succeeded" and needs_the_very_one(target):
+        number = "all" if asked.number is None else asked.number
+        return GiveUp(reason=f"done for {len(done)} of {number}: {last.error or last.outcome}")
+    if asked.number is None or len(done) < asked.number:
+        return _failed_too_often(target, situation)
+    again = None
+    if is_empty(done[0].body) and not target.is_side_effect and target.name in situation.shown:
+        again = wider_call(target, done[0].arguments, done[0], situation)
+    return again or _finish(target, done, situation)
+
+
+def _next_page(target: Tool, situation: Situation) -> CallTool | GiveUp | None:
+    """The rest of what a search tells page by page, before it is sure which things are meant."""
+    asked, seen = how_many(target, situation), situation.context.observations
+    last = next(reversed(seen), None)
+    if not needs_the_very_one(target) or last is None or last.side_effect:
+        return None
+    finder = situation.catalog.tools.get(last.tool)
+    if finder is None or finder.is_side_effect or last.outcome != "succeeded":
+        return None
+    pages = pages_of(finder, seen)
+    page = next_page(finder, pages)
+    if isinstance(page, CallTool) and len(pages) < _MAX_PAGES:
+        return page
+    if not page or not asked.is_several:
+        return None  # of one thing it is asked, unless it is told apart
+    why = page if isinstance(page, str) else f"{finder.title!r} has more than {_MAX_PAGES} pages"
+    return GiveUp(reason=f"{why}; nothing was done: say which are meant, or a narrower time")
 
 
 def _nothing_found(target: Tool, situation: Situation) -> Finish | None:
@@ -172,7 +238,7 @@ def _nothing_found(target: Tool, situation: Situation) -> Finish | None:
     found = situation.catalog.tools.get(last.tool)
     if found is None or found.is_side_effect or not is_empty(last.body):
         return None
-    return Finish(summary=answer_sentence(found, last.body))
+    return _finish(found, [last], situation)
 
 
 def _hopeless(target: Tool, last: Observation) -> str | None:
@@ -195,13 +261,17 @@ def _hopeless(target: Tool, last: Observation) -> str | None:
     )
 
 
-def _summary(target: Tool, done: Observation) -> str:
+def _finish(target: Tool, done: Sequence[Observation], situation: Situation) -> Finish:
+    """The end of a leg: what was found, as a person tells it, or what was done call by call."""
     if not target.is_side_effect:
-        return answer_sentence(target, done.body)
-    fact = Fact(
-        source="", tool=target.name, arguments=done.arguments, body=done.body, price=done.price
+        told = tell(target, done[0].arguments, done[0].body, situation.utterance)
+        return Finish(summary=told.sentence, table=told.table)
+    facts = (
+        Fact(source="", tool=target.name, arguments=o.arguments, body=o.body, price=o.price)
+        for o in reversed(done)
     )
-    return f"{report(FactSource(fact, target))}."
+    said = (f"{report(FactSource(fact, target))}." for fact in facts)
+    return Finish(summary=" ".join(said))
 
 
 def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:

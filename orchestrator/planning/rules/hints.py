@@ -12,7 +12,9 @@ from itertools import pairwise
 from orchestrator.core.budget import Money
 from orchestrator.language import lexicon
 from orchestrator.language.words import STOP_WORDS, stem, tokens
-from orchestrator.planning.rules.answers import DATE, TIME, Item
+from orchestrator.planning.rules.answers import Item
+from orchestrator.planning.rules.moments import moment_of
+from orchestrator.planning.rules.order_of_things import in_order
 from orchestrator.planning.rules.ranking import mentioned, preference_of, stated_limit
 from orchestrator.planning.rules.utterance import MEASURES, Utterance
 
@@ -86,7 +88,7 @@ def follow(hint: Utterance, items: Sequence[Item], refused: Item | None) -> Foll
     speaks = max(spoken.values(), default=0)
     order = [item for item in kept if spoken[id(item)] == speaks]
     if preference is not None:
-        order.sort(key=preference)
+        order = in_order(order, preference)[0]
     return Followed(tuple(order), is_read=bool(tests or limit or preference or speaks))
 
 
@@ -99,24 +101,6 @@ def _said_of(item: Item) -> set[str]:
 def wants_another(hints: Sequence[Utterance]) -> bool:
     """Whether the last hint says that it must be another thing."""
     return bool(hints) and bool(lexicon.ANOTHER & set(tokens(hints[0].text)))
-
-
-def moment_of(item: Item) -> str:
-    """When a thing is, as text that sorts: its first moment, or day and time; "" when it says none.
-
-    When it was made, or how long it is offered, is none of it.
-    """
-    own = [
-        value
-        for name, value in item.fields.items()
-        if name in item.own
-        and isinstance(value, str)
-        and not lexicon.BOOKKEEPING & set(tokens(name))
-    ]
-    whole = next((v for v in own if "T" in v and DATE.match(v[:10])), "")
-    day = next((v for v in own if DATE.match(v)), "")
-    clock = next((v for v in own if TIME.match(v)), "")
-    return whole or (f"{day}T{clock}" if day or clock else "")
 
 
 def _is_cheaper(item: Item, other: Item) -> bool:

@@ -12,6 +12,7 @@ from orchestrator.planning.models import CallTool, DiscoverTools, Observation
 from orchestrator.planning.rules.answers import answer_fields, is_empty, is_listing
 from orchestrator.planning.rules.argument_draft import Lack
 from orchestrator.planning.rules.call_arguments import gather_arguments
+from orchestrator.planning.rules.how_many import counted_note, how_many
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation
 
@@ -28,8 +29,11 @@ NextCall = CallTool | DiscoverTools | Lack
 def next_call(tool: Tool, situation: Situation, *, trail: tuple[str, ...] = ()) -> NextCall:
     """The next step towards a call; the tools in `trail`, for which it is made, are not called."""
     draft, lack = gather_arguments(tool, situation)
+    if lack is not None and lack.is_done:
+        return lack
     if not draft.missing:
-        reason = "; ".join(draft.notes) if tool.is_side_effect else ""
+        notes = [*counted_note(tool, situation), *draft.notes]
+        reason = "; ".join(notes) if tool.is_side_effect else ""
         return _unless_made_before(tool, draft.arguments, situation, reason)
     if lack is not None:
         return lack
@@ -149,7 +153,9 @@ def _unless_made_before(
     A reading call that got no clear answer may be repeated once as it is.
     """
     before = situation.tried_with(tool, arguments)
-    if not before:
+    # Two tables are two calls with the same arguments, each with its own reference.
+    more = tool.is_side_effect and how_many(tool, situation).is_several
+    if not before or (more and before[0].outcome == "succeeded"):
         return CallTool(tool=tool.name, arguments=arguments, reason=reason)
     if before[0].refused_by:
         return _refused_by_person(tool, before[0], situation)

@@ -1,24 +1,26 @@
 """Which of the things that were found is taken: what fits the request, then what costs least."""
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import JsonValue
 
 from orchestrator.core.budget import Money, Spend, over_budget
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.bounds import limit_of
+from orchestrator.language.bounds import Limit, limit_of
+from orchestrator.language.intent import Action
+from orchestrator.language.quantifiers import Order, Place, place_in
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
 from orchestrator.planning.rules.amounts import money_said
 from orchestrator.planning.rules.answers import Item
+from orchestrator.planning.rules.order_of_things import equals, in_order
 from orchestrator.planning.rules.utterance import MEASURES, Utterance
 
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]|$)")
-_THE_FIRST = re.compile(r"\bthe first\b(?!\s+class)", re.IGNORECASE)
+Standing = Literal["within", "beyond", "unsure"]
+
 _UNPRICED: Final = Decimal("Infinity")
 
 
@@ -57,6 +59,10 @@ class Ranking:
     fits: tuple[tuple[int, int], ...] = ()
     """Of each thing how well it fits what was asked for, price and preference aside; less is
     better. Empty where the order of the answer is what was asked for."""
+    doubt: str = ""
+    """Why a person must choose: what was said does not tell which of the things is meant."""
+    unsure: tuple[Item, ...] = ()
+    """Things of which nobody can tell whether they keep within what was said."""
 
     def as_fitting_as(self, other: Item) -> list[Item]:
         """The things that fit what was asked for no worse than another of them."""
@@ -69,7 +75,8 @@ class Ranking:
 def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
     """The things that may be taken, best first.
 
-    A name that it does not bear, a strict value that differs, a limit and the budget drop a thing.
+    A name that it does not bear, a strict value that differs, a limit and the budget drop a thing;
+    of what has no price, or one in another currency, a limit says nothing: a person must choose.
     Another mismatch with what was stated, then fewer of the request's own words, then the
     preference ("the latest"), then the price, put it behind.
     """
@@ -83,22 +90,62 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
     if called and not fitting:
         wanted = ", ".join(f"{name} {value}" for name, value in strict.items())
         return Ranking((), f"nothing that was found is {wanted}")
-    kept = [item for item in fitting if _over_limit(item, wish) is None]
+    held = [(item, _held(item, wish)) for item in fitting]
+    kept = [item for item, (standing, _) in held if standing == "within"]
+    unsure = tuple(item for item, (standing, _) in held if standing == "unsure")
     if fitting and not kept:
-        return Ranking((), _over_limit(fitting[0], wish) or "")
-    relevant, preference = _content(wish), _preference(wish)
+        reason = next(
+            why for _, (standing, why) in held if standing == ("unsure" if unsure else "beyond")
+        )
+        return Ranking(
+            unsure, "" if unsure else reason, doubt=reason if unsure else "", unsure=unsure
+        )
+    return replace(_ordered(kept, wish), unsure=unsure)
 
-    def merit(item: Item) -> tuple[int, int, float | Decimal]:
-        unlike = _mismatches(item, wish.stated)
-        return unlike, -len(mentioned(item) & relevant), preference(item)
+
+def _ordered(kept: Sequence[Item], wish: Wish) -> Ranking:
+    """What may be taken, in the order in which it is."""
+    relevant = _content(wish)
+
+    def fit(item: Item) -> tuple[int, int]:
+        return _mismatches(item, wish.stated), -len(mentioned(item) & relevant)
 
     meant = not wish.kind or any(wish.kind in mentioned(item) for item in kept)
-    if _THE_FIRST.search(wish.utterance.text):
-        return Ranking(tuple(kept), tied=1, is_meant=meant)
-    order = sorted(kept, key=lambda item: (merit(item), _cost(item) if wish.buying else Decimal(0)))
-    tied = sum(merit(item) == merit(order[0]) for item in order)
-    fits = tuple(merit(item)[:2] for item in order)
-    return Ranking(tuple(order), tied=tied, is_meant=meant, fits=fits)
+    place = place_in(wish.utterance.text)
+    if place is not None:
+        return replace(_at_place(kept, place, fit), is_meant=meant)
+    preference = preference_of(wish.utterance)
+    order = sorted(kept, key=_cost) if wish.buying and not _unlike_prices(kept) else list(kept)
+    order = in_order(order, preference)[0] if preference else order
+    doubt = in_order(order, preference)[1] if preference else ""
+    order.sort(key=fit)
+    tied = sum(
+        fit(item) == fit(order[0]) and (not preference or equals(item, order[0], preference))
+        for item in order
+    )
+    fits = tuple(fit(item) for item in order)
+    return Ranking(tuple(order), tied=tied, is_meant=meant, fits=fits, doubt=doubt)
+
+
+def _at_place(
+    kept: Sequence[Item], place: Place, fit: Callable[[Item], tuple[int, int]]
+) -> Ranking:
+    """The thing that has a place in an order of those that fit best, and those after it."""
+    best = min(map(fit, kept), default=(0, 0))
+    alike = [i for i in kept if place.order == "as_told" or fit(i) == best]
+    order, doubt = in_order(alike, place.order)
+    if doubt:
+        return Ranking(tuple(alike), tied=len(alike), doubt=doubt)
+    if len(order) <= place.first:
+        return Ranking((), f"{len(order)} were found, and there is no number {place.first + 1}")
+    left = order[place.first :]
+    tied = sum(equals(item, left[0], place.order) for item in left) if place.number == 1 else 1
+    return Ranking(tuple(left), tied=max(tied, 1))
+
+
+def _unlike_prices(items: Sequence[Item]) -> bool:
+    """Whether prices are in several currencies, so that none is the least."""
+    return len({item.price.currency for item in items if item.price is not None}) > 1
 
 
 def stated_limit(utterance: Utterance) -> Money | None:
@@ -118,25 +165,42 @@ def _is_gone(item: Item) -> bool:
     )
 
 
-def _over_limit(item: Item, wish: Wish) -> str | None:
-    """Why the thing costs too much; None when it does not."""
-    if not wish.buying:
-        return None
-    price, limit = item.price, stated_limit(wish.utterance)
-    if limit is not None and price is None:
-        return f"what was found does not say plainly what it costs, so nothing holds {limit}"
-    if limit is not None and price is not None and limit.currency != price.currency:
-        return (
-            f"what was found is priced in {price.currency}, and no rates are known by which "
-            f"{limit} could be held: state the limit in {price.currency}"
-        )
-    if limit is not None and price is not None and price.amount > limit.amount:
-        return f"nothing that was found costs at most {limit}"
-    if price is None:
-        return None
-    if over_budget(wish.budget_left, Spend(), price):
-        return f"nothing that was found fits the {wish.budget_left} left of the budget"
-    return None
+def _held(item: Item, wish: Wish) -> tuple[Standing, str]:
+    """Whether a thing keeps within the limits on what it may cost, and why not."""
+    price = item.price
+    for limit, money in _limits(wish):
+        if price is None:
+            why = f"what was found does not say plainly what it costs, so nothing holds {money}"
+            return "unsure", why
+        if price.currency != money.currency:
+            return "unsure", (
+                f"what was found is priced in {price.currency}, and no rates are known by which "
+                f"{money} could be held"
+            )
+        if limit == "max" and price.amount > money.amount:
+            return "beyond", f"nothing that was found costs at most {money}"
+        if limit == "min" and price.amount < money.amount:
+            return "beyond", f"nothing that was found costs at least {money}"
+    if wish.buying and price is not None and over_budget(wish.budget_left, Spend(), price):
+        why = f"nothing that was found fits the {wish.budget_left} left of the budget"
+        return "beyond", why
+    return "within", ""
+
+
+def _limits(wish: Wish) -> list[tuple[Limit, Money]]:
+    """What a thing may cost at least and at most; what somebody is told limits nothing."""
+    utterance = wish.utterance
+    if utterance.reading.action is Action.SEND:
+        return []
+    found: list[tuple[Limit, Money]] = []
+    for slot in utterance.of("amount"):
+        money = money_said(slot)
+        limit = limit_of(utterance.text, slot)
+        if limit is None and slot.hint in lexicon.MOST_HINTS - {"to"}:
+            limit = "max"
+        if money is not None and limit is not None:
+            found.append((limit, money))
+    return found
 
 
 def mentioned(item: Item) -> set[str]:
@@ -165,33 +229,13 @@ def _cost(item: Item) -> Decimal:
     return item.price.amount if item.price is not None else _UNPRICED
 
 
-def _preference(wish: Wish) -> Callable[[Item], float | Decimal]:
-    """A key that puts first what the clause prefers; 0 for all when it states no preference."""
-    return preference_of(wish.utterance) or (lambda item: 0)
-
-
-def preference_of(utterance: Utterance) -> Callable[[Item], float | Decimal] | None:
-    """A key that puts first what a clause prefers ("the cheapest"); None when it prefers none."""
+def preference_of(utterance: Utterance) -> Order | None:
+    """By what a clause prefers one thing to another ("a cheap one"); None when it does not say."""
     words = utterance.words
     if words & lexicon.CHEAPEST:
-        return _cost
+        return "cheapest"
     if words & lexicon.NEWEST:
-        return lambda item: -_moment(item)
+        return "newest"
     if words & lexicon.OLDEST:
-        return _moment
-    if words & lexicon.BEST_RATED:
-        return lambda item: -_rating(item)
-    return None
-
-
-def _moment(item: Item) -> float:
-    """A number that grows with the thing's date; 0 when it has none."""
-    own = (str(value) for name, value in item.fields.items() if name in item.own)
-    dated = next((text for text in own if _ISO_DATE.match(text)), "")
-    digits = re.sub(r"\D", "", dated)[:14]
-    return float(digits.ljust(14, "0")) if digits else 0.0
-
-
-def _rating(item: Item) -> float:
-    rated = (value for name, value in item.fields.items() if set(tokens(name)) & lexicon.RATING)
-    return next((float(value) for value in rated if isinstance(value, int | float)), 0.0)
+        return "oldest"
+    return "best" if words & lexicon.BEST_RATED else None

@@ -1,18 +1,15 @@
-"""Sentences that report what calls did and what answers hold, in plain English."""
+"""Sentences that report what calls did, in plain English."""
 
 import re
 from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.catalog.prices import plain_answer
-from orchestrator.catalog.stated_prices import money_of
-from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.language import lexicon
-from orchestrator.language.inflection import participle, plural
-from orchestrator.language.words import is_verb, tokens
-from orchestrator.planning.rules.answers import DATE, TIME, Item, flat_fields, is_empty, read_items
+from orchestrator.language.inflection import participle
+from orchestrator.language.words import tokens
+from orchestrator.planning.rules.answers import DATE, TIME, flat_fields
 from orchestrator.planning.rules.situation import FactSource
 
 ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "selected", "chosen"})
@@ -20,7 +17,6 @@ _PREPOSITIONS: Final = frozenset(
     {"to", "for", "from", "in", "at", "with", "on", "of", "by", "back"}
 )
 _MAX_DETAILS: Final = 7
-_MAX_NAMED: Final = 5
 
 
 def done_phrase(summary: str, fallback: str) -> str:
@@ -66,25 +62,6 @@ def details(body: JsonValue, *, reference: bool = True) -> list[str]:
     return [*dict.fromkeys(told[:_MAX_DETAILS]), *([own_id] if own_id and reference else [])]
 
 
-def answer_sentence(tool: Tool, body: JsonValue) -> str:
-    """What a reading tool answered, in one sentence."""
-    things = [item for item in read_items(body, tool=tool) if item.label]
-    if things:
-        named = ", ".join(filter(None, (_name(item) for item in things[:_MAX_NAMED])))
-        more = f" and {len(things) - _MAX_NAMED} more" if len(things) > _MAX_NAMED else ""
-        label = " ".join(tokens(things[0].label))
-        noun = label if len(things) == 1 else plural(label)
-        return f"Found {len(things)} {noun}: {named}{more}."
-    if is_empty(body):
-        return f"{_subject(tool)}: nothing was found."
-    parts = [
-        f"{' '.join(tokens(name))} {_value(value)}".rstrip(".")
-        for name, value in flat_fields(plain_answer(tool, body))
-        if not _is_bookkeeping(tokens(name)) and value is not None
-    ]
-    return f"{_subject(tool)}: {', '.join(parts)}." if parts else f"{_subject(tool)}."
-
-
 def _titled(title: str, parts: list[str]) -> str:
     return f"{title}: {', '.join(parts)}" if parts else title
 
@@ -102,32 +79,3 @@ def _detail(words: list[str], value: JsonValue) -> str:
 
 def _is_bookkeeping(words: list[str]) -> bool:
     return bool(set(words) & lexicon.BOOKKEEPING) or words == ["client", "reference"]
-
-
-def _subject(tool: Tool) -> str:
-    words = re.findall(r"[\w'-]+", tool.summary.split(".")[0])
-    kept = words[1:] if len(words) > 1 else words
-    if kept and kept[0].lower() in ("whether", "how", "what", "who", "when", "where"):
-        kept = [word for word in tokens(tool.name) if not is_verb(word)]
-    while kept and kept[0].lower() in ARTICLES:
-        kept = kept[1:]
-    text = " ".join(kept) or " ".join(tokens(tool.name))
-    return text[:1].upper() + text[1:]
-
-
-def _name(item: Item) -> str:
-    """What a reader would call the thing: name or title, else its first text, with its price."""
-    own = [(k, v) for k, v in item.fields.items() if k in item.own and isinstance(v, str)]
-    named = [v for k, v in own if set(tokens(k)) & lexicon.TITLE]
-    other = [v for k, v in own if tokens(k)[-1:] != ["id"] and not _is_bookkeeping(tokens(k))]
-    text = (named or other or [v for _, v in own] or [""])[0]
-    text = text.rstrip(".")
-    return f"{text} ({item.price})" if item.price is not None and text else text
-
-
-def _value(value: JsonValue) -> str:
-    if isinstance(value, dict):
-        return str(money_of(value) or "")
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)

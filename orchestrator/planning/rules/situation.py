@@ -13,6 +13,7 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.core.record import JsonObject
+from orchestrator.language.coordination import goal_without
 from orchestrator.language.corrections import corrected
 from orchestrator.language.intent import tells_apart
 from orchestrator.language.words import tokens
@@ -138,7 +139,9 @@ def read_situation(context: StepContext, shown: Iterable[str], catalog: Catalog)
         context=context,
         catalog=catalog,
         shown=(*shown, *context.discovered),
-        utterance=read_utterance(goal, now=now),
+        utterance=read_utterance(
+            goal, now=now, before=_said_before(goal, whole), given=context.inputs
+        ),
         other_utterances=read_others(goal, whole, now=now),
         facts=tuple(FactSource(fact, catalog.tool(fact.tool)) for fact in context.facts),
         hints=tuple(
@@ -147,6 +150,12 @@ def read_situation(context: StepContext, shown: Iterable[str], catalog: Catalog)
             if seen.refused_by and seen.hint
         ),
     )
+
+
+def _said_before(request: str, goal: str) -> str:
+    """What the mission's goal says before a request; nothing where that cannot be told."""
+    earlier, _ = goal_without(goal, request)
+    return earlier if earlier != goal else ""
 
 
 def _distinguishing(tool: Tool, arguments: JsonObject) -> JsonObject:

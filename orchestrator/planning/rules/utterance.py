@@ -6,13 +6,15 @@ from datetime import datetime
 from functools import cached_property
 from typing import Final
 
+from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.coordination import goal_without
 from orchestrator.language.intent import Slot, SlotKind
-from orchestrator.language.slots import find_slots
+from orchestrator.language.slots import read_slots
 from orchestrator.language.words import STOP_WORDS, tokens
+from orchestrator.planning.rules.unread import settled
 
 MEASURES: Final = frozenset({"date", "time", "origin", "place", "amount", "quantity", "email"})
 """Kinds of slots that say when, where, how many or for whom, and never what the thing is called."""
@@ -27,6 +29,8 @@ class Utterance:
     text: str
     slots: tuple[Slot, ...]
     now: datetime
+    unread: tuple[Slot, ...] = ()
+    """Values that its words do not tell: "at 8", "the day before" of nobody knows what."""
 
     def of(self, *kinds: SlotKind) -> list[Slot]:
         """Slots of these kinds, in the text's order."""
@@ -66,9 +70,19 @@ class Utterance:
         return tuple(kept)
 
 
-def read_utterance(text: str, *, now: datetime) -> Utterance:
-    """Read one clause."""
-    return Utterance(text=text, slots=find_slots(text, now=now), now=now)
+def read_utterance(
+    text: str, *, now: datetime, before: str = "", given: JsonObject | None = None
+) -> Utterance:
+    """Read one clause.
+
+    Args:
+        text: the clause.
+        now: the requester's time.
+        before: what the goal says before it, to which "the day after" may refer.
+        given: the values given by the user, also of what the words do not tell.
+    """
+    told, unread = settled(read_slots(text, now=now, before=before), given or {})
+    return Utterance(text=text, slots=tuple(told), now=now, unread=tuple(unread))
 
 
 def read_others(leg_goal: str, mission_goal: str, *, now: datetime) -> tuple[Utterance, ...]:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Final
 
 from pydantic import JsonValue
 
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
+from orchestrator.language.durations import MINUTES
 from orchestrator.language.words import STOP_WORDS, stem, tokens
 from orchestrator.planning.rules.amounts import amounts_stated, as_taken, money_said
 from orchestrator.planning.rules.argument_draft import ArgumentDraft
@@ -68,6 +69,14 @@ def _after(start: JsonValue, utterance: Utterance) -> list[JsonValue]:
         return []
 
 
+def stated_minutes(utterance: Utterance) -> int | None:
+    """How long something is to last, where that is said in minutes or hours."""
+    for slot in utterance.of("quantity"):
+        if isinstance(slot.value, int) and slot.hint in MINUTES:
+            return slot.value * MINUTES[slot.hint]
+    return None
+
+
 def _stated_nights(utterance: Utterance) -> int | None:
     for slot in utterance.of("quantity"):
         if isinstance(slot.value, int) and 0 < slot.value <= 3650:
@@ -81,8 +90,18 @@ def _stated_nights(utterance: Utterance) -> int | None:
 def _times(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     values = [str(slot.value)[:5] for slot in utterance.of("time")]
     if parameter.side == "end" and sum(p.kind is Kind.TIME for p in draft.parameters) > 1:
-        values = values[1:]
+        values = values[1:] or _ended(values, utterance)
     return [form for value in values[:1] for form in (value, f"{value}:00", f"{value}:00Z")]
+
+
+def _ended(starts: list[str], utterance: Utterance) -> list[str]:
+    """When what starts at the first time is over, by how long it is said to last."""
+    minutes = stated_minutes(utterance)
+    if not starts or minutes is None:
+        return []
+    start = datetime.combine(utterance.now.date(), time.fromisoformat(starts[0]))
+    end = start + timedelta(minutes=minutes)
+    return [end.strftime("%H:%M")] if end.date() == start.date() else []
 
 
 def _moments(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
@@ -91,15 +110,15 @@ def _moments(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -
     if parameter.side == "end" and clocks:
         clocks = clocks[1:]
         if not clocks and isinstance(draft.start, str):
-            return [_later(draft.start)]
-    if not days:
+            return [_later(draft.start, stated_minutes(utterance) or _MINUTES_OF_AN_EVENT)]
+    if not days or any(slot.kind == "time" for slot in utterance.unread):
         return []
     return [moment_at(days[0], clocks[0] if clocks else "00:00", utterance.now)]
 
 
-def _later(start: str) -> JsonValue:
+def _later(start: str, minutes: int) -> JsonValue:
     try:
-        moment = datetime.fromisoformat(start) + timedelta(minutes=_MINUTES_OF_AN_EVENT)
+        moment = datetime.fromisoformat(start) + timedelta(minutes=minutes)
     except (ValueError, OverflowError):
         return None
     return moment.isoformat().replace("+00:00", "Z")
@@ -125,6 +144,8 @@ def _money(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> 
 
 def _counts(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     slots = [s for s in utterance.of("quantity") if s.hint not in lexicon.NIGHTS | lexicon.WEEKS]
+    if (length := _length(parameter, utterance)) is not None:
+        return [length]
     stems = {stem(word) for word in parameter.words}
     if named := [s.value for s in slots if stem(s.hint) in stems]:
         return list(named)
@@ -134,6 +155,17 @@ def _counts(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) ->
         return []
     taken = {stem(word) for p in draft.parameters if p is not parameter for word in p.words}
     return [s.value for s in slots if s.hint not in lexicon.PEOPLE and stem(s.hint) not in taken]
+
+
+def _length(parameter: Parameter, utterance: Utterance) -> JsonValue:
+    """How long something lasts, in the unit that an input's name or description says."""
+    minutes = stated_minutes(utterance)
+    described = tokens(str(parameter.schema.get("description", "")))
+    unit = next((word for word in (*parameter.words, *described) if word in MINUTES), "")
+    lasts = {*parameter.words} & {*MINUTES, "duration", "length"}
+    if minutes is None or not unit or not lasts or minutes % MINUTES[unit]:
+        return None
+    return minutes // MINUTES[unit]
 
 
 def _choices(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:

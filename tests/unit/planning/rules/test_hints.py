@@ -6,7 +6,8 @@ import pytest
 
 from orchestrator.core.record import JsonObject
 from orchestrator.planning.rules.answers import Item
-from orchestrator.planning.rules.hints import follow, moment_of, wants_another
+from orchestrator.planning.rules.hints import follow, wants_another
+from orchestrator.planning.rules.moments import moment_of
 from orchestrator.planning.rules.utterance import read_utterance
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)

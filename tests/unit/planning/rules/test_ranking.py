@@ -73,26 +73,33 @@ def test_limit_of_the_clause_drops_what_costs_more() -> None:
     ],
 )
 def test_a_limit_is_understood_however_it_is_put(words: str) -> None:
-    """And what is more than something is no limit."""
-    assert order(PRICED, wish(f"take one {words}")) == [2]
-    assert order(PRICED, wish("take one that costs more than 1 EUR")) == order(PRICED, wish("take"))
+    """However it is put; of what has no price nothing is known."""
+    ranking = rank_items(PRICED, wish(f"take one {words}"))
+
+    assert [item.fields["n"] for item in ranking.items] == [2]
+    assert [item.fields["n"] for item in ranking.unsure] == [3]
 
 
-def test_a_limit_in_another_currency_is_refused_by_name() -> None:
-    """No rates are known: nothing is taken on the strength of another number."""
+def test_what_is_to_cost_more_than_something_does() -> None:
+    """A least is a limit too."""
+    assert order(PRICED, wish("take one that costs more than 20 EUR")) == [1]
+
+
+def test_a_limit_in_another_currency_is_a_doubt() -> None:
+    """No rates are known: a person chooses."""
     ranking = rank_items(things({"price": euros(3)}), wish("take one under 20 USD"))
 
-    assert ranking.items == ()
-    assert "20.00 USD" in ranking.refusal
-    assert "priced in EUR" in ranking.refusal
+    assert len(ranking.items) == 1
+    assert "20.00 USD" in ranking.doubt
+    assert "priced in EUR" in ranking.doubt
 
 
 def test_a_limit_that_nothing_can_be_held_against_is_said() -> None:
     """A price that is not stated is not within it."""
     ranking = rank_items(things({"n": 1}), wish("take one under 20 EUR"))
 
-    assert ranking.items == ()
-    assert "20.00 EUR" in ranking.refusal
+    assert ranking.refusal == ""
+    assert "20.00 EUR" in ranking.doubt
 
 
 def test_nothing_within_the_limit_says_so() -> None:
@@ -177,3 +184,42 @@ def test_equal_things_are_counted_as_tied() -> None:
     """Whoever may not guess learns that it would be a guess; price does not count."""
     assert rank_items(PRICED, wish()).tied == 3
     assert rank_items(things({"n": 1, "kind": "team"}, {"n": 2}), wish("the team")).tied == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("take the cheapest one", [2, 3, 1]),
+        ("take the second cheapest one", [3, 1]),
+        ("take the most expensive one", [1, 3, 2]),
+        ("take the earliest but one", [3, 1]),
+        ("take the latest", [1, 3, 2]),
+        ("take the second one", [2, 3]),
+        ("take the last one", [1, 3, 2]),
+    ],
+)
+def test_a_place_in_an_order_is_taken(words: str, expected: list[int]) -> None:
+    """What stands before it is not meant, what stands after it may follow."""
+    found = things(
+        {"n": 1, "price": euros(30), "departs": "2026-12-05T09:00:00Z"},
+        {"n": 2, "price": euros(10), "departs": "2026-12-03T09:00:00Z"},
+        {"n": 3, "price": euros(20), "departs": "2026-12-04T09:00:00Z"},
+    )
+
+    assert order(found, wish(words)) == expected
+
+
+def test_what_cannot_be_compared_is_a_doubt() -> None:
+    """The cheapest of two currencies is nobody's to tell; nor the earliest of what has no time."""
+    found = things({"n": 1, "price": euros(3)}, {"n": 2, "price": {"amount": 2, "currency": "USD"}})
+
+    assert "EUR and USD" in rank_items(found, wish("take the cheapest")).doubt
+    assert "when it is" in rank_items(found, wish("take the earliest")).doubt
+    assert rank_items(found, wish("take one")).doubt == ""
+
+
+def test_a_place_beyond_what_was_found_is_refused() -> None:
+    """Two were found: there is no third."""
+    found = things({"price": euros(3)}, {"price": euros(4)})
+
+    assert "no number 3" in rank_items(found, wish("take the third cheapest one")).refusal

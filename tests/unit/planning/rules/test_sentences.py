@@ -3,9 +3,8 @@
 import pytest
 
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.core.record import JsonObject
 from orchestrator.planning.models import Fact
-from orchestrator.planning.rules.sentences import answer_sentence, done_phrase, headline, report
+from orchestrator.planning.rules.sentences import done_phrase, headline, report
 from orchestrator.planning.rules.situation import FactSource
 
 
@@ -66,22 +65,3 @@ def test_title_that_says_more_than_the_tool_is_kept() -> None:
 
     assert headline(FactSource(fact, TABLE)) == "Dinner at Roma"
     assert headline(RESERVED) == "Table reserved"
-
-
-def test_answer_that_lists_things_names_them() -> None:
-    """A list is told by its size and the names in it."""
-    body: JsonObject = {
-        "inns": [{"inn_id": "1", "inn_name": "Roma"}, {"inn_id": "2", "inn_name": "Casa"}]
-    }
-
-    assert answer_sentence(TABLE, body) == "Found 2 inns: Roma, Casa."
-    assert answer_sentence(TABLE, {"inns": []}) == "Table: nothing was found."
-
-
-def test_answer_that_is_one_thing_is_told_field_by_field() -> None:
-    """Names of fields are read as words."""
-    weather = TABLE.model_copy(update={"summary": "Show the weather forecast."})
-
-    said = answer_sentence(weather, {"city": "Oslo", "temperature_max_c": -1.5, "storm": False})
-
-    assert said == "Weather forecast: city Oslo, temperature max c -1.5, storm no."

@@ -57,6 +57,8 @@ def test_nobody_is_asked_for_a_reference_that_is_ours(
 
 async def test_what_is_shared_is_a_file(mission: Mission) -> None:
     """The report is looked for among the files, and shared; no one is asked for anything."""
+    mission.provider.listed = 1
+
     run = await mission.run("Find the quarterly report and share it with bob@example.com")
 
     assert run.names("1-files")[0] == "file_find_files"

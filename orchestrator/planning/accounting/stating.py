@@ -1,12 +1,14 @@
 """What is said beside the orders of a goal: how things are, which orders nothing."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from orchestrator.language.clause_reading import ClauseReading
-from orchestrator.planning.accounting.grounds import unexplained
+from orchestrator.language.words import stem, tokens
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import Said
+from orchestrator.planning.rules.parameters import Parameter
 
 _ENDS: Final = re.compile(
     r"[.!?]+(?:\s+|$)|\n+|[,;]\s+(?=(?:because|since|as|i|we|he|she|they|it)\b)", re.IGNORECASE
@@ -22,7 +24,7 @@ _VALUES: Final = frozenset({"date", "time", "duration", "amount", "identifier", 
 def aside(said: Said, clause: ClauseReading, around: Path, *, is_alone: bool) -> str:
     """That a thing is a remark, where its sentence states how things are; empty for all else.
 
-    A value or a word that the tools of the plan speak of may be meant for them: that is no remark.
+    A value, or a word for what the tools of the plan take, may be meant for them: that is none.
 
     Args:
         said: what nothing takes up.
@@ -35,8 +37,12 @@ def aside(said: Said, clause: ClauseReading, around: Path, *, is_alone: bool) ->
     orders = bool(clause.verb) and clause.verb in sentence.lower() and not is_alone
     if not states or orders or said.kind in _VALUES or isinstance(said.value, int | float):
         return ""
-    strange = unexplained(said, around.grounds)
-    return "a remark" if len(strange) == len(said.stems) else ""
+    taken = {stem(word) for _, p in around.grounds.inputs for word in (*p.words, *_options(p))}
+    return "" if taken & {*said.stems} else "a remark"
+
+
+def _options(parameter: Parameter) -> Iterator[str]:
+    return (word for option in parameter.options for word in tokens(option))
 
 
 def _sentence_of(said: Said, clause: ClauseReading) -> str:

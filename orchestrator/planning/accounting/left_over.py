@@ -34,7 +34,11 @@ def doubt_about(said: Said, clause: ClauseReading, path: Path) -> Doubt:
     done = path.targets[0].name if path.targets else "the rest"
     why = _INSTEAD.get(said.kind, "nothing takes this up; {done} would be called without it")
     end = said.end
-    if said.kind == "count" and (noun := _COUNTED.match(clause.text, end)):
+    if (
+        isinstance(said.value, str)
+        and said.kind == "count"
+        and (noun := _COUNTED.match(clause.text, end))
+    ):
         end = noun.end()
     about = clause.text[start:end].strip(" ,;.")
     return Doubt(kind="not_understood", about=about, why=why.format(done=done))

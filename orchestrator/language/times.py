@@ -1,0 +1,191 @@
+"""Times of day: where one stands in a text, and what it may mean.
+
+An hour without a half of the day ("at 8") may mean two; both are kept, unless the text says which
+half it is by a word as "dinner" or "in the morning". Nobody guesses.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import lowered
+
+_LISTS: Final = WordLists("times")
+_NAMED: Final = {word: int(hour) for word, hour in _LISTS.table("named").items()}
+_MINUTES: Final = {word: int(number) for word, number in _LISTS.table("minutes").items()}
+_HOURS: Final = {word: int(number) for word, number in _LISTS.table("hours").items()}
+_PARTS: Final = {
+    word: range(*map(int, hours.split())) for word, hours in _LISTS.table("parts").items()
+}
+
+_HALF: Final = r"(?:\s*(?P<{}>[ap])\.?m\b\.?)"
+_HOUR: Final = rf"(?:[01]?\d|2[0-3]|{'|'.join(_HOURS)})"
+_PAST: Final = "|".join(sorted(_MINUTES, key=len, reverse=True))
+_FOLLOWED: Final = (
+    r"(?=\s*(?:[.,;!?)\u2013\u2014-](?!\d)|$)"
+    rf"|\s+(?:{'|'.join(_LISTS.words('followers'))})\b)"
+)
+# What no time can do without: most texts are told to hold none by these alone.
+_DIGITS: Final = frozenset("0123456789")
+_WORDS: Final = (*_NAMED, *_HOURS)
+_HALF_MARK: Final = re.compile(r"[ap]\.?m\b")
+_OPENED: Final = ("at ", "@", "until ", "till ", "before ", "after ")
+_RANGE: Final = re.compile(
+    rf"\b(?:(?:from|between)\s+)?(?P<one>{_HOUR})(?::(?P<m1>[0-5]\d))?{_HALF.format('ap1')}?"
+    rf"(?:\s*[-\u2013]\s*|\s+(?:to|and|until|till)\s+)"
+    rf"(?P<two>{_HOUR})(?::(?P<m2>[0-5]\d))?{_HALF.format('ap2')}(?![\d:])"
+)
+_BARE_RANGE: Final = re.compile(
+    rf"\b(?:from|between)\s+(?P<one>{_HOUR})\s*(?:[-\u2013]|\s(?:to|and|until|till)\s)\s*"
+    rf"(?P<two>{_HOUR})(?:\s*o['\u2019]?clock)?\b{_FOLLOWED}"
+)
+_TIME: Final = re.compile(
+    rf"(?<![\d:.-])(?:(?P<h>[01]?\d|2[0-3]):(?P<m>[0-5]\d)(?::[0-5]\d)?{_HALF.format('ap')}?"
+    rf"|(?P<h12>1[0-2]|0?[1-9]){_HALF.format('ap12')}"
+    rf"|\b(?P<named>{'|'.join(_NAMED)})\b)(?![\d:])"
+)
+_SPOKEN_MARKS: Final = ("clock", "past ", "quarter ", "half ", "ten ", "five ", "twenty")
+_HOUR_MARK: Final = re.compile(r"\d\s?h")
+_SPOKEN: Final = re.compile(
+    rf"\b(?P<part>{_PAST})(?:\s+minutes)?\s+(?P<side>past|to|after|before)\s+"
+    rf"(?P<hour>{_HOUR})\b(?:{_HALF.format('ap')}|{_FOLLOWED})(?![\d:])"
+    rf"|\b(?P<clock>{_HOUR})\s*o['\u2019]?clock\b{_HALF.format('apc')}?"
+    rf"|\b(?P<words>{'|'.join(_HOURS)}){_HALF.format('apw')}"
+    rf"|(?<!for )\b(?P<h24>[01]?\d|2[0-3])\s?h(?P<m24>[0-5]\d)?\b(?!\s*\w)"
+)
+_AT: Final = re.compile(
+    rf"(?:\bat|@|\buntil|\btill|\bbefore|\bafter)\s+(?:around\s+|about\s+|approximately\s+)?"
+    rf"(?P<at>{_HOUR})(?:\.(?P<m>[0-5]\d))?\b{_FOLLOWED}"
+)
+_PART: Final = re.compile(rf"\b(?P<word>{'|'.join(_PARTS)})\b")
+_SENTENCE: Final = re.compile(r"[.;!?]\s")
+
+
+@dataclass(frozen=True, slots=True)
+class TimePhrase:
+    """Words that name a time of day; more than one reading: nothing tells which is meant."""
+
+    start: int
+    end: int
+    readings: tuple[str, ...]
+
+
+def find_time_phrases(text: str) -> list[TimePhrase]:
+    """The times of day in a text, those first that are surer; they may overlap."""
+    low = lowered(text)
+    if _DIGITS.isdisjoint(low) and not any(word in low for word in _WORDS):
+        return []
+    halved = _HALF_MARK.search(low) is not None
+    found = [*_halved_ranges(low)] if halved else []
+    if "from " in low or "between " in low:
+        found += _bare_ranges(low)
+    if halved or ":" in low or "noon" in low or "mid" in low:
+        found += _written(low)
+    if halved or any(mark in low for mark in _SPOKEN_MARKS) or _HOUR_MARK.search(low):
+        found += _spoken(low)
+    return [*found, *_bare(low)] if any(mark in low for mark in _OPENED) else found
+
+
+def _halved_ranges(low: str) -> Iterator[TimePhrase]:
+    """Both ends of "2 to 4 pm": the first is the last such time before the second."""
+    for match in _RANGE.finditer(low):
+        end = _minutes(match["two"], match["m2"], match["ap2"])
+        if match["ap1"]:
+            start = _minutes(match["one"], match["m1"], match["ap1"])
+        else:
+            both = [_minutes(match["one"], match["m1"], half) for half in "ap"]
+            start = max((time for time in both if time < end), default=both[0])
+        yield _phrase(low, _span(match, "one", "ap1", "m1"), (start,))
+        yield _phrase(low, (match.start("two"), match.end()), (end,))
+
+
+def _bare_ranges(low: str) -> Iterator[TimePhrase]:
+    """Both ends of "from 9 to 5"."""
+    for match in _BARE_RANGE.finditer(low):
+        yield _ambiguous(low, match.span("one"), match["one"], 0)
+        yield _ambiguous(low, match.span("two"), match["two"], 0)
+
+
+def _written(low: str) -> Iterator[TimePhrase]:
+    """Times as clocks show them: "19:30", "8 pm"; "8:00" is in the morning if nothing tells."""
+    for match in _TIME.finditer(low):
+        if match["named"]:
+            yield _phrase(low, match.span(), (60 * _NAMED[match["named"]],))
+            continue
+        half = match["ap"] or match["ap12"]
+        hour, minutes = match["h"] or match["h12"], match["m"]
+        if half or int(hour) > 12 or hour.startswith("0"):
+            yield _phrase(low, match.span(), (_minutes(hour, minutes, half),))
+        else:
+            told = _ambiguous(low, match.span(), hour, int(minutes or 0))
+            plain = _clock(_minutes(hour, minutes, None))
+            readings = told.readings if len(told.readings) == 1 else (plain,)
+            yield TimePhrase(told.start, told.end, readings)
+
+
+def _spoken(low: str) -> Iterator[TimePhrase]:
+    """Times as they are said: "half past seven", "8 o'clock", "eight pm"."""
+    for match in _SPOKEN.finditer(low):
+        if match["h24"]:
+            yield _phrase(low, match.span(), (_minutes(match["h24"], match["m24"], None),))
+            continue
+        hour = match["hour"] or match["clock"] or match["words"]
+        half = match["ap"] or match["apc"] or match["apw"]
+        shift = _MINUTES[match["part"]] if match["part"] else 0
+        shift = -shift if match["side"] in ("to", "before") else shift
+        if half:
+            yield _phrase(low, match.span(), (_minutes(hour, None, half) + shift,))
+        else:
+            yield _ambiguous(low, match.span(), hour, shift)
+
+
+def _bare(low: str) -> Iterator[TimePhrase]:
+    for match in _AT.finditer(low):
+        yield _ambiguous(low, _span(match, "at", "m"), match["at"], int(match["m"] or 0))
+
+
+def _ambiguous(low: str, span: tuple[int, int], hour: str, shift: int) -> TimePhrase:
+    """A time without a half of the day: both, unless its hour or a word near it tells."""
+    number = _HOURS.get(hour) or int(hour)
+    if number > 12 or hour in ("0", "00"):
+        return _phrase(low, span, (60 * number + shift,))
+    both = tuple(60 * (number % 12 + more) + shift for more in (0, 12))
+    part = _part_of_day(low, span)
+    within = [time for time in both if part and {time // 60, time // 60 + 24} & {*part}]
+    if number == 12 and not part:
+        within = [60 * 12 + shift]  # twelve is noon, unless it is said to be at night
+    return _phrase(low, span, tuple(within) if len(within) == 1 else both)
+
+
+def _part_of_day(low: str, span: tuple[int, int]) -> range | None:
+    """The part of the day that the nearest word of the same sentence tells."""
+    start = max((m.end() for m in _SENTENCE.finditer(low, 0, span[0])), default=0)
+    stop = _SENTENCE.search(low, span[1])
+    near = [
+        (max(match.start() - span[1], span[0] - match.end()), match["word"])
+        for match in _PART.finditer(low, start, stop.start() if stop else len(low))
+    ]
+    return _PARTS[min(near)[1]] if near else None
+
+
+def _span(match: re.Match[str], *groups: str) -> tuple[int, int]:
+    """From the first group to the end of the last that is there."""
+    return match.start(groups[0]), max(match.end(group) for group in groups)
+
+
+def _minutes(hour: str, minutes: str | None, half: str | None) -> int:
+    """Minutes from midnight."""
+    number = _HOURS.get(hour) or int(hour)
+    if half and number <= 12:
+        number = number % 12 + (12 if half == "p" else 0)
+    return 60 * number + int(minutes or 0)
+
+
+def _phrase(low: str, span: tuple[int, int], minutes: tuple[int, ...]) -> TimePhrase:
+    return TimePhrase(*span, tuple(map(_clock, minutes)))
+
+
+def _clock(minutes: int) -> str:
+    return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"

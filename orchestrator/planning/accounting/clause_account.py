@@ -1,0 +1,80 @@
+"""The account of one clause: what it says, as what its legs take it up, and what is left over."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.planning.accounting.left_over import doubt_about, doubt_about_clause
+from orchestrator.planning.accounting.paths import Path
+from orchestrator.planning.accounting.stating import aside
+from orchestrator.planning.accounting.things_said import Said
+from orchestrator.planning.accounting.uses import Taken
+from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
+from orchestrator.saga.served import Order
+
+
+@dataclass(frozen=True)
+class ClauseAccount:
+    """One clause of the goal, with what it orders and the legs that take it up."""
+
+    clause: ClauseReading
+    order: Order | None
+    legs: tuple[LegPlan, ...]
+    taken: Taken
+    others: Path
+    """Of all legs: what a remark may be about."""
+    said: tuple[Said, ...]
+    plan: MissionPlan
+    is_left_alone: bool = False
+    """Whether it forbids what no order of the plan does."""
+
+    def mentions(self) -> Iterator[Mention]:
+        """What it says, each with its use; what nothing takes up has none."""
+        leg_id = self.legs[0].leg_id if self.legs else ""
+        for said in self.said:
+            used = self._use(said)
+            own = leg_id if used else ""
+            yield Mention(text=said.text, kind=said.kind, leg_id=own, used_as=used)
+
+    def doubts(self, mentions: Sequence[Mention]) -> Iterator[Doubt]:
+        """What of it nothing takes up, where that could change a consequence."""
+        if (whole := self._whole_doubt()) is not None:
+            if not any(self.clause.text in doubt.about for doubt in self.plan.doubts):
+                yield whole  # unless its planner asks about all of it
+            return
+        if self.clause.is_negated or not self._is_consequential:
+            return
+        for said, mention in zip(self.said, mentions, strict=True):
+            if not mention.used_as:
+                yield doubt_about(said, self.clause, self.taken.path)
+
+    def _whole_doubt(self) -> Doubt | None:
+        """The doubt about all of it: it forbids what the plan may do, or nothing does it."""
+        if self.clause.is_negated:
+            return None if self.is_left_alone else doubt_about_clause(self.clause.text, "forbidden")
+        if self.order is None:
+            return None
+        if not self.order.tools:
+            return doubt_about_clause(self.clause.text, "no tool")
+        return None if self.legs else doubt_about_clause(self.clause.text, "no leg")
+
+    @property
+    def _is_consequential(self) -> bool:
+        """Whether it orders something, is read for a leg that does, or is for no leg at all."""
+        own = {leg.leg_id for leg in self.legs}
+        if not own:
+            return self.clause.text not in self.plan.left_out
+        feeds = any(own & {*leg.depends_on} and leg.orders for leg in self.plan.legs)
+        return self.order is not None or feeds
+
+    def _use(self, said: Said) -> str:
+        if self.is_left_alone:
+            return "is left alone"
+        if said.kind == "condition":
+            return self._told_by(said)
+        used = self.taken.use(said) if self.legs else ""
+        return used or aside(said, self.clause, self.others, is_alone=not self.legs)
+
+    def _told_by(self, said: Said) -> str:
+        found = [p for p in self.plan.conditions if p.clause == said.text and p.tools]
+        return f"condition, told by {found[0].tools[0]}" if found else ""

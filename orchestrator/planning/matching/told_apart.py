@@ -1,0 +1,114 @@
+"""Whether words that were said tell another thing than the one that is taken.
+
+A word says something of a thing where an input has it among its values, where a thing answers it
+with yes or no, or where others that were found bear it. What no tool knows of is not asked here.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Final
+
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import content_stems, name_stems, stem
+from orchestrator.planning.accounting.things_said import Said
+from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
+from orchestrator.planning.matching.value_forms import scalars
+from orchestrator.planning.rules.answers import is_listing
+from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
+from orchestrator.planning.rules.tool_words import vocabulary
+
+_DEFINITE: Final = tuple(f" {word}" for word in WordLists("matching").words("definite"))
+
+
+def tells_another(said: Said, text: str, call: TakenCall) -> bool:
+    """Whether what was said is known to tell things apart, and what is taken lacks it."""
+    dull, own = _dull(call), _borne(call)
+    wanted = [stem for stem in said.stems if stem not in dull and stem not in own]
+    if any(_is_choice(stem, call) or _is_of_others(stem, call) for stem in wanted):
+        return True
+    known = {*_preferences(), *_vocabulary(call)}
+    return _is_definite(said, text, call) and any(stem not in known for stem in wanted)
+
+
+def _is_definite(said: Said, text: str, call: TakenCall) -> bool:
+    """Whether it says which of the things that were found: "the kitchen channel"."""
+    before = text[: said.position].rstrip().casefold()
+    return (
+        said.kind == "thing"
+        and before.endswith(_DEFINITE)
+        and any(link.finder is not None and is_listing(link.finder) for link in call.links)
+    )
+
+
+@cache
+def _preferences() -> frozenset[str]:
+    """Stems of the words that put one before another, and say nothing of either."""
+    words = lexicon.PREFERENCES | lexicon.LATER | lexicon.EARLIER | lexicon.EARLY | lexicon.LATE
+    return frozenset(map(stem, words | lexicon.ANOTHER | lexicon.CHEAPER))
+
+
+def _vocabulary(call: TakenCall) -> set[str]:
+    finders = [link.finder for link in call.links if link.finder is not None]
+    return set().union(*map(vocabulary, (call.tool, *finders)))
+
+
+@cache
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(content_stems(text))
+
+
+def stems_of(item: JsonObject) -> frozenset[str]:
+    """Stems of the words in the texts of a thing, and of the names of what it says yes to."""
+    found: set[str] = set()
+    for held in scalars(item):
+        if held.value is True:
+            found.update(name_stems(held.name.rpartition(".")[2]))
+        elif isinstance(held.value, str):
+            found |= _stems(held.value)
+    return frozenset(found)
+
+
+def _borne(call: TakenCall) -> frozenset[str]:
+    """Stems of all that the call says and stands on."""
+    texts = [_stems(str(held.value)) for held in call.sent]
+    yes = [frozenset(name_stems(h.name)) for h in call.sent if h.value is True]
+    found = [stems_of({**link.item, **filters_of(link), **link.around}) for link in call.links]
+    return frozenset().union(*texts, *yes, *found)
+
+
+def _dull(call: TakenCall) -> frozenset[str]:
+    """Stems of the words that name what the tools deal in, and so tell nothing apart."""
+    tools = [call.tool, *(link.finder for link in call.links if link.finder is not None)]
+    texts = (f"{tool.name} {tool.domain} {tool.summary}" for tool in tools)
+    return frozenset().union(*map(_stems, texts))
+
+
+def _is_choice(stem: str, call: TakenCall) -> bool:
+    """Whether an input of the call, or of a search for its things, has it among its values."""
+    options = (option for parameter in _parameters(call) for option in parameter.options)
+    return any(
+        _stems(option) == {stem} and option.casefold() not in lexicon.AMBIGUOUS_CHOICES
+        for option in options
+    )
+
+
+def _parameters(call: TakenCall) -> Iterator[Parameter]:
+    yield from (p for p in call.parameters.values() if p.kind is Kind.CHOICE)
+    for link in call.links:
+        if link.finder is not None:
+            yield from (p for p in tool_parameters(link.finder) if p.kind is Kind.CHOICE)
+
+
+def _is_of_others(stem: str, call: TakenCall) -> bool:
+    """Whether others that were found bear it, or the thing itself says no to it."""
+    return any(
+        _says_no(stem, link) or any(stem in stems_of(other) for other in link.others)
+        for link in call.links
+    )
+
+
+def _says_no(stem: str, link: Link) -> bool:
+    flags = (held.name for held in scalars(link.item) if held.value is False)
+    return any(stem in name_stems(name.rpartition(".")[2]) for name in flags)

@@ -1,0 +1,209 @@
+"""What a reading tool answered, told as a person would: a sentence, and a table of several."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.inflection import singular
+from orchestrator.language.words import content_stems, is_verb, tokens
+from orchestrator.planning.models import AnswerTable
+from orchestrator.planning.rules.telling.circumstances import circumstances
+from orchestrator.planning.rules.telling.found import Found, plural_phrase, take_apart
+from orchestrator.planning.rules.telling.question import Question
+from orchestrator.planning.rules.telling.spoken import said_words
+from orchestrator.planning.rules.telling.superlatives import best_of
+from orchestrator.planning.rules.telling.table import columns_of, table_of_things
+from orchestrator.planning.rules.telling.told_field import Told
+from orchestrator.planning.rules.utterance import Utterance
+
+_MOST_NAMED: Final = 3
+_MOST_PARTS: Final = 3
+_MOST_DETAILS: Final = 10
+_PREPOSITIONS: Final = frozenset(
+    {"to", "for", "from", "in", "at", "with", "on", "of", "by", "against", "between"}
+)
+_LEADS: Final = frozenset({"whether", "how", "what", "who", "when", "where"})
+_ARTICLES: Final = frozenset({"a", "an", "the", "one", "your"})
+
+
+@dataclass(frozen=True)
+class Telling:
+    """An answer as it is told."""
+
+    sentence: str
+    table: AnswerTable | None = None
+
+
+def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) -> Telling:
+    """What a call of a reading tool found, for who asked it with these words."""
+    found = take_apart(tool, arguments, body, said.now)
+    dull = {word for text in (tool.name, tool.domain, found.noun) for word in content_stems(text)}
+    question = Question(said, arguments, frozenset(dull))
+    around, rest = circumstances(tool, arguments, said.now)
+    if found.is_listing:
+        is_sure = question.asks_for_any and question.is_covered(*_speaking(tool), found.noun)
+        return _listing(found, question, f"{around}", rest, is_sure=is_sure)
+    told = [t for t in found.own if not t.is_id]
+    if not told and not found.things:
+        told = list(found.echoed)
+    if not told and not found.things:
+        return Telling(f"{_subject(tool)}{around}: nothing was found.")
+    return _one(tool, found, told, question, around, rest)
+
+
+def _speaking(tool: Tool) -> tuple[str, ...]:
+    """The texts that say what a tool gives."""
+    return (tool.name, tool.summary, tool.description, tool.domain, *tool.properties)
+
+
+# -- several things -------------------------------------------------------------------------------
+
+
+def _listing(found: Found, question: Question, around: str, rest: str, *, is_sure: bool) -> Telling:
+    number = len(found.things)
+    if not number:
+        looked_for = f" ({rest})" if rest else ""
+        no = "No: no" if is_sure else "No"
+        return Telling(f"{no} {plural_phrase(found.noun)}{around}{looked_for} were found.")
+    table = table_of_things(found.things)
+    named, note = _named(found.things, question)
+    counted = f"{number} {found.nouns(number)}{around}"
+    yes = "Yes, " if is_sure and not note else ""
+    note += ", and there may be more" if found.is_cut else ""
+    best = best_of(named, question) if number > 1 else None
+    if number == 1 or best is not None:
+        one = named[best.place] if best is not None else named[0]
+        head = f"The {best.word} of {counted}" if best is not None else f"{yes}{counted}"
+        told = [t for t in one if not t.is_id and not t.is_bookkeeping]
+        parts, sentences = _thing(told, question)
+        said = ", ".join(parts + [text.rstrip(".") for text in sentences])
+        return Telling(f"{head}{note}: {said or 'no more is told'}.", table)
+    return Telling(f"{yes}{counted}{note}: {_listed(named, found.things)}.", table)
+
+
+def _named(
+    things: Sequence[tuple[Told, ...]], question: Question
+) -> tuple[Sequence[tuple[Told, ...]], str]:
+    """The things that bear what the request names and no argument carried, and a note of that."""
+    note = ""
+    wanted = [
+        (str(slot.value).casefold(), repr(slot.text.strip("\"'"))) for slot in question.unasked
+    ]
+    options = {
+        option for thing in things for told in thing for option in _options_asked(told, question)
+    }
+    known = {value for value, _ in wanted}
+    wanted += [(option, said_words(option)) for option in sorted(options - known)]
+    for value, text in wanted:
+        bearing = [t for t in things if any(_bears(told, value) for told in t)]
+        if len(bearing) != len(things):
+            note += f", {len(bearing) or 'none'} of them {text}"
+            things = bearing or things
+    return things, note
+
+
+def _bears(told: Told, value: str) -> bool:
+    text = str(told.value).casefold()
+    return text == value if told.options else value in text
+
+
+def _listed(named: Sequence[tuple[Told, ...]], things: Sequence[tuple[Told, ...]]) -> str:
+    columns = columns_of(things, _MOST_PARTS)
+    brief = [", ".join(_brief(t) for t in thing if t.name in columns) for thing in named]
+    shown = [text for text in brief[:_MOST_NAMED] if text]
+    separator = "; " if any("," in text for text in shown) else ", "
+    more = len(named) - len(shown)
+    return separator.join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _brief(told: Told) -> str:
+    """One field of one thing of several; a bare number is named."""
+    return told.phrase if told.sort in ("number", "flag") else told.said.rstrip(".")
+
+
+# -- one thing ------------------------------------------------------------------------------------
+
+
+def _one(
+    tool: Tool, found: Found, told: list[Told], question: Question, around: str, rest: str
+) -> Telling:
+    if " on " not in around and (day := next((t for t in told if _is_its_day(t)), None)):
+        told, around = [t for t in told if t is not day], f"{around} on {day.said}"
+    parts, sentences = _thing(told, question)
+    if found.things:
+        parts.append(f"{len(found.things)} {found.nouns(len(found.things))}")
+    about = f"{_subject(tool)}{around}" + (f" ({rest})" if rest else "")
+    verdict = _verdict(tool, told, question)
+    said = " ".join([f"{verdict}{about}: {', '.join(parts)}." if parts else "", *sentences])
+    return Telling(said.strip(), table_of_things(found.things))
+
+
+def _is_its_day(told: Told) -> bool:
+    return told.sort == "date" and told.words == ("date",)
+
+
+def _thing(told: Sequence[Told], question: Question) -> tuple[list[str], list[str]]:
+    """The fields of one thing, what was asked for at the head; and those that are sentences."""
+    asked = [t for t in told if question.asks_for(t)] or [t for t in told if question.speaks_of(t)]
+    if len(asked) == len(told):
+        asked = []
+    ordered = [*asked, *(t for t in told if t not in asked and not t.is_bookkeeping)]
+    kept = ordered[:_MOST_DETAILS]
+    parts = [t.phrase.rstrip(".") for t in kept if not _is_sentence(t)]
+    return parts, [t.said for t in kept if _is_sentence(t)]
+
+
+def _is_sentence(told: Told) -> bool:
+    return told.sort == "text" and told.said.endswith((".", "!")) and told.said.count(" ") > 1
+
+
+def _verdict(tool: Tool, told: Sequence[Told], question: Question) -> str:
+    """A yes or a no where one field alone is what was asked about; else nothing."""
+    if not question.is_yes_or_no:
+        return ""
+    about = [t for t in told if question.speaks_of(t) or _options_asked(t, question)]
+    if len(about) != 1 or not question.is_covered(
+        *_speaking(tool), *about[0].words, *about[0].options
+    ):
+        return ""
+    (one,) = about
+    if isinstance(one.value, bool):
+        return "Yes. " if one.value else "No. "
+    asked = _options_asked(one, question)
+    if len(asked) != 1:
+        return ""
+    return "Yes. " if asked[0] == str(one.value) else "No. "
+
+
+def _options_asked(told: Told, question: Question) -> list[str]:
+    """Those of the only values of a field that the request names, and no argument carried."""
+    words = question.words
+    if not {"status", "state"} & set(told.words):
+        words -= lexicon.AMBIGUOUS_CHOICES
+    sent = set(map(str, question.arguments.values()))
+    named = ((o, set(tokens(o.replace("_", " ")))) for o in told.options if o not in sent)
+    return [option for option, parts in named if parts and parts <= words]
+
+
+def _subject(tool: Tool) -> str:
+    """What a tool shows, in its own words: "Weather forecast"."""
+    words = tool.summary.split(".")[0].split()[1:]
+    if not words or words[0].lower() in _LEADS:
+        words = _named_by(tool)
+    cut = next((n for n, w in enumerate(words) if w.lower() in _PREPOSITIONS and n), len(words))
+    kept = [word for word in words[:cut] if word.lower() not in _ARTICLES]
+    text = " ".join(kept) or " ".join(tokens(tool.name))
+    return text[:1].upper() + text[1:]
+
+
+def _named_by(tool: Tool) -> list[str]:
+    """The nouns of a tool's name, its domain left out where two others say what it is."""
+    nouns = list(dict.fromkeys(word for word in tokens(tool.name) if not is_verb(word)))
+    domain = {singular(word) for word in tokens(tool.domain)}
+    rest = [word for word in nouns if singular(word) not in domain]
+    return rest if len(rest) > 1 else nouns

@@ -1,0 +1,168 @@
+"""What an answer holds, apart: what it says of itself, and the things that it lists."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.catalog.prices import plain_answer
+from orchestrator.catalog.stated_prices import names_currency
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.json_schema.references import resolve
+from orchestrator.json_schema.walker import properties_of
+from orchestrator.language import lexicon
+from orchestrator.language.inflection import plural, singular
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import tokens
+from orchestrator.planning.rules.answers import MAX_ITEMS
+from orchestrator.planning.rules.telling.told_field import Told, told_fields
+
+_GENERIC: Final = WordLists("telling").word_set("generic")
+_PREPOSITIONS: Final = frozenset(
+    {"to", "for", "from", "in", "at", "with", "on", "of", "by", "between", "about", "and", "or"}
+)
+_ARTICLES: Final = frozenset({"a", "an", "the", "one", "your", "all", "any"})
+_COUNTING: Final = frozenset({"count", "total", "number", "size", "has", "more"})
+_MAX_DEPTH: Final = 3
+
+
+@dataclass(frozen=True)
+class Found:
+    """An answer, taken apart."""
+
+    own: tuple[Told, ...]
+    """What it says of itself; not what it only repeats of the request, nor its pages."""
+    echoed: tuple[Told, ...]
+    """What it repeats of the request."""
+    things: tuple[tuple[Told, ...], ...]
+    """The members of its list."""
+    noun: str
+    """What one of them is called."""
+    is_cut: bool
+    """Whether there may be more of them than were answered: a page was asked for, and is full."""
+    is_listing: bool
+    """Whether the list is what was asked for, not a part of one thing."""
+
+    def nouns(self, number: int) -> str:
+        """What so many of them are called."""
+        if number == 1 or self.noun.endswith("s") or (" " in self.noun and _is_many(self.noun)):
+            return self.noun if number != 1 else singular_phrase(self.noun)
+        return plural_phrase(self.noun)
+
+
+def _is_many(noun: str) -> bool:
+    last = noun.split()[-1]
+    return singular(last) != last
+
+
+def plural_phrase(noun: str) -> str:
+    """The plural of a noun with the words before it."""
+    *before, last = noun.split()
+    return " ".join([*before, last if singular(last) != last else plural(last)])
+
+
+def singular_phrase(noun: str) -> str:
+    """The singular of one."""
+    *before, last = noun.split()
+    return " ".join([*before, singular(last)])
+
+
+def take_apart(tool: Tool, arguments: JsonObject, body: JsonValue, now: datetime) -> Found:
+    """An answer of a tool, taken apart by its schema."""
+    root = tool.output_schema or {}
+    plain = plain_answer(tool, body)
+    name, members, schema = _list_in(plain, root, root, "", 0)
+    things = tuple(
+        tuple(told_fields(member, schema, root, now))
+        for member in members[:MAX_ITEMS]
+        if isinstance(member, dict)
+    )
+    outer = plain if isinstance(plain, dict) else {}
+    fields = told_fields({k: v for k, v in outer.items() if k != name}, root, root, now)
+    own = [told for told in fields if not _is_echo(told, arguments) and not _is_page(told)]
+    is_listing = isinstance(plain, list) or (bool(name) and not own)
+    return Found(
+        own=tuple(own),
+        echoed=tuple(told for told in fields if _is_echo(told, arguments)),
+        things=things,
+        noun=_noun(name, tool if is_listing else None),
+        is_cut=_is_cut(fields, arguments, len(things)),
+        is_listing=is_listing,
+    )
+
+
+def _list_in(
+    node: JsonValue, schema: JsonObject, root: JsonObject, name: str, depth: int
+) -> tuple[str, list[JsonValue], JsonObject]:
+    """The first list of things in an answer, by its name, with the schema of its members."""
+    resolved = resolve(schema, root)
+    if isinstance(node, list):
+        items = resolved.get("items")
+        return name or "results", node, items if isinstance(items, dict) else {}
+    if isinstance(node, dict) and depth < _MAX_DEPTH:
+        parts = properties_of(resolved)
+        for key, value in node.items():
+            if _is_list_of_things(value, parts.get(key, {}), root):
+                return _list_in(value, parts.get(key, {}), root, key, depth + 1)
+        for key, value in node.items():
+            if isinstance(value, dict):
+                found = _list_in(value, parts.get(key, {}), root, key, depth + 1)
+                if found[0]:
+                    return found
+    return "", [], {}
+
+
+def _is_list_of_things(value: JsonValue, schema: JsonObject, root: JsonObject) -> bool:
+    if not isinstance(value, list):
+        return False
+    if value:
+        return isinstance(value[0], dict)
+    items = resolve(schema, root).get("items")
+    return not isinstance(items, dict) or bool(properties_of(resolve(items, root)))
+
+
+def _is_cut(fields: Sequence[Told], arguments: JsonObject, number: int) -> bool:
+    """Whether a page is full, or says that another follows."""
+    asked = [v for k, v in arguments.items() if set(tokens(k)) & (lexicon.PAGING - {"order"})]
+    full = any(isinstance(most, int) and most == number for most in asked) and number > 0
+    more = any(
+        (told.value is True and {"more", "next"} & set(told.words))
+        or (told.sort == "text" and {"cursor", "next"} & set(told.words) and bool(told.value))
+        for told in fields
+    )
+    total = [t.value for t in fields if _is_page(t) and t.sort == "number" and "total" in t.words]
+    return full or more or any(isinstance(n, int) and n > number > 0 for n in total)
+
+
+def _is_echo(told: Told, arguments: JsonObject) -> bool:
+    return any(arguments.get(name) == told.value for name in told.names if name in arguments)
+
+
+def _is_page(told: Told) -> bool:
+    words = set(told.words)
+    counts = told.sort in ("number", "flag") and bool(words) and words <= _COUNTING
+    pages = told.sort in ("number", "text", "flag") and bool(words & (lexicon.PAGING - {"order"}))
+    return counts or pages or names_currency(told.name) or told.is_bookkeeping
+
+
+def _noun(name: str, tool: Tool | None) -> str:
+    """What a list holds one of: its own name, else what the tool says it looks for."""
+    words = tokens(name)
+    label = " ".join([*words[:-1], singular(words[-1])]) if words else ""
+    if label and words[-1] not in _GENERIC and singular(words[-1]) not in _GENERIC:
+        return label
+    spoken = " ".join(_object_of(tool)) if tool is not None else ""
+    return spoken or label or "result"
+
+
+def _object_of(tool: Tool) -> Iterator[str]:
+    """The words of a summary from its verb to the next preposition: "hotel rooms"."""
+    words = tool.summary.split(".")[0].split()[1:]
+    for word in words:
+        if word.lower() in _PREPOSITIONS:
+            return
+        if word.lower() not in _ARTICLES:
+            yield word.lower()

@@ -1,0 +1,136 @@
+"""What a request asks of an answer: which field, yes or no, which of several, by what values."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from pydantic import JsonValue
+
+from orchestrator.core.record import JsonObject
+from orchestrator.language import lexicon
+from orchestrator.language.intent import Slot
+from orchestrator.language.synonyms import synonyms_of
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import STOP_WORDS, content_stems, stem, tokens
+from orchestrator.planning.rules.telling.told_field import Told
+from orchestrator.planning.rules.utterance import Utterance
+
+_LISTS: Final = WordLists("telling")
+_ASKS: Final[Mapping[str, str]] = _LISTS.table("asks")
+_AUXILIARIES: Final = _LISTS.word_set("auxiliaries")
+_EXISTENTIAL: Final = frozenset(_LISTS.lines("existential"))
+_NEGATIONS: Final = _LISTS.word_set("negations")
+_PERSON: Final = _LISTS.word_set("person")
+_POINTING: Final = frozenset({"my", "our", "the", "this", "that"})
+_TELLING_APART: Final = frozenset({"date", "place", "origin", "name", "quoted", "email"})
+
+
+@dataclass(frozen=True)
+class Question:
+    """One request, and the arguments of the call that answered it."""
+
+    said: Utterance
+    arguments: JsonObject
+    dull: frozenset[str] = frozenset()
+    """Stems of words that name the thing itself, and so none of its fields."""
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Every word of the request."""
+        return frozenset(tokens(self.said.text))
+
+    @cached_property
+    def asked_kind(self) -> str:
+        """The kind of value that it asks for: "money" of "how much"; empty where none is named."""
+        text = " ".join(tokens(self.said.text))
+        return next((k for begin, k in _ASKS.items() if re.search(rf"\b{begin}\b", text)), "")
+
+    @cached_property
+    def is_yes_or_no(self) -> bool:
+        """Whether it is answered by yes or no; not where it says "not" itself."""
+        first = next(iter(tokens(self.said.text)), "")
+        return first in _AUXILIARIES and not _NEGATIONS & self.words
+
+    @property
+    def asks_for_any(self) -> bool:
+        """Whether it asks if there is any at all: "are there ...", "do I have ..."."""
+        pair = " ".join(tokens(self.said.text)[:2])
+        return self.is_yes_or_no and pair in _EXISTENTIAL
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """What it speaks of, its values left out, but not what they count: "3 covered"."""
+        text = self.said.text
+        for slot in reversed(self.said.slots):
+            if slot.kind != "quantity":
+                text = f"{text[: slot.position]} {text[slot.position + len(slot.text) :]}"
+        return frozenset(content_stems(text))
+
+    def is_covered(self, *texts: str) -> bool:
+        """Whether all that it speaks of is spoken of in these texts, or went into the call.
+
+        Only then can an answer be a yes or a no to it: "are there vegetarian tables" is not
+        answered by tables.
+        """
+        if self.unasked:
+            return False
+        known = {word for text in texts for word in content_stems(text)}
+        known |= {
+            word for text in map(str, _scalars(self.arguments)) for word in content_stems(text)
+        }
+        return all(word in known or known & set(synonyms_of(word)) for word in self.stems)
+
+    def speaks_of(self, told: Told) -> bool:
+        """Whether the request names the field."""
+        return bool({stem(word) for word in told.words} & (self.stems - self.dull))
+
+    def asks_for(self, told: Told) -> bool:
+        """Whether the field is of the kind that the question word asks for."""
+        match self.asked_kind:
+            case "money":
+                return told.sort == "money"
+            case "count":
+                return told.sort == "number" and not told.unit and self.speaks_of(told)
+            case "time":
+                return told.sort in ("time", "moment")
+            case "moment":
+                return told.sort in ("date", "time", "moment")
+            case "place":
+                return told.sort == "text" and bool(set(told.words) & lexicon.PLACE)
+            case "person":
+                return told.sort == "text" and bool(set(told.words) & _PERSON)
+            case "":
+                return False
+            case dimension:
+                return told.unit.startswith(f"{dimension}-")
+
+    @cached_property
+    def unasked(self) -> tuple[Slot, ...]:
+        """Values of the request that tell things apart, and that no argument carried."""
+        sent = {text for value in _scalars(self.arguments) for text in _forms(value)}
+        apart = (slot for slot in self.said.slots if slot.kind in _TELLING_APART)
+        told = [slot for slot in apart if not STOP_WORDS.issuperset(tokens(slot.text))]
+        return tuple(
+            slot
+            for slot in told
+            if not _POINTING & set(tokens(slot.text)[:1] + tokens(slot.hint))
+            and not any(form in text for form in _forms(slot.value) for text in sent)
+        )
+
+
+def _scalars(value: JsonValue) -> Iterator[JsonValue]:
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from _scalars(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _scalars(inner)
+    elif value is not None:
+        yield value
+
+
+def _forms(value: JsonValue) -> tuple[str, ...]:
+    text = str(value).casefold().strip()
+    return (text,) if text else ()

@@ -1,0 +1,83 @@
+"""Times of day, and what they may mean."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.language.slots import find_slots, read_slots
+
+
+def times(text: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Each time as written, with its readings."""
+    return [
+        (slot.text, slot.readings or (str(slot.value),))
+        for slot in read_slots(text, now=None)
+        if slot.kind == "time"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("at 19:30", [("19:30", ("19:30",))]),
+        ("at 8:00", [("8:00", ("08:00",))]),
+        ("dinner at 8:00", [("8:00", ("20:00",))]),
+        ("8 pm", [("8 pm", ("20:00",))]),
+        ("12 am", [("12 am", ("00:00",))]),
+        ("at noon", [("noon", ("12:00",))]),
+        ("at 20 on Friday", [("20", ("20:00",))]),
+        ("at 12", [("12", ("12:00",))]),
+        ("19h30", [("19h30", ("19:30",))]),
+        ("eight pm", [("eight pm", ("20:00",))]),
+        ("in the evening at 8", [("8", ("20:00",))]),
+        ("at eight in the evening", [("eight", ("20:00",))]),
+        ("quarter to nine in the morning", [("quarter to nine", ("08:45",))]),
+        ("lunch at 1", [("1", ("13:00",))]),
+        ("tonight at 9", [("9", ("21:00",))]),
+        ("at night at 2", [("2", ("02:00",))]),
+        ("Breakfast at 9 and dinner at 8", [("9", ("09:00",)), ("8", ("20:00",))]),
+        ("from 2 to 4 pm", [("2", ("14:00",)), ("4 pm", ("16:00",))]),
+        ("from 10 to 2 pm", [("10", ("10:00",)), ("2 pm", ("14:00",))]),
+        ("between 9 and 11 am", [("9", ("09:00",)), ("11 am", ("11:00",))]),
+    ],
+)
+def test_times_that_are_told(text: str, found: list[tuple[str, tuple[str, ...]]]) -> None:
+    """By the clock, by am and pm, or by a word for a part of the day."""
+    assert times(text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("at 8 tomorrow", [("8", ("08:00", "20:00"))]),
+        ("at half past seven", [("half past seven", ("07:30", "19:30"))]),
+        ("quarter to nine", [("quarter to nine", ("08:45", "20:45"))]),
+        ("8 o'clock", [("8 o'clock", ("08:00", "20:00"))]),
+        ("at 7.30", [("7.30", ("07:30", "19:30"))]),
+        ("from 9 to 5", [("9", ("09:00", "21:00")), ("5", ("05:00", "17:00"))]),
+    ],
+)
+def test_times_that_may_mean_two(text: str, found: list[tuple[str, tuple[str, ...]]]) -> None:
+    """Both are kept, and neither is a value."""
+    assert times(text) == found
+    assert not [slot for slot in find_slots(text, now=None) if slot.kind == "time"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["at 8 Main Street", "at 8 EUR", "from 3 to 6 people", "ten to 12 people", "at 100", "for 8"],
+)
+def test_other_numbers_are_no_times(text: str) -> None:
+    """What counts or numbers something."""
+    assert times(text) == []
+
+
+@given(st.text(alphabet="at8 1230:.pmfohalfsevnquri'clck-", max_size=40))
+def test_any_text_can_be_searched(text: str) -> None:
+    """None makes it raise, every reading is a time, and values never overlap."""
+    slots = read_slots(text, now=None)
+
+    assert all(a.position + len(a.text) <= b.position for a, b in pairwise(slots))
+    assert all(r[:2] < "24" and r[3:] < "60" for _, found in times(text) for r in found)

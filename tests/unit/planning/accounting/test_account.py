@@ -1,0 +1,154 @@
+"""What of a goal is taken up by its plan, and what a person is asked about first."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from orchestrator.catalog.catalog import Catalog
+from orchestrator.planning.accounting.account import with_account
+from orchestrator.planning.models import AgentProfile, GoalBrief, LegPlan, MissionPlan
+from orchestrator.planning.orders import with_orders
+from orchestrator.planning.rules.chaining import ChainingPlanner
+from orchestrator.routing.router import Router
+from orchestrator.runtime.demo import DINNER, TRIP
+
+NOW = datetime(2026, 11, 23, 12, tzinfo=UTC)
+
+PLAIN = (
+    TRIP,
+    DINNER,
+    "Reserve a table for four in Lisbon on 2026-12-04 at 20:00 and message my team about it",
+    "Rent a car in Lisbon from 2026-12-03 to 2026-12-06 and add it to my calendar",
+    "Find the latest sales report file and share it with lee@example.com",
+    "Could you please book me the cheapest flight from Oslo to Rome next Friday?",
+    "I'd like to reserve a quiet table for two near the river in Porto tomorrow at 7pm",
+    "Book a hotel room in Madrid for 3 nights from 2026-12-10 under 400 EUR",
+    "Book a hotel in Ghent for three nights starting 3 December",
+    "Pay invoice INV-20031",
+    "Cancel my car rental in Lisbon",
+    "Delete the file contract-draft-old.docx",
+    "Post in the travel channel that I am not coming tomorrow because the flight was cancelled",
+    "Email anna@example.com that the meeting is moved to Friday at 10, not Thursday",
+    "Put lunch with Maria at Cafe Central on 2026-12-02 at 13:00 in my calendar",
+    "Order two vegetarian pizzas to Hauptstrasse 5 in Berlin",
+    "Remind me tomorrow at 9am to buy milk, eggs and bread",
+    "Remind me tomorrow at 9am to water the plants",
+    "Get us a table for 5 in Rome on Saturday at eight pm, ideally something Japanese",
+    "Refund the payment to Nordic Hosting, it was a duplicate",
+    "File an expense of 30 EUR for a taxi to the airport",
+    "Book the earliest flight from Bonn to Paris on 2026-12-09 and a hotel there until 2026-12-11",
+    "Share budget-2027.xlsx with mia@example.com and tell the team channel about it",
+    "Rent an electric SUV with automatic transmission in Nice from 2026-12-01 to 2026-12-03",
+    'Send a message to the project channel saying "we are live, do not touch anything"',
+    "Upload a note called todo.txt with the text buy stamps",
+    "Book a one-way flight from Vienna to Zurich on December 14 for 2 passengers, economy class",
+    "Book a flight from Berlin to Rome on 2026-12-03 but do not book a hotel",
+    "Book a flight from Berlin to Oslo tomorrow, no, to Rome",
+    "rent a van in Kyoto from 2026-12-13 to 2026-12-15, no more than 60000 yen",
+)
+"""Plainly understood: nothing of them is worth a question before anything is done."""
+
+DOUBTFUL = (
+    ("Book a flight from Berlin to Rome tomorrow, but not with Ryanair", "not with Ryanair"),
+    ("Book a table for two in Oslo tomorrow at 19:00 every week", "every week"),
+    ("Book a room in Oslo from 2026-12-01 to 2026-12-03 except on Sunday", "except on Sunday"),
+    ("Pay invoice INV-20031 with my card, but don't pay the fee", "don't pay the fee"),
+    ("Put a dentist appointment in my calendar on 2026-12-02 at 9:00, repeating weekly", "weekly"),
+    ("Order a pizza to the office in Berlin without onions", "without onions"),
+    ("Pay invoice INV-20031 in three instalments", "in three instalments"),
+    ("Send flowers to my mother", "flowers"),
+    ("Book a table in Oslo on 2026-12-04 or 2026-12-05 for two at 19:00", "2026-12-05"),
+    (
+        "My budget is 300 EUR. Book a flight from Berlin to Rome on 2026-12-03",
+        "My budget is 300 EUR",
+    ),
+    ("buy me a train ticket from Vienna to Graz for tomorrow", "a train ticket"),
+    ("hire me a cleaner for saturday", "a cleaner"),
+    (
+        "never mind the flight, rent a car in Malaga from 2026-11-27 to 2026-11-29",
+        "never mind the flight",
+    ),
+    ("Cancel all my bookings except the hotel in Rome", "except the hotel"),
+)
+"""Each with the part that nothing takes up, and that would change what is done."""
+
+READING = (
+    "What's the weather like in Oslo tomorrow, but not in Bergen?",
+    "Show me flights from Berlin to Oslo tomorrow without a stop, every week",
+    "Find me a unicorn in the files",
+)
+"""Nothing is ordered: what is not read is left out, and nobody is asked."""
+
+
+@pytest.fixture(scope="module")
+def planned(shipped: Catalog, router: Router) -> Callable[[str], MissionPlan]:
+    """Plans goals by rules over the shipped documents, and accounts for them."""
+    planner = ChainingPlanner(lambda _: router)
+
+    def plan(goal: str) -> MissionPlan:
+        brief = GoalBrief(mission_id="m", goal=goal, now=NOW, catalog_digest=shipped.digest)
+        made = asyncio.run(planner.split_goal(brief, shipped, ()))
+        ordered = with_orders(made, goal, shipped, router, now=NOW)
+        return with_account(ordered, goal, shipped, router, now=NOW)
+
+    return plan
+
+
+@pytest.mark.parametrize("goal", PLAIN, ids=lambda goal: "-".join(goal.split()[:5]))
+def test_what_is_plainly_understood_is_not_asked_about(
+    goal: str, planned: Callable[[str], MissionPlan]
+) -> None:
+    """Whatever its words; the plan says of each as what it is used."""
+    plan = planned(goal)
+
+    assert [doubt.about for doubt in plan.doubts] == []
+    assert [m.text for m in plan.mentions if not m.used_as] == []
+
+
+@pytest.mark.parametrize(("goal", "about"), DOUBTFUL, ids=lambda text: "-".join(text.split()[:5]))
+def test_what_nothing_takes_up_is_asked_about(
+    goal: str, about: str, planned: Callable[[str], MissionPlan]
+) -> None:
+    """In the words of the goal, with what would be done instead."""
+    plan = planned(goal)
+
+    assert about in {doubt.about for doubt in plan.doubts}
+    assert all("would be" in doubt.why for doubt in plan.doubts)
+
+
+@pytest.mark.parametrize("goal", READING)
+def test_who_only_reads_is_asked_nothing(goal: str, planned: Callable[[str], MissionPlan]) -> None:
+    """Not reading a part of it harms nobody."""
+    assert planned(goal).doubts == ()
+
+
+def test_a_plan_says_what_takes_each_thing_up(planned: Callable[[str], MissionPlan]) -> None:
+    """A value by the input that it goes to: where to, where from, when back."""
+    used = {(m.text, m.leg_id): m.used_as for m in planned(TRIP).mentions}
+
+    assert used["Berlin", "1-flights"] == "origin of flight_search_offers"
+    assert used["Lisbon", "1-flights"] == "destination of flight_search_offers"
+    assert used["2026-12-06", "1-flights"] == "return_date of flight_search_offers"
+    assert used["reserve", "2-hotels"] == "the tool hotel_book_room"
+
+
+def test_a_clause_that_no_leg_takes_up_is_asked_about(shipped: Catalog, router: Router) -> None:
+    """Whatever planner made the legs."""
+    goal = "Book a table for two in Rome tomorrow at 20:00 and message my team about it"
+    agent = AgentProfile(name="agent")
+    leg = LegPlan(leg_id="1", goal="Reserve a table for two in Rome tomorrow, 20:00", agent=agent)
+    ordered = with_orders(MissionPlan(legs=(leg,)), goal, shipped, router, now=NOW)
+
+    plan = with_account(ordered, goal, shipped, router, now=NOW)
+    assert [doubt.about for doubt in plan.doubts] == ["message my team about it"]
+
+
+def test_a_plan_without_a_router_is_accounted_for(shipped: Catalog) -> None:
+    """Any tool may then be meant."""
+    goal = "Book a table for two in Rome tomorrow at 20:00"
+    leg = LegPlan(leg_id="1", goal=goal, agent=AgentProfile(name="agent"))
+    ordered = with_orders(MissionPlan(legs=(leg,)), goal, shipped, None, now=NOW)
+
+    assert with_account(ordered, goal, shipped, None, now=NOW).mentions

@@ -1,0 +1,229 @@
+"""Answers of reading tools, as a person tells them."""
+
+from datetime import UTC, datetime
+
+import pytest
+from pydantic import JsonValue
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.rules.telling import Telling, tell
+from orchestrator.planning.rules.utterance import read_utterance
+
+NOW = datetime(2026, 11, 23, 9, tzinfo=UTC)
+DATE: JsonObject = {"type": "string", "format": "date"}
+
+
+def made(name: str, summary: str, answer: JsonObject | None = None, **inputs: JsonObject) -> Tool:
+    schema: JsonObject = {"type": "object", "properties": dict(inputs)}
+    output: JsonObject | None = None
+    if answer is not None:
+        output = {"type": "object", "properties": answer}
+    domain = name.partition("_")[0]
+    return Tool(
+        name=name,
+        document=domain,
+        domain=domain,
+        summary=summary,
+        input_schema=schema,
+        output_schema=output,
+    )
+
+
+def listed(name: str, member: JsonObject) -> JsonObject:
+    return {name: {"type": "array", "items": {"type": "object", "properties": member}}}
+
+
+def told(tool: Tool, arguments: JsonObject, body: JsonValue, goal: str) -> Telling:
+    return tell(tool, arguments, body, read_utterance(goal, now=NOW))
+
+
+SLOTS = made(
+    "room_find_slots",
+    "Find free time of a room.",
+    listed("free_slots", {"date": DATE, "time": {}, "duration_minutes": {}}),
+    date=DATE,
+)
+HALL = made(
+    "boat_get_weather",
+    "Show the sea forecast for a harbour.",
+    {"condition": {"enum": ["calm", "rough"]}},
+    harbour={"type": "string"},
+    date=DATE,
+)
+BILLS = made(
+    "bill_list_bills",
+    "List bills to pay.",
+    listed(
+        "bills",
+        {
+            "bill_id": {},
+            "payee_name": {},
+            "amount": {},
+            "due_date": DATE,
+            "bill_status": {"enum": ["open", "paid", "overdue"]},
+        },
+    ),
+    payee_name={"type": "string"},
+    limit={"type": "integer"},
+)
+BERTH = made(
+    "boat_get_berth",
+    "Show one berth.",
+    {"covered": {"type": "boolean"}, "berth_state": {"enum": ["free", "taken"]}},
+    berth_id={"type": "string"},
+)
+
+
+def bill(number: int, payee: str, amount: str, due: str, status: str) -> JsonObject:
+    return {
+        "bill_id": f"b-{number}",
+        "payee_name": payee,
+        "amount": amount,
+        "currency": "EUR",
+        "due_date": due,
+        "bill_status": status,
+    }
+
+
+THREE: list[JsonValue] = [
+    bill(1, "Acme", "120.00", "2026-12-01", "open"),
+    bill(2, "Acme", "80.00", "2026-12-20", "open"),
+    bill(3, "Zenith", "30.00", "2026-11-02", "paid"),
+]
+
+
+def test_times_with_their_duration_are_stretches() -> None:
+    """What holds of all stands once, and a day is told in words."""
+    times: list[JsonValue] = [
+        {"date": "2026-12-02", "time": t, "duration_minutes": 60} for t in ("09:00", "10:30")
+    ]
+
+    answer = told(SLOTS, {"date": "2026-12-02"}, {"free_slots": times}, "When is the room free?")
+
+    assert answer.sentence == "2 free slots on 2 December: 09:00-10:00, 10:30-11:30."
+    assert answer.table is not None
+    assert answer.table.columns == ("time",)
+    assert answer.table.rows == (("09:00-10:00",), ("10:30-11:30",))
+
+
+def test_one_thing_is_told_with_units_ranges_and_its_own_sentences() -> None:
+    """A least and a most are one range, and numbers have the unit of their names."""
+    body: JsonObject = {
+        "harbour": "Bergen",
+        "date": "2026-11-24",
+        "condition": "rough",
+        "temperature_min_c": 4.0,
+        "temperature_max_c": 9.5,
+        "wind_kmh": 40,
+        "advice": "Stay ashore until noon.",
+        "seen_at": None,
+    }
+
+    answer = told(HALL, {"harbour": "Bergen"}, body, "What is the sea like in Bergen?")
+
+    assert answer.sentence == (
+        "Sea forecast on 24 November (harbour Bergen): rough, 4 to 9.5°C, wind 40 km/h. "
+        "Stay ashore until noon."
+    )
+    assert answer.table is None
+
+
+@pytest.mark.parametrize(
+    ("goal", "starts"),
+    [
+        ("Show my bills", "3 bills: Acme, 120.00 EUR, 1 December;"),
+        ("When is my next bill due?", "The next of 3 bills: due date 1 December, Acme, 120.00 EUR"),
+        ("What is my cheapest bill?", "The cheapest of 3 bills: Zenith, 30.00 EUR"),
+        ("Which bills are open?", "3 bills, 2 of them open: Acme, 120.00 EUR, 1 December; Acme"),
+        ("Which bills are overdue?", "3 bills, none of them overdue: Acme"),
+        ("What do I owe to Zenith?", "3 bills, 1 of them 'Zenith': Zenith, 30.00 EUR"),
+        ("What do I owe to Nobody Ltd?", "3 bills, none of them 'Nobody Ltd': Acme"),
+        ("Do I have bills?", "Yes, 3 bills: "),
+        ("Do I have vegetarian bills?", "3 bills: "),
+        ("Show the bills of next week", "3 bills: "),
+    ],
+)
+def test_several_things_are_told_by_what_was_asked(goal: str, starts: str) -> None:
+    """The one that is meant, those of a name or a status, and a yes only where it is sure."""
+    answer = told(BILLS, {}, {"bills": THREE}, goal)
+
+    assert answer.sentence.startswith(starts)
+    assert answer.table is not None
+    assert answer.table.columns == ("payee name", "amount", "due date", "bill status")
+    assert len(answer.table.rows) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "goal", "sentence"),
+    [
+        ({}, "Show my bills", "No bills were found."),
+        ({}, "Do I have bills?", "No: no bills were found."),
+        ({}, "Do I have vegetarian bills?", "No bills were found."),
+        ({"payee_name": "Acme"}, "Show bills of Acme", "No bills (Acme) were found."),
+    ],
+)
+def test_nothing_found_says_what_was_looked_for(
+    arguments: JsonObject, goal: str, sentence: str
+) -> None:
+    """A no is said only where all that was asked about was looked for."""
+    assert told(BILLS, arguments, {"bills": []}, goal) == Telling(sentence)
+
+
+@pytest.mark.parametrize(
+    ("goal", "body", "starts"),
+    [
+        ("Is berth 7 covered?", {"covered": True, "berth_state": "free"}, "Yes. Berth"),
+        ("Is berth 7 covered?", {"covered": False, "berth_state": "free"}, "No. Berth"),
+        ("Is berth 7 free?", {"covered": True, "berth_state": "free"}, "Yes. Berth"),
+        ("Is berth 7 free?", {"covered": True, "berth_state": "taken"}, "No. Berth"),
+        ("Is berth 7 heated?", {"covered": True, "berth_state": "free"}, "Berth"),
+        ("Isn't berth 7 covered?", {"covered": True, "berth_state": "free"}, "Berth"),
+        ("Is the covered walkway open?", {"covered": True, "berth_state": "free"}, "Berth"),
+    ],
+)
+def test_yes_and_no_are_said_where_one_field_alone_was_asked_about(
+    goal: str, body: JsonObject, starts: str
+) -> None:
+    """What else stands in the answer follows; without such a field there is neither."""
+    assert told(BERTH, {"berth_id": "7"}, body, goal).sentence.startswith(starts)
+
+
+def test_a_full_page_may_not_be_all() -> None:
+    """A limit that was reached is told."""
+    answer = told(BILLS, {"limit": 3}, {"bills": THREE}, "Show my last 3 bills")
+
+    assert answer.sentence.startswith("3 bills, and there may be more: ")
+
+
+def test_a_table_is_bounded() -> None:
+    """At most five columns, ten rows and sixty characters in a cell, on one line."""
+
+    def part(number: int) -> JsonObject:
+        fields: JsonObject = {f"part_{letter}": f"{letter}{number}" for letter in "abcdefgh"}
+        return {**fields, "name": f"{number}\n" + "x" * 99}
+
+    many: list[JsonValue] = [part(number) for number in range(14)]
+    tool = made("part_list_parts", "List parts.")
+
+    table = told(tool, {}, {"parts": many}, "Show the parts").table
+
+    assert table is not None
+    assert (len(table.columns), len(table.rows), table.more) == (5, 10, 4)
+    assert table.columns[0] == "name"
+    assert all(len(cell) <= 60 and "\n" not in cell for row in table.rows for cell in row)
+
+
+def test_handles_stay_handles() -> None:
+    """A personal value that a provider was given comes back as its handle."""
+    tool = made("crew_get_member", "Show one member of the crew.")
+
+    answer = told(tool, {}, {"member_name": "pii:member_name", "berth": "A 7"}, "Who is it?")
+
+    assert "pii:member_name" in answer.sentence
+
+
+@pytest.mark.parametrize("body", [None, [], {}, "text", 3, {"a": {"b": {"c": [[1]]}}}, [[{}]], [1]])
+def test_any_answer_can_be_told(body: JsonValue) -> None:
+    """Whatever its shape, there is one sentence."""
+    assert told(made("a_get_b", "Show b."), {}, body, "Show b").sentence.endswith(".")
