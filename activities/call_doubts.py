@@ -21,6 +21,7 @@ def doubts_about(
     *,
     probed: Sequence[JsonObject],
     price: Money | None,
+    people: Sequence[str] = (),
 ) -> tuple[Doubt, ...]:
     """What a person must settle first; nothing of a call that a person has changed or seen.
 
@@ -30,6 +31,7 @@ def doubts_about(
         tool: that is called.
         probed: what the provider says of the thing when it is asked now.
         price: what it is expected to cost.
+        people: what those are called for whom it is made, by the vault; no doubt repeats it.
     """
     if not tool.is_side_effect or wanted.decided_by_people:
         return ()
@@ -48,6 +50,7 @@ def doubts_about(
         answered=wanted.answered,
         hints=tuple(o.hint for o in wanted.observations if o.sent_back and o.hint),
         price=price,
+        people=tuple(people),
     )
     return (*_impossible(call), *doubts_of(call))
 

@@ -106,7 +106,8 @@ class PrepareActivities:
             wanted, catalog, tool, quoted, answers=answers, asked=asked, unpriced=unpriced
         )
         probed = asked.found if asked is not None else ()
-        doubts = doubts_about(wanted, catalog, tool, probed=probed, price=price)
+        people = await self._tools.person_names(catalog, tool, arguments)
+        doubts = doubts_about(wanted, catalog, tool, probed=probed, price=price, people=people)
         meaning = _meaning(tool, arguments)
         prepared = prepared.model_copy(update={"meaning": meaning, "doubts": doubts})
         return limited(await self._authority.over(prepared, wanted), wanted, rules)

@@ -129,7 +129,7 @@ class ConfirmationGate:
             raise refuse(kind(wanted, f"this confirmation is closed: it was {reason}"))
         shown = self._open
         if shown is None or shown.card.confirmation_id != wanted:
-            raise refuse(CardUnknown(wanted, "no such confirmation is open in this leg"))
+            raise refuse(CardUnknown(wanted, "no such confirmation is open here"))
         if shown.end == "expired":
             raise refuse(CardExpired(wanted, "this confirmation has just expired"))
         if shown.end is not None:

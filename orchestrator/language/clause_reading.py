@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from orchestrator.language.clauses import without_lead
+from orchestrator.language.clauses import MATTER, without_lead
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -47,14 +47,6 @@ _SAYING: Final = re.compile(
 )
 _TO_ME: Final = re.compile(r"let\s+(?:me|us)\s+know\b", re.IGNORECASE)
 _NOTES: Final = frozenset(_LISTS.lines("notes"))
-# What is said is anything at all, and no sign of a tool: "that I am late", "saying hello".
-_MATTER: Final = re.compile(
-    r"\s(?:that|saying)\s|:\s|\s(?:not\s+to|never\s+to|do\s+not|don['\u2019]?t)\s"
-    r"|\s(?:i|we|he|she|they|it|there)(?:['\u2019](?:m|re|s|ll|d|ve)"
-    r"|\s+(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need"
-    r"|(?:ai|are|is|was|were|wo|have|has|had|ca|could|would|should|must|need|do|does|did)n['\u2019]t))\b",
-    re.IGNORECASE,
-)
 # "Remind me to pay the bill", "ask Bob to book a room": what somebody is told to do is said.
 _TO_DO: Final = re.compile(r"\sto\s+(?P<verb>[a-z]+)\b(?:\s+(?P<next>[a-z]+))?", re.IGNORECASE)
 # Signs that what somebody has already is meant, and not what there is.
@@ -175,7 +167,7 @@ def _matter_of(clause: str, start: int) -> int:
     After "to", what may be a noun is a verb only before a determiner: not "to book club".
     """
     within = start + _NAMED_WITHIN
-    matter = _MATTER.search(clause, start, within)
+    matter = MATTER.search(clause, start, within)
     ends = [matter.start()] if matter else []
     for told in _TO_DO.finditer(clause, start):
         verb, following = told["verb"].lower(), (told["next"] or "").lower()

@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from orchestrator.language.words import NOUN_LIKE_VERBS, STOP_WORDS, is_verb
+from orchestrator.language.intent import Action
+from orchestrator.language.words import NOUN_LIKE_VERBS, STOP_WORDS, action_of, is_verb
 
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|(?<![^\s(])'[^']{1,200}'(?![^\s.,;:!?)])|`[^`]*`")
 _QUOTES: Final = frozenset("\"“'`")
@@ -46,6 +47,20 @@ _ASKING: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _FORBIDDING: Final = re.compile(r"(?:without|instead\s+of|rather\s+than)\s+\w+ing\b", re.I)
+_BE: Final = (
+    r"(?:am|are|is|was|were|will|have|has|had|can|cannot|would|should|must|need"
+    r"|(?:ai|are|is|was|were|wo|have|has|had|ca|could|would|should|must|need|do|does|did)n['\u2019]t)\b"
+)
+MATTER: Final = re.compile(
+    r"\s(?:that|saying)\s|:\s|\s(?:not\s+to|never\s+to|do\s+not|don['\u2019]?t)\s"
+    r"|\s(?:i|we|you|he|she|they|it|there)"
+    rf"(?:['\u2019](?:m|re|s|ll|d|ve)\b|\s+{_BE})"
+    rf"|\s(?:the|my|our|his|her|their|this)\s+(?:[\w'\u2019-]+\s+){{1,3}}?{_BE}",
+    re.IGNORECASE,
+)
+"""What is said is anything at all, and no sign of a tool: "that I am late", "the room is free"."""
+# "I can't come, don't wait for me": what goes on without a conjunction is still said.
+_ALSO_SAID: Final = re.compile(r"(?:please\s+)?(?:don['\u2019]?t|do\s+not|never)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _TERM = re.compile(r"\w+")
 _ARTICLE = re.compile(r"\s+(?:a|an|the|my|our|me|all)\b")
@@ -79,6 +94,8 @@ def clause_spans(text: str, *, verbs: Collection[str] = ()) -> tuple[tuple[int, 
     asked = _begins_request(text, verbs, firm=True)
     for match in _open_boundaries(text):
         strong = match["strong"] is not None
+        if match.group().strip() == "," and _goes_on_saying(text, starts[-1], match):
+            continue
         if not _begins_request(text[match.end() :], verbs, firm=strong or "then" in match.group()):
             continue
         if asked and _has_object(text[starts[-1] : match.start()]):
@@ -168,6 +185,14 @@ def _begins_request(rest: str, verbs: Collection[str], *, firm: bool) -> bool:
     if verb in STOP_WORDS or not word.group().islower():
         return firm and verb not in STOP_WORDS and bool(_ARTICLE.match(led, word.end()))
     return bool((_ARTICLE if firm else _POSSESSIVE).match(led, word.end()))
+
+
+def _goes_on_saying(text: str, start: int, comma: re.Match[str]) -> bool:
+    """Whether what follows a comma forbids, and what is before it is what somebody is told."""
+    told = without_lead(text[start : comma.start()])
+    word = _WORD.match(told)
+    tells = word is not None and action_of(word.group().lower()) is Action.SEND
+    return tells and bool(_ALSO_SAID.match(text, comma.end()) and MATTER.search(told))
 
 
 def _has_object(piece: str) -> bool:

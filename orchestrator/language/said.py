@@ -11,7 +11,27 @@ _QUOTED: Final = re.compile(
     r"\"[^\"]+\"|“[^”]+”|(?<![^\s(:,])'[^']{1,200}'(?![^\s.,;:!?)])|`[^`]+`"
 )
 
+_OPENED: Final = re.compile(r"[\s:,]*(?:(?:that|saying)\s+)*", re.IGNORECASE)
+_FORBIDDEN: Final = re.compile(r"(?P<word>not|never)\s+to\s+(?=\w)", re.IGNORECASE)
+
 Span = tuple[int, int]
+
+
+def told_in(clause: str) -> str | None:
+    """What a clause says that somebody is told, in its words; None where nobody is told anything.
+
+    "Not to come" is said as "Do not come".
+    """
+    start = matter_start(clause)
+    if start is None:
+        return None
+    opened = _OPENED.match(clause, start)
+    said = clause[opened.end() if opened else start :].strip()
+    forbidden = _FORBIDDEN.match(said)
+    if forbidden is None:
+        return said
+    first = "Never" if forbidden["word"].lower() == "never" else "Do not"
+    return f"{first} {said[forbidden.end() :]}"
 
 
 def quoted_spans(text: str) -> tuple[Span, ...]:

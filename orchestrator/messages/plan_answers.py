@@ -38,6 +38,8 @@ _UNDERSTOOD: Final = frozenset({"not_matched", "impossible"})
 """Doubts about what was read, and may be meant so: who goes on past them has settled them."""
 
 Came = Literal["go on", "stop", "said otherwise", "expired"]
+_MEANS: Final[dict[str, Came]] = {GO_ON: "go on", "yes": "go on", STOP: "stop", "no": "stop"}
+"""Few, and none is ever added: what an answer meant is read anew in every replay."""
 
 
 class PlanAnswer(Record):
@@ -52,11 +54,9 @@ class PlanAnswer(Record):
 
 
 def what_it_means(text: str) -> Came:
-    """What an answer means: the two words as they are, whatever else is the goal said otherwise."""
+    """What an answer means: one of a few words as they are; all else is the goal said otherwise."""
     plain = " ".join(re.sub(r"[^\w\s]", " ", text).casefold().split())
-    if plain == GO_ON:
-        return "go on"
-    return "stop" if plain == STOP else "said otherwise"
+    return _MEANS.get(plain, "said otherwise")
 
 
 def asks_first(plan: MissionPlan) -> bool:

@@ -98,7 +98,7 @@ def _takes_many(tool: Tool) -> bool:
     """Whether one call can make several: it takes a number of them, or a list of objects."""
     for name, schema in tool.properties.items():
         numbered = schema.get("type") == "integer" and not set(name_words(name)) & lexicon.PEOPLE
-        if numbered and set(name_words(name)) & lexicon.COUNTED:
+        if numbered and set(name_words(name)) & lexicon.HOW_MANY:
             return True
         items = schema.get("items")
         if isinstance(items, dict) and (items.get("type") == "object" or "properties" in items):

@@ -1,6 +1,6 @@
 """Which value each handle of a call means: pinned when it is prepared, read when it is sent."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -114,6 +114,23 @@ def read_values(
             raise PiiGone((handle.field,))
         found[handle] = held.value
     return found
+
+
+def person_names(handles: Iterable[Handle], values: PersonalValues) -> tuple[str, ...]:
+    """What the people are called whom personal values are of, as far as the vault holds it.
+
+    A name that is sent itself, or that is stored beside what is: of `traveler_id` that is
+    `traveler_name`. It is compared where it is read, and goes nowhere.
+    """
+    found = []
+    for handle in handles:
+        person = handle.field.rpartition("_")[0]
+        beside = values.current(f"{person}_name") if person else None
+        is_name = handle.field.rpartition("_")[2] == "name"
+        exact = handle if is_name and handle.version else beside
+        held = values.find(exact) if exact is not None else None
+        found += [held.value] if held is not None else []
+    return tuple(found)
 
 
 def foreign_problems(fields: Sequence[str]) -> tuple[str, ...]:

@@ -38,10 +38,13 @@ class ClauseAccount:
 
     def doubts(self, mentions: Sequence[Mention]) -> Iterator[Doubt]:
         """What of it nothing takes up, where that could change a consequence."""
+        is_asked = any(self.clause.text in doubt.about for doubt in self.plan.doubts)
         if (whole := self._whole_doubt()) is not None:
-            if not any(self.clause.text in doubt.about for doubt in self.plan.doubts):
-                yield whole  # unless its planner asks about all of it
+            if not is_asked:
+                yield whole
             return
+        if not self.legs and is_asked:
+            return  # its planner asks about all of it
         if self.clause.is_negated or not self._is_consequential:
             return
         for said, mention in zip(self.said, mentions, strict=True):

@@ -32,6 +32,8 @@ _FEATURE: Final = re.compile(
     re.IGNORECASE,
 )
 _DONE_TO: Final = re.compile(r"\s+(?:my|our|the|an?|him|her|them|it)\b", re.IGNORECASE)
+_SPELT_OUT: Final = re.compile(r":\s|\b(?:about|called|titled|named)\s", re.IGNORECASE)
+"""What follows is written as it is said."""
 _KNOWN_ALREADY: Final = re.compile(
     r"\b(?:the|my|our|your|his|her|their|this|that|these|those)\s+(?:[\w-]+\s+){0,3}$",
     re.IGNORECASE,
@@ -66,6 +68,8 @@ class Taken:
 
     def use(self, said: Said) -> str:
         """As what it takes a thing up; empty when it does not."""
+        if self.path.writes is not None and _SPELT_OUT.search(self.clause.text[: said.position]):
+            return f"{self.path.writes.name} that is written"
         match said.kind:
             case "verb":
                 return self._as_deed(said)
@@ -76,7 +80,7 @@ class Taken:
             case "negation" | "correction" | "condition":
                 return ""
             case "thing" if self._is_strange(said):
-                return self._as_text(said)
+                return self._as_text(said) or self._as_search(said)
             case "date" | "time" | "place" if self.order is not None and self.order.count > 1:
                 return self.values.get(said.position) or f"{self.order.count} times"
         return self._as_value(said) or self._as_text(said) or self._as_found(said)
@@ -119,6 +123,11 @@ class Taken:
         if written is None or said.kind not in _WORDS or self.clause.action is Action.SEND:
             return ""
         return f"{written.name} that is written"
+
+    def _as_search(self, said: Said) -> str:
+        """What is searched for by words, of which there may be anything at all."""
+        found = self.path.grounds.inputs if self.path.finds is not None else ()
+        return next((where for where, p in found if p.kind is Kind.QUERY), "")
 
     def _as_found(self, said: Said) -> str:
         """What is told by the things that a tool of the path lists."""

@@ -50,6 +50,8 @@ _DENYING: Final = frozenset(content_stems(" ".join(WordLists("accounting").words
 _ON_BEHALF: Final = _LISTS.word_set("on_behalf")
 _PERSONAL_NAMES: Final = _LISTS.word_set("personal_names")
 _MINUTES: Final = {word: int(number) for word, number in _LISTS.table("minutes").items()}
+_WHOM: Final = frozenset({"name", "place", "addressee"})
+"""Kinds that who somebody is may be read as."""
 _ARRIVES: Final = _LISTS.word_set("arrives")
 _NEAR_WORDS: Final = 3
 _NEAR_MINUTES: Final = 60
@@ -99,7 +101,7 @@ class Evidence:
         wanted = plain_words(str(said.value)) - STOP_WORDS or plain_words(str(said.value))
         if wanted <= self._words or wanted <= self._tool_words:
             return True
-        return said.kind in ("name", "addressee") and self._is_for_somebody_stored(said)
+        return self._is_for_somebody_stored(said)
 
     def _says_some_of(self, said: Said) -> bool:
         """Whether a text that is sent has a word of what is to be told, where it has any."""
@@ -130,10 +132,25 @@ class Evidence:
         return frozenset().union(*map(plain_words, texts))
 
     def _is_for_somebody_stored(self, said: Said) -> bool:
-        """Whether a personal value is sent that says for whom it is: nobody reads it here."""
-        if said.hint not in _ON_BEHALF:
+        """Whether a personal value is sent that says for whom it is: of whoever was named.
+
+        Where the vault tells no name, and where somebody is called by what they are ("my wife"),
+        that cannot be told, and who decides on the card sees what is sent.
+        """
+        return self._is_for_somebody(said) and not self.is_another_person(said)
+
+    def _is_for_somebody(self, said: Said) -> bool:
+        """Whether it says for whom the call is made, and personal values are sent that do."""
+        names = self.call.handles
+        is_sent = any(_PERSONAL_NAMES & set(name_words(name)) for name in names)
+        return is_sent and said.kind in _WHOM and said.hint in _ON_BEHALF
+
+    def is_another_person(self, said: Said) -> bool:
+        """Whether whoever was named is called otherwise than whose values are sent."""
+        if not self._is_for_somebody(said) or not said.text[:1].isupper():
             return False
-        return any(_PERSONAL_NAMES & set(name_words(name)) for name in self.call.handles)
+        known = frozenset[str]().union(*map(plain_words, self.call.people))
+        return bool(known) and not plain_words(str(said.value)) <= known
 
     # -- days and times ---------------------------------------------------------------------------
 

@@ -1,15 +1,18 @@
 """The doubts about a call: what was said for it, and the call does not bear."""
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from typing import Final
 
 from pydantic import JsonValue
 
+from orchestrator.catalog.stated_prices import amounts_in
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import name_words
 from orchestrator.planning.matching.held_against import Evidence
+from orchestrator.planning.matching.left_out import doubts_of_filters
 from orchestrator.planning.matching.offered import offered, readable_thing, thing_called
 from orchestrator.planning.matching.said_for_call import SaidThing, listed, said_for
 from orchestrator.planning.matching.taken import Link, TakenCall
@@ -26,7 +29,11 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
     """
     evidence = Evidence(call)
     unmatched = min((unmatched_in(said, evidence) for said in said_for(call)), key=len, default=[])
-    return tuple(_doubt(thing, call) for thing in unmatched[:_MOST])
+    doubts = [_doubt(thing, evidence) for thing in unmatched[:_MOST]]
+    # A filter that was left out is often what was said: that is asked about once.
+    said = {word for doubt in doubts for word in plain_words(doubt.about)}
+    filters = [d for d in doubts_of_filters(call) if not said & plain_words(d.about)]
+    return (*doubts, *filters)
 
 
 def unmatched_in(things: Sequence[SaidThing], evidence: Evidence) -> list[SaidThing]:
@@ -42,8 +49,11 @@ def unmatched_in(things: Sequence[SaidThing], evidence: Evidence) -> list[SaidTh
     return missing
 
 
-def _doubt(thing: SaidThing, call: TakenCall) -> Doubt:
-    said = thing.said.text.strip()
+def _doubt(thing: SaidThing, evidence: Evidence) -> Doubt:
+    said, call = thing.said.text.strip(), evidence.call
+    if evidence.is_another_person(thing.said):
+        why = f"you said {said!r}; the personal values that are stored are of somebody else"
+        return Doubt(kind="not_matched", about=said, why=why)
     told = _told_instead(thing, call)
     if thing.said.kind == "negation":
         why = f"you said {said!r}, and {told or 'what would be taken'}"
@@ -96,9 +106,16 @@ def _is_private(name: str, value: JsonValue) -> bool:
 def _choices(thing: SaidThing, call: TakenCall) -> tuple[str, ...]:
     """What else was found: those that bear what was said, where there are any."""
     others = [item for link in _primary(call.links) for item in link.others]
-    wanted = plain_words(str(thing.said.value))
-    fitting = [o for o in others if wanted <= plain_words(readable_thing(o))]
+    fitting = [other for other in others if _has(other, thing)]
     return offered(fitting or others)
+
+
+def _has(item: JsonObject, thing: SaidThing) -> bool:
+    if isinstance(thing.said.value, dict):
+        amounts = {(str(money.currency), money.amount) for money in amounts_in(item)}
+        value = thing.said.value
+        return (str(value["currency"]), Decimal(str(value["amount"]))) in amounts
+    return plain_words(str(thing.said.value)) <= plain_words(readable_thing(item))
 
 
 def _primary(links: Sequence[Link]) -> Sequence[Link]:

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from orchestrator.language.anaphora import reference_in
+from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
+from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems
 from orchestrator.planning.accounting.things_said import Said, things_said
 from orchestrator.planning.matching.taken import TakenCall
@@ -47,21 +49,32 @@ def said_for(call: TakenCall) -> list[list[SaidThing]]:
         kinds |= NAMING
     read = [[*_things(clause, call)] for clause in _own(call)]
     kept = [[t for t in things if t.said.kind not in kinds] for things in read]
-    return [[*filter(_Goal(call).says, things), *hinted] for things in kept or [[]]]
+    goal = _Goal(call)
+    return [[*map(goal.read, filter(goal.says, things)), *hinted] for things in kept or [[]]]
 
 
 class _Goal:
     """What the mission's goal says, in which a leg's goal may put words of its own."""
 
     def __init__(self, call: TakenCall) -> None:
-        self._text = folded(f"{call.goal} {corrected(call.goal).text}").casefold()
-        self._values = [said.value for said in things_said(call.goal, now=call.now)]
+        goal = corrected(call.goal).text
+        self._text = folded(f"{call.goal} {goal}").casefold()
+        self._said = things_said(goal, now=call.now)
 
     def says(self, thing: SaidThing) -> bool:
         """Whether a person said it; what a planner adds to the goal of a leg, nobody did."""
         if not self._text.strip():
             return True
-        return folded(thing.said.text).casefold() in self._text or thing.said.value in self._values
+        values = (said.value for said in self._said)
+        return folded(thing.said.text).casefold() in self._text or thing.said.value in values
+
+    def read(self, thing: SaidThing) -> SaidThing:
+        """A thing as it reads in all that was said: "the day before" is before another day."""
+        said = thing.said
+        alike = [s for s in self._said if (s.kind, s.text) == (said.kind, said.text)]
+        if len(alike) != 1 or alike[0].value is None:
+            return thing
+        return replace(thing, said=replace(said, value=alike[0].value))
 
 
 def _own(call: TakenCall) -> list[str]:
@@ -110,8 +123,19 @@ def _with_what_it_points_at(clause: str, goal: str) -> str:
 def _things(text: str, call: TakenCall) -> Iterator[SaidThing]:
     text = corrected(text).text
     for said in things_said(text, now=call.now):
-        if said.kind in _TOLD:
+        if said.kind == "negation" and (limit := _limit_in(said)) is not None:
+            yield SaidThing(limit, text)
+        elif said.kind in _TOLD:
             yield SaidThing(said, text)
+
+
+def _limit_in(said: Said) -> Said | None:
+    """The amount that a negation makes a limit: "no more than 25 EUR"."""
+    amounts = [s for s in find_slots(said.text, now=None) if s.kind == "amount"]
+    if not amounts or limit_of(said.text, amounts[0]) is None:
+        return None
+    place = said.position + amounts[0].position
+    return Said("amount", amounts[0].text, place, amounts[0].value, hint=amounts[0].hint)
 
 
 def listed(things: Sequence[SaidThing]) -> list[list[SaidThing]]:

@@ -69,6 +69,8 @@ class TakenCall:
     hints: tuple[str, ...] = ()
     """What people said who wanted something else, the newest last."""
     price: Money | None = None
+    people: tuple[str, ...] = field(default=(), repr=False)
+    """What those are called for whom it is made, where the vault holds it: told to nobody."""
 
     @cached_property
     def links(self) -> tuple[Link, ...]:

@@ -38,6 +38,7 @@ from orchestrator.planning.rules.telling import tell
 from orchestrator.planning.rules.tool_words import speaks_of
 from orchestrator.planning.rules.unread import question_about
 from orchestrator.planning.rules.utterance import read_utterance
+from orchestrator.planning.rules.widening import telling_what_was_left_out
 from orchestrator.planning.walls import is_inside
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import Selection
@@ -80,7 +81,7 @@ class ChainingPlanner:
             selection = read_request(router, context.leg_goal, known, now=context.now)
         if (barred := self._barred(context, selection, catalog)) is not None:
             return GiveUp(reason=barred)
-        return decide(context, selection, catalog)
+        return telling_what_was_left_out(decide(context, selection, catalog), context)
 
     def _barred(self, context: StepContext, selection: Selection, catalog: Catalog) -> str | None:
         """Why a leg is not begun whose tool is outside its agent's wall; None for all others.

@@ -9,7 +9,7 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.quantifiers import all_of, place_in, plural_nouns
 from orchestrator.language.words import name_stems, stem, verb_named
 from orchestrator.planning.order_terms import count_of
-from orchestrator.planning.rules.parameters import Parameter
+from orchestrator.planning.rules.parameters import Parameter, tool_parameters
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.tool_words import vocabulary
 from orchestrator.planning.several import counted
@@ -28,16 +28,20 @@ class HowMany:
     """None: one for each thing that there is."""
     is_exact: bool = False
     """Whether there are to be as many things and no more: "both", "the three drafts"."""
-    thing: str = ""
-    """Stem of what is counted."""
+    things: frozenset[str] = frozenset()
+    """Stems of the words for what is counted."""
 
     def is_of(self, key: Parameter, tool: Tool) -> bool:
         """Whether what is counted are the things that an input tells apart.
 
-        Three messages to Ana are three of what the tool makes, and Ana is one.
+        Three messages to Ana are three of what the tool makes, and Ana is one; of all files that
+        are moved to a folder the folder is one.
         """
-        made = self.thing in name_stems(tool.name)
-        return not made or self.thing in {stem(word) for word in key.words}
+        inputs = [p for p in tool_parameters(tool) if p.required and p.is_produced]
+        named = [p.name for p in inputs if self.things & {stem(word) for word in p.words}]
+        if named:
+            return key.name in named
+        return self.number is None or not self.things & {*name_stems(tool.name)}
 
     @property
     def is_several(self) -> bool:
@@ -62,12 +66,13 @@ def how_many(tool: Tool, situation: Situation) -> HowMany:
     if number > 1:
         found = counted(clause)
         exact = found is not None and found.is_definite and place is None
-        thing = stem(singular(found.thing)) if found is not None else ""
-        return HowMany(number, is_exact=exact and needs_the_very_one(tool), thing=thing)
+        things = frozenset({stem(singular(found.thing))} if found is not None else ())
+        return HowMany(number, is_exact=exact and needs_the_very_one(tool), things=things)
     if place is not None:
         return HowMany(place.number)
     if needs_the_very_one(tool) and (all_of(clause) or _is_plural(tool, situation)):
-        return HowMany(None)
+        nouns = (*clause.objects, *plural_nouns(clause))
+        return HowMany(None, things=frozenset(stem(singular(n.lower())) for n in nouns))
     return ONE
 
 

@@ -1,5 +1,6 @@
 """A leg's situation at one step, read once: its utterances, its facts and what it tried."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,6 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import PII_PREFIX
 from orchestrator.core.record import JsonObject
-from orchestrator.language.coordination import goal_without
 from orchestrator.language.corrections import corrected
 from orchestrator.language.intent import tells_apart
 from orchestrator.language.words import tokens
@@ -23,6 +23,7 @@ from orchestrator.planning.rules.utterance import Utterance, read_others, read_u
 from orchestrator.planning.walls import is_inside
 
 _NO_DEFAULT: Final = object()
+_WORD: Final = re.compile(r"\s+")
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,13 @@ def read_situation(context: StepContext, shown: Iterable[str], catalog: Catalog)
 
 def _said_before(request: str, goal: str) -> str:
     """What the mission's goal says before a request; nothing where that cannot be told."""
-    earlier, _ = goal_without(goal, request)
-    return earlier if earlier != goal else ""
+    words = _WORD.split(request.strip())
+    # A clause that shares its verb with another does not stand in the goal with its first words.
+    for first in range(len(words) - 1):
+        at = goal.find(" ".join(words[first:]))
+        if at >= 0:
+            return goal[:at]
+    return ""
 
 
 def _distinguishing(tool: Tool, arguments: JsonObject) -> JsonObject:

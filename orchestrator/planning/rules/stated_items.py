@@ -35,7 +35,7 @@ def items_stated(parameter: Parameter, tool: Tool, utterance: Utterance) -> Json
 
 
 def paid_for(utterance: Utterance, tool: Tool) -> str:
-    """What the amount is for: "lunch" of "file 42 EUR for lunch"."""
+    """What the amount is for: "lunch with a client" of "an expense of 42 EUR for lunch ..."."""
     text = utterance.text
     for slot in reversed(utterance.of("amount")):
         text = f"{text[: slot.position]} {text[slot.position + len(slot.text) :]}"

@@ -8,9 +8,9 @@ from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, IntentFrame
-from orchestrator.language.words import action_of, tokens
+from orchestrator.language.words import WARY_VERBS, action_of, tokens
 from orchestrator.planning.models import Observation
-from orchestrator.planning.order_deeds import changes_so
+from orchestrator.planning.order_deeds import changes_so, named
 from orchestrator.planning.rules.answers import is_listing
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.wished_things import wished_for
@@ -79,7 +79,9 @@ def _is_one_of_many(tool: Tool, frame: IntentFrame) -> bool:
 def _fits(tool: Tool, frame: IntentFrame) -> bool:
     match action := frame.action:
         case Action.READ | Action.SEARCH | Action.UNKNOWN:
-            return tool.effect is Effect.READ
+            # "Open a ticket" changes something where a tool that is named so does.
+            opens = frame.verb in WARY_VERBS and named(tool)[0] == frame.verb
+            return tool.effect is Effect.READ or opens
         case Action.CANCEL:
             return tool.effect is Effect.CANCEL or _commands(tool, Action.CANCEL)
         case _:

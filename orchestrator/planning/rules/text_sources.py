@@ -9,7 +9,12 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.language import lexicon
 from orchestrator.language.clauses import without_lead
 from orchestrator.language.intent import Action
-from orchestrator.language.words import STOP_WORDS, action_of, content_stems, stem, tokens
+from orchestrator.language.said import told_in
+from orchestrator.language.words import STOP_WORDS
+from orchestrator.language.words import action_of
+from orchestrator.language.words import content_stems
+from orchestrator.language.words import stem
+from orchestrator.language.words import tokens
 from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.sentences import ARTICLES, report, summary_line
 from orchestrator.planning.rules.situation import FactSource, Situation
@@ -87,9 +92,11 @@ def object_phrase(
 
 
 def told_text(utterance: Utterance) -> str:
-    """The message that the clause spells out: what is quoted, or follows "that" or a colon."""
+    """The message that the clause spells out: what is quoted, or what somebody is told."""
     if quoted := utterance.of("quoted"):
         return str(quoted[0].value)
+    if (told := told_in(utterance.text)) is not None:
+        return "" if told.lower().startswith("to ") or len(told.split()) < 2 else told
     match = _TELLING.search(utterance.text)
     rest = match["rest"].strip() if match else ""
     return rest if len(rest.split()) > 1 else ""

@@ -8,7 +8,7 @@ from typing import Final
 
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clause_reading import ClauseReading, matter_start, read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.coordination import goal_without
 from orchestrator.language.intent import Slot, SlotKind
@@ -58,10 +58,15 @@ class Utterance:
     def direct_object(self) -> tuple[str, ...]:
         """The words after the verb, up to the first preposition or value."""
         values = {
-            word for slot in self.slots if slot.kind in MEASURES for word in slot.text.split()
+            word
+            for slot in self.slots
+            if slot.kind in MEASURES
+            for word in slot.text.split()
+            if slot.kind != "quantity" or word.lower() != slot.hint  # "two sales reports"
         }
         kept: list[str] = []
-        for word in WORD.findall(without_lead(self.text))[1:]:
+        ordered = self.text[: matter_start(self.text)]
+        for word in WORD.findall(without_lead(ordered))[1:]:
             if word.lower() in lexicon.CONNECTING or word in values:
                 if kept:
                     break

@@ -1,0 +1,51 @@
+"""What a search was made without, since it had found nothing with it.
+
+Who looks for a vegetarian restaurant and finds none does not mean any restaurant: what was found
+without a filter is taken only when a person says so.
+"""
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.matching.offered import offered, readable_thing
+from orchestrator.planning.matching.taken import FinderAnswer, Link, TakenCall
+from orchestrator.planning.models import Doubt
+from orchestrator.planning.rules.answers import is_empty
+from orchestrator.planning.rules.widening import filters_told, left_out_of
+
+
+def doubts_of_filters(call: TakenCall) -> tuple[Doubt, ...]:
+    """The filters that nothing was found with, and that what the call takes was found without."""
+    if call.hints or any(call.chosen_by_people):
+        return ()
+    for link in call.links:
+        for answer in call.answers if link.finder is not None else ():
+            left = _left_out(link, answer)
+            if left and not _bears(link, left):
+                return (_doubt(link, left),)
+    return ()
+
+
+def _left_out(link: Link, answer: FinderAnswer) -> JsonObject:
+    if _name(answer.finder) != _name(link.finder) or not is_empty(answer.body):
+        return {}
+    return left_out_of(link.asked, answer.arguments)
+
+
+def _name(finder: Tool | None) -> str:
+    return finder.name if finder is not None else ""
+
+
+def _bears(link: Link, left: JsonObject) -> bool:
+    """Whether the thing says all the same what was searched for."""
+    return all(link.item.get(name) == value for name, value in left.items())
+
+
+def _doubt(link: Link, left: JsonObject) -> Doubt:
+    told = filters_told(left)
+    taken = readable_thing(link.item)
+    return Doubt(
+        kind="not_matched",
+        about=told,
+        why=f"nothing was found with {told}; without that, {taken!r} would be taken",
+        choices=offered(link.others),
+    )
