@@ -19,6 +19,7 @@ from orchestrator.planning.rules.choices import choice_of_one, gives
 from orchestrator.planning.rules.hints import Followed, follow, wants_another
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.items import Picking, spoken_text
+from orchestrator.planning.rules.moments import moment_of
 from orchestrator.planning.rules.narrowing import narrowed
 from orchestrator.planning.rules.order_of_things import in_order, placed
 from orchestrator.planning.rules.pages import next_page, pages_of
@@ -124,7 +125,7 @@ def _undecided(
     tied = fresh[: ranking.tied]
     if len(tied) < 2 or call.situation.hints or not call.tool.is_side_effect:
         return None
-    if not needs_the_very_one(call.tool):
+    if not needs_the_very_one(call.tool) and all(map(_is_offer, tied)):
         return None if call.tool.needs_confirmation else Lack(choice_of_one(wanted, tied))
     text = spoken_text(call.situation.utterance)
     meant = narrowed(
@@ -134,14 +135,24 @@ def _undecided(
         known=call.known(finder),
         text=text,
     )
-    if len(meant.items) == 1 and not meant.unread:
+    # What else a booking is told, such as its day, is for its offers.
+    unread = meant.unread if needs_the_very_one(call.tool) else ()
+    if len(meant.items) == 1 and not unread:
         fresh[:] = [*meant.items, *(i for i in fresh if i not in meant.items)]
         return None
-    if meant.unread:
-        note = f"nothing that was found says {', '.join(map(repr, meant.unread))}"
+    if unread:
+        note = f"nothing that was found says {', '.join(map(repr, unread))}"
     else:
         note = f"{len(meant.items)} that were found fit, one as well as another"
     return Lack(choice_of_one(wanted, meant.items), note=note)
+
+
+def _is_offer(item: Item) -> bool:
+    """Whether a thing is there to be taken, as one with a price or a time is; no person or animal.
+
+    Who a booking is for is never "the first of several", however the offers are ordered.
+    """
+    return item.price is not None or bool(moment_of(item))
 
 
 @dataclass(frozen=True)

@@ -47,12 +47,46 @@ async def test_what_was_not_said_is_asked_though_nothing_was_found(
 ) -> None:
     """No earlier order says which medicine is meant now."""
     mission = new_mission(clinic, Router(clinic))
-    mission.provider.script = lambda tool, _: (
-        {"refills": []} if tool.name == "listRefills" else None
-    )
+    answers = {"listRefills": {"refills": []}, "findPatients": {"patients": [PATIENT]}}
+    mission.provider.script = lambda tool, _: answers.get(tool.name)
 
     run = await mission.run("order a refill for Rex")
 
     asked = run.last(run.plan.legs[0].leg_id)
     assert isinstance(asked, AskUser)
     assert "medicine" in asked.fields
+
+
+@pytest.mark.parametrize(
+    ("goal", "taken"),
+    [
+        ("order two packs of heart tablets for Rex", "pat_rex"),
+        ("Board Bella at the clinic from 2026-12-03 to 2026-12-05", "pat_bella"),
+        ("book Luna in with a vet tomorrow", None),
+        ("order tablets for the cat", None),
+    ],
+)
+async def test_whom_it_is_for_is_never_the_first_of_several(
+    new_mission: Callable[..., Any], clinic: Catalog, goal: str, taken: str | None
+) -> None:
+    """Who is named is taken; where nobody is, or two bear the name, a person chooses."""
+    animals = [("bella", "dog"), ("milo", "cat"), ("rex", "dog"), ("luna", "cat"), ("luna", "dog")]
+    found = [
+        {**PATIENT, "patientId": f"pat_{name}", "animalName": name.title(), "species": kind}
+        for name, kind in animals
+    ]
+    found[-1]["patientId"] = "pat_luna2"
+    mission = new_mission(clinic, Router(clinic))
+    mission.provider.script = lambda tool, _: (
+        {"patients": found} if tool.name == "findPatients" else None
+    )
+
+    run = await mission.run(goal)
+
+    leg_id = run.plan.legs[0].leg_id
+    if taken is None:
+        asked = run.last(leg_id)
+        assert isinstance(asked, AskUser)
+        assert "patientId" in asked.fields
+    else:
+        assert run.calls(leg_id)[-1].arguments["patientId"] == taken
