@@ -56,6 +56,7 @@ class TakenCall:
     arguments: JsonObject
     """Final, and their money plain."""
     now: datetime
+    """When the goal was said, in the requester's zone: what "tomorrow" goes by."""
     clause: str
     """The goal of the leg."""
     goal: str = ""
