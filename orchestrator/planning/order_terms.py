@@ -66,6 +66,19 @@ def names_in(values: Iterable[Slot]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(slot.value) for slot in values if slot.kind == "email"))
 
 
+def takes_address(tool: Tool) -> bool:
+    """Whether an input of a tool may hold an address, or a list or a text with one."""
+    for name, schema in tool.properties.items():
+        if name in tool.reference_inputs:
+            continue
+        listed = schema.get("items")
+        inner = listed if isinstance(listed, dict) else schema
+        is_id = schema.get("type") == "string" and set(name_words(name)) & lexicon.IDENTIFIER
+        if inner.get("type") in ("string", "object", None) and not is_id and "enum" not in inner:
+            return True
+    return False
+
+
 def is_of_another(clause: ClauseReading, values: Iterable[Slot], goal: str) -> bool:
     """Whether what is to be ended is not what the goal itself has made.
 

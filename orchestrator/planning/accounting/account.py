@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.clause_reading import ClauseReading, read_clause
@@ -12,7 +11,7 @@ from orchestrator.language.corrections import Replaced, corrected
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import content_stems, stem
+from orchestrator.language.words import content_stems
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount
 from orchestrator.planning.accounting.drafts import drafted
@@ -23,11 +22,9 @@ from orchestrator.planning.accounting.stating import aside
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import LegPlan, Mention, MissionPlan
+from orchestrator.planning.order_words import takes_up
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
-
-_TAKEN_UP: Final = 0.6
-"""Share of a clause's words that a leg's goal holds when it takes the clause up."""
 
 
 def with_account(
@@ -202,9 +199,8 @@ def _joined(paths: Iterable[Path]) -> Path:
 
 
 def _holds(text: str, clause: ClauseReading) -> bool:
-    """Whether a leg's goal takes a clause up, by its words."""
-    said = set(content_stems(clause.text)) - {stem(clause.verb)}
+    """Whether a leg's goal takes a clause up: most of its words, and the thing that it is about."""
     own = set(content_stems(text))
     things = {word for thing in clause.objects for word in content_stems(thing)}
     same_thing = not things or any({word, *synonyms_of(word)} & own for word in things)
-    return bool(said) and same_thing and len(said & own) >= _TAKEN_UP * len(said)
+    return same_thing and takes_up(text, clause)
