@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.intent import Action
 from orchestrator.language.quantifiers import place_in
 from orchestrator.planning.models import Observation
@@ -33,7 +34,8 @@ def spoken_text(utterance: Utterance) -> str:
     """A clause without what somebody is told."""
     sends = utterance.reading.action is Action.SEND
     told = (_MATTER if sends else _TOLD).search(utterance.text)
-    return utterance.text[: told.start()] if told else utterance.text
+    ends = (told.start() if told else None, matter_start(utterance.text))
+    return utterance.text[: min((end for end in ends if end is not None), default=None)]
 
 
 @dataclass(frozen=True)
