@@ -88,5 +88,5 @@ async def test_more_than_are_done_one_by_one_are_not_begun(
         result = await mission.result()
 
     assert result.status is MissionStatus.FAILED
-    assert "21 calls of message_send_email" in (result.error or "")
+    assert "more than 20 calls of message_send_email" in (result.error or "")
     assert await sandbox.live(result.mission_id) == []
