@@ -12,6 +12,7 @@ from orchestrator.language.clauses import split_clauses
 from orchestrator.language.coordination import goal_without
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot, tells_apart
+from orchestrator.language.quantifiers import place_in
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import name_stems, name_words, stem
 from orchestrator.planning.several import counted, requests_in
@@ -51,7 +52,9 @@ def _numbered(clause: ClauseReading, tool: Tool, catalog: Catalog) -> int:
     What it is named for, it makes one by one; of anything else, what is neither a measure nor
     people.
     """
-    found = counted(clause)
+    found, place = counted(clause), place_in(clause.text)
+    if found is None and place is not None and place.number > 1:
+        return place.number
     if found is None or found.number > _MAX_COUNT or _takes_many(tool):
         return 1
     thing = stem(singular(found.thing))

@@ -17,6 +17,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Slot
+from orchestrator.language.periods import period_in
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
@@ -74,7 +75,7 @@ class CallEvidence:
             return True
         match said.kind:
             case "date":
-                return self._bears_day(said)
+                return self._bears_day(said) or self._is_within(said, text)
             case "time":
                 return self._bears_time(said, text)
             case "amount":
@@ -158,6 +159,15 @@ class CallEvidence:
         wanted = str(said.value)
         texts = self._telling(DAYS)
         return any(wanted in moments_in(str(h.value), self.call.now).days for h in texts)
+
+    def _is_within(self, said: Said, text: str) -> bool:
+        """Whether a day of it lies in the month, or the stretch of time, that is said."""
+        period = period_in(text, now=self.call.now)
+        if period is None or said.text.casefold() not in period.said.casefold():
+            return False
+        texts = self._telling(DAYS)
+        days = (day for h in texts for day in moments_in(str(h.value), self.call.now).days)
+        return any(map(period.holds, days))
 
     def _bears_time(self, said: Said, text: str) -> bool:
         wanted = str(said.value)[:5]

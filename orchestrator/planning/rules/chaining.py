@@ -211,7 +211,8 @@ def _ended_after(
     What was asked for of several things is not reached when it fails for one of them.
     """
     asked = how_many(target, situation)
-    if asked.is_several and last.outcome != "succeeded" and needs_the_very_one(target):
+    failed = last.outcome != "succeeded" and not last.sent_back
+    if asked.is_several and failed and needs_the_very_one(target):
         number = "all" if asked.number is None else asked.number
         return GiveUp(reason=f"done for {len(done)} of {number}: {last.error or last.outcome}")
     if asked.number is None or len(done) < asked.number:

@@ -94,6 +94,8 @@ class Picking:
         if found.unread:
             words = ", ".join(map(repr, found.unread))
             return meant, self._ask(meant, f"nothing that was found says {words}")
+        if self.asked.is_vague:
+            return meant, self._ask(meant, "how many of them are meant is not said")
         if number is not None and len(meant) != number:
             return meant, self._ask(meant, self._found(len(meant)))
         return meant, None

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import groupby
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
@@ -26,6 +25,7 @@ from orchestrator.planning.models import (
     MissionPlan,
     StepContext,
 )
+from orchestrator.planning.order_terms import count_of
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.condition_legs import (
     ConditionReader,
@@ -73,17 +73,18 @@ def split(
     goal = _Goal(brief, catalog, router)
     goal.read()
     legs = [_leg(part, agents, catalog) for part in goal.parts]
-    _check_number(goal.parts, legs)
+    _check_number(goal.parts, legs, catalog)
     return MissionPlan(legs=tuple(legs), doubts=tuple(dict.fromkeys(goal.doubts)))
 
 
-def _check_number(parts: Sequence[Part], legs: Sequence[LegPlan]) -> None:
+def _check_number(parts: Sequence[Part], legs: Sequence[LegPlan], catalog: Catalog) -> None:
     """Refuse more of a kind than an agent does one by one, before any is done."""
-    for tool, same in groupby(zip(parts, legs, strict=True), key=lambda pair: pair[0].target.name):
-        of_tool = [leg for _, leg in same]
-        agent = of_tool[0].agent
-        if len(of_tool) > agent.max_items:
-            raise TooMany(f"{len(of_tool)} calls of {tool}", agent.max_items, agent.name)
+    calls: dict[str, int] = {}
+    for part, leg in zip(parts, legs, strict=True):
+        name, clause = part.target.name, read_clause(part.request)
+        calls[name] = calls.get(name, 0) + count_of(clause, [part.target], [name], catalog)
+        if calls[name] > leg.agent.max_items:
+            raise TooMany(f"more than {leg.agent.max_items} calls of {name}", leg.agent.name)
 
 
 def _leg(part: Part, agents: Sequence[AgentProfile], catalog: Catalog) -> LegPlan:
