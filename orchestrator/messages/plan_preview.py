@@ -128,6 +128,10 @@ class PlanInput(Record):
     now: datetime | None = Field(default=None, description="set by the workflow that has it made")
 
 
+class PlanTaken(Record):
+    """That a worker plans it."""
+
+
 class PlanReviewInput(Record):
     """A mission's plan that is to be approved, or that was."""
 
