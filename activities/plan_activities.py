@@ -28,6 +28,7 @@ from orchestrator.messages.plan_preview import (
     PlanReview,
     PlanReviewInput,
     is_shown,
+    only_if_of,
     plan_digest,
 )
 from orchestrator.planning.likely_tools import LikelyTools, likely_tools
@@ -213,6 +214,8 @@ def _planned(leg: LegPlan, plan: MissionPlan, likely: dict[str, LikelyTools]) ->
         goal=leg.goal,
         agent=leg.agent.name,
         depends_on=leg.depends_on,
+        only_if=only_if_of(leg),
+        decides=tuple(condition.clause for condition in leg.decides),
         stage=_stages(plan.legs)[leg.leg_id],
         tools=(*(_tool(t, is_target=False) for t in feeders), *map(_tool, targets)),
         consequences=leg.consequences,
