@@ -14,6 +14,10 @@ _WISHES: Final = _LISTS.word_set("wishes")
 _OWNERS: Final = frozenset({"my", "our", "the", "this", "that", "his", "her", "their"})
 _WORD: Final = re.compile(r"[^\W\d_]+|['\u2019][a-z]+\b", re.IGNORECASE)
 _NEGATED_AUXILIARY: Final = re.compile(r"(?i)(?<=[a-z])n['\u2019]t\b")
+_COURTESY: Final = re.compile(
+    r"\s*(?:(?:many\s+)?thanks|thank\s+you|cheers|hello|hi|hey|good\s+(?:morning|afternoon|evening))\b",
+    re.IGNORECASE,
+)
 _REACH: Final = 5
 """Words after its first in which a statement has its verb."""
 _SO: Final = re.compile(r"\s*(?:and|so|therefore|thus|hence|please)\s+", re.IGNORECASE)
@@ -36,6 +40,8 @@ def is_remark(text: str) -> bool:
         return False
     bare = _NEGATED_AUXILIARY.sub(" not", without_lead(text))
     words = [word.lower().replace("\u2019", "'") for word in _WORD.findall(bare)][: _REACH + 2]
+    if _COURTESY.match(text):
+        return True
     if len(words) < 2 or words[0] in QUESTION_WORDS or begins_request(bare, firm=True):
         return False
     if not _WISHES.isdisjoint(words[1:4]):

@@ -59,6 +59,11 @@ _PAUSE: Final = re.compile(
 )
 _JOINING: Final = re.compile(r"[\s,]*\b(?:and|but|then|plus)\s+", re.IGNORECASE)
 _ENDS_JOINED: Final = re.compile(r"(?:[\s,;.!:]|\b(?:and|but|or|then))+$", re.IGNORECASE)
+_NOTHING: Final = re.compile(
+    r"(?:(?:just\s+)?(?:do|book)\s+)?nothing(?:\s+at\s+all)?|(?:don['\u2019]t|do\s+not)(?=[\s.!]*$)"
+    r"|(?:leave|skip|drop)\s+(?:it|that|everything)(?:\s+alone)?(?=[\s.!]*$)",
+    re.IGNORECASE,
+)
 _SPACE: Final = re.compile(r"[\s,;:\u2013\u2014-]*(?:then\b\s*)?", re.IGNORECASE)
 _STOP: Final = re.compile(r"[.!?;]*\s*")
 _WORD: Final = re.compile(r"\S+")
@@ -81,7 +86,7 @@ def read_goal(goal: str) -> GoalText:
 
 def says_no_more(condition: str, goal: str) -> bool:
     """Whether what looks like a condition is none: a courtesy, a sequence, or a way out."""
-    if _IDLE.fullmatch(condition):
+    if any(pattern.match(condition) for pattern in (_IDLE, _OPPOSITE, _SO)):
         return True
     read = [governed.subclause for governed in read_goal(goal).governed]
     return any(condition in one.text and one.kind != "condition" for one in read)
@@ -153,7 +158,7 @@ class _Reader:
         if idle:
             return self._leave_out(idle, start)
         mark = _SO.match(goal, at, end)
-        if mark and not tokens(goal[mark.end() : self._trailing_end(mark.end(), end)[0]]):
+        if mark and self._follows_its_request(mark, start, end):
             return self._if_so(mark)
         for pattern, is_opposite in ((_OPPOSITE, True), (_SO, False)):
             mark = pattern.match(goal, at, end)
@@ -171,6 +176,14 @@ class _Reader:
         cut = Cut(idle.start(), idle.end()) if leads else Cut(begun, idle.end(1))
         self._cuts.append(cut)
         return idle.end()
+
+    def _follows_its_request(self, mark: re.Match[str], start: int, end: int) -> bool:
+        """Whether nothing more is said: "pay it if so"."""
+        before = self._goal[start : mark.start()]
+        stop = self._trailing_end(mark.end(), end)[0]
+        if not tokens(before) or tokens(self._goal[mark.end() : stop]):
+            return False
+        return stop == end or not _JOINT_BEFORE.search(before)
 
     def _if_so(self, mark: re.Match[str]) -> int:
         """It follows its request: "pay it if so"."""
@@ -195,6 +208,8 @@ class _Reader:
         """What is done in the opposite case of the last condition, or in the same."""
         gap = _SPACE.match(self._goal, mark.end())
         resume = gap.end() if gap else mark.end()
+        if nothing := _NOTHING.match(self._goal, resume, end):
+            resume = nothing.end()
         begins = begins_request(self._goal[resume:end], firm=True)
         new = not self._goal[start : mark.start()].strip()
         joined = _ENDS_JOINED.search(self._goal[: mark.start()])
@@ -230,7 +245,8 @@ class _Reader:
             self._cuts.append(Cut(mark.start(), resume))
             self._open.append((subclause, resume, True))
             return resume
-        at = len(goal[: mark.start()].rstrip(" ,\u2013\u2014"))
+        joined = _ENDS_JOINED.search(goal[: mark.start()])
+        at = joined.start() if joined else mark.start()
         if not goal[start:at].strip():
             at = len(goal[: self._asked_until].rstrip(" .!;\n"))
         self._cuts.append(Cut(at, told_end))

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Final
 
 from orchestrator.catalog.tool import Effect
+from orchestrator.language.intent import Action
 from orchestrator.language.subclauses import DONE_STEMS
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.rules.answers import answer_fields, answers_price
@@ -80,7 +81,7 @@ def _pointed_at(part: Part, earlier: Sequence[Part], feeding: Iterable[str]) -> 
     of_them = [o for o in earlier if named & o.nouns and not _is_alike(o, part)]
     if of_them and part.target.effect is not Effect.CANCEL:
         return [o.leg_id for o in of_them]
-    if part.points_back:
+    if part.points_back or _says_nothing_of_its_own(part):
         fed = set(feeding)
         one_thing = {"it", "this", "that"} & set(tokens(part.request))
         if fed and one_thing and part.target.effect is not Effect.OBLIGATION:
@@ -89,6 +90,15 @@ def _pointed_at(part: Part, earlier: Sequence[Part], feeding: Iterable[str]) -> 
     if _is_elsewhere(part, earlier):
         return [o.leg_id for o in earlier[-1:]]
     return []
+
+
+def _says_nothing_of_its_own(part: Part) -> bool:
+    """Whether somebody is to be told, and not what: "tell Bo" is about what was done."""
+    if part.reading.action is not Action.SEND:
+        return False
+    whom = {s for slot in part.slots for s in content_stems(slot.text)}
+    said = {*content_stems(part.request)} - whom - {stem(part.reading.verb)}
+    return not said
 
 
 def _is_alike(other: Part, part: Part) -> bool:
