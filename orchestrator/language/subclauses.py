@@ -19,7 +19,7 @@ from orchestrator.language.goal_text import (
 )
 from orchestrator.language.intent import Action
 from orchestrator.language.provisos import CONDITION_WORDS, is_idle, is_own_limit, reverses_what
-from orchestrator.language.remarks import remark_end
+from orchestrator.language.remarks import is_courtesy, remark_end
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
 
@@ -146,7 +146,8 @@ class _Reader:
         ]
 
     def _remark(self, start: int, said: int, end: int) -> None:
-        self._remarks.append((self._goal[start:said].strip(" \t\n,;.:"), start))
+        if not is_courtesy(self._goal[start:said]):
+            self._remarks.append((self._goal[start:said].strip(" \t\n,;.:"), start))
         pattern = _STOP if said == end else _SPACE
         gap = pattern.match(self._goal, said)
         self._cuts.append(Cut(start, gap.end() if gap else said))
@@ -208,8 +209,6 @@ class _Reader:
         """What is done in the opposite case of the last condition, or in the same."""
         gap = _SPACE.match(self._goal, mark.end())
         resume = gap.end() if gap else mark.end()
-        if nothing := _NOTHING.match(self._goal, resume, end):
-            resume = nothing.end()
         begins = begins_request(self._goal[resume:end], firm=True)
         new = not self._goal[start : mark.start()].strip()
         joined = _ENDS_JOINED.search(self._goal[: mark.start()])
@@ -219,6 +218,10 @@ class _Reader:
         )
         for subclause, begun, as_said in self._open:
             self._governed.append(Governed(subclause, begun, before, as_said))
+        if nothing := _NOTHING.match(self._goal, resume, end):
+            self._open = []
+            self._cuts[-1] = Cut(before, nothing.end())
+            return nothing.end()
         said = self._goal[mark.start() : end].strip()
         none = Subclause("instead", said, said) if is_opposite else Subclause("so", mark.group())
         subclause = self._last or none

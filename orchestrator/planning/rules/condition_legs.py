@@ -18,6 +18,8 @@ from orchestrator.planning.models import AgentProfile, Condition, OnlyIf
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.parts import Part, named_things
 from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.tool_words import speaks_of
+from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 
@@ -118,9 +120,13 @@ class ConditionReader:
         """
         found = self._look(subclause.told)
         told = _with_its_thing(subclause.told, part)
-        if told == subclause.told or (found and found.target.domain != part.target.domain):
+        elsewhere = found is not None and found.target.domain != part.target.domain
+        if told == subclause.told or (elsewhere and self._speaks_of(subclause.told, found)):
             return found
         return self._look(told)
+
+    def _speaks_of(self, told: str, found: Part | None) -> bool:
+        return found is not None and speaks_of(read_utterance(told, now=self._now), found.target)
 
     def _look(self, told: str) -> Part | None:
         request = f"{_LOOK} {told}"

@@ -244,7 +244,7 @@ class _Goal:
             self.parts[number] = part
 
     def _after_the_next(self, part: Part, following: Sequence[Part]) -> Part:
-        """ "Before booking a hotel, check the weather": it waits for what stands behind it."""
+        """It waits for what stands behind it: "before booking a hotel, check the weather"."""
         free = [o.leg_id for o in following if part.leg_id not in self._behind(o)]
         return replace(part, depends_on=(*part.depends_on, *free))
 
