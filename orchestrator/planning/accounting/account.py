@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import cached_property
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import Replaced, corrected
@@ -51,6 +52,8 @@ def with_account(
         mentions += taken
         doubts += part.doubts(taken)
     told = {doubt.about: doubt for doubt in reversed(doubts if plan.orders else [])}
+    whole = [doubt.about.casefold() for doubt in plan.doubts]
+    told = {k: v for k, v in told.items() if not any(k.casefold() in about for about in whole)}
     told |= {doubt.about: doubt for doubt in reversed(plan.doubts)}
     return plan.model_copy(
         update={
@@ -164,7 +167,8 @@ class _Account:
         """The legs whose goals hold the clause, word for word or by most of its words."""
         legs = self._plan.legs
         exact = tuple(leg for leg in legs if clause.text in leg.goal or leg.goal in clause.text)
-        return exact or tuple(leg for leg in legs if _holds(leg.goal, clause))
+        held = exact or tuple(leg for leg in legs if _holds(leg.goal, clause))
+        return held or tuple(leg for leg in legs if _is_said_anew(leg, clause))
 
     def _is_left_alone(self, clause: ClauseReading) -> bool:
         """Whether what a clause forbids is what some tool does, and no order of the plan."""
@@ -177,6 +181,12 @@ class _Account:
         own = self._finder.of_tools(best).grounds
         things = (s for s in things_said(" ".join(clause.objects), now=self._now) if s.stems)
         return not any(unexplained(said, own) for said in things)
+
+
+def _is_said_anew(leg: LegPlan, clause: ClauseReading) -> bool:
+    """Whether a leg says what a clause only points at: "pay it", if the invoice is open."""
+    same = stem(read_clause(leg.goal).verb) == stem(clause.verb)
+    return bool(leg.only_if and same and reference_in(clause.text))
 
 
 def _besides(plan: MissionPlan, mentions: Iterable[Mention]) -> Iterator[Mention]:
