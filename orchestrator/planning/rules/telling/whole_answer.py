@@ -13,12 +13,12 @@ from orchestrator.language.inflection import singular
 from orchestrator.language.words import content_stems, is_verb, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.telling.circumstances import circumstances
-from orchestrator.planning.rules.telling.found import Found, plural_phrase, take_apart
+from orchestrator.planning.rules.telling.found import Found, take_apart
 from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.spoken_values import said_words
 from orchestrator.planning.rules.telling.superlatives import best_of
 from orchestrator.planning.rules.telling.table import columns_of, table_of_things
-from orchestrator.planning.rules.telling.told_field import Told
+from orchestrator.planning.rules.telling.told_field import Told, said_value
 from orchestrator.planning.rules.utterance import Utterance
 
 _MOST_NAMED: Final = 3
@@ -52,7 +52,8 @@ def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) ->
     if not told and not found.things:
         told = list(found.echoed)
     if not told and not found.things:
-        return Telling(f"{_subject(tool)}{around}: nothing was found.")
+        said_plainly = said_value(body, said.now) or "nothing was found"
+        return Telling(f"{_subject(tool)}{around}: {said_plainly.rstrip('.')}.")
     return _one(tool, found, told, question, around, rest)
 
 
@@ -69,10 +70,11 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
     if not number:
         looked_for = f" ({rest})" if rest else ""
         no = "No: no" if is_sure else "No"
-        return Telling(f"{no} {plural_phrase(found.noun)}{around}{looked_for} were found.")
+        return Telling(f"{no} {found.noun}{around}{looked_for} were found.")
     table = table_of_things(found.things)
     named, note = _named(found.things, question)
-    counted = f"{number} {found.nouns(number)}{around}"
+    of_all = f" of {found.total}" if found.total > number else ""
+    counted = f"{number}{of_all} {found.nouns(found.total or number)}{around}"
     yes = "Yes, " if is_sure and not note else ""
     note += ", and there may be more" if found.is_cut else ""
     best = best_of(named, question) if number > 1 else None
@@ -99,12 +101,14 @@ def _named(
     }
     known = {value for value, _ in wanted}
     wanted += [(option, said_words(option)) for option in sorted(options - known)]
+    every, some = list(things), []
     for value, text in wanted:
         bearing = [t for t in things if any(_bears(told, value) for told in t)]
         if len(bearing) != len(things):
             note += f", {len(bearing) or 'none'} of them {text}"
-            things = bearing or things
-    return things, note
+            every = [t for t in every if t in bearing]
+            some += [t for t in bearing if t not in some]
+    return every or [t for t in things if t in some] or things, note
 
 
 def _bears(told: Told, value: str) -> bool:
@@ -167,6 +171,9 @@ def _verdict(tool: Tool, told: Sequence[Told], question: Inquiry) -> str:
     if not question.is_yes_or_no:
         return ""
     about = [t for t in told if question.speaks_of(t) or _options_asked(t, question)]
+    flags = [t for t in told if t.sort == "flag"]
+    if not about and len(flags) == 1:
+        about = [t for t in flags if question.speaks_of(t, at_all=True)]
     if len(about) != 1 or not question.is_covered(
         *_speaking(tool), *about[0].words, *about[0].options
     ):
