@@ -77,11 +77,11 @@ def take_apart(tool: Tool, arguments: JsonObject, body: JsonValue, now: datetime
     )
     outer = plain if isinstance(plain, dict) else {}
     fields = told_fields({k: v for k, v in outer.items() if k != name}, root, root, now)
-    own = [told for told in fields if not _is_echo(told, arguments) and not _is_page(told)]
+    own = [told for told in fields if not is_echo(told, arguments) and not _is_page(told)]
     is_listing = bool(name) and (isinstance(plain, list) or not own)
     return Found(
         own=tuple(own),
-        echoed=tuple(told for told in fields if _is_echo(told, arguments)),
+        echoed=tuple(told for told in fields if is_echo(told, arguments)),
         things=things,
         noun=_noun(name, tool if is_listing else None),
         total=_total(fields),
@@ -138,8 +138,10 @@ def _total(fields: Sequence[Told]) -> int:
     return next((count for count in counts if isinstance(count, int)), 0)
 
 
-def _is_echo(told: Told, arguments: JsonObject) -> bool:
-    return any(arguments.get(name) == told.value for name in told.names if name in arguments)
+def is_echo(told: Told, arguments: JsonObject) -> bool:
+    """Whether a field only repeats what was asked for."""
+    is_said = arguments.get(told.names[0]) == told.value
+    return is_said and all(name in arguments for name in told.names)
 
 
 def _is_page(told: Told) -> bool:

@@ -10,10 +10,10 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
-from orchestrator.language.words import content_stems, is_verb, tokens
+from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.telling.circumstances import circumstances
-from orchestrator.planning.rules.telling.found import Found, take_apart
+from orchestrator.planning.rules.telling.found import Found, is_echo, take_apart
 from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.spoken_values import said_words
 from orchestrator.planning.rules.telling.superlatives import best_of
@@ -74,7 +74,8 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
     table = table_of_things(found.things)
     named, note = _named(found.things, question)
     of_all = f" of {found.total}" if found.total > number else ""
-    counted = f"{number}{of_all} {found.nouns(found.total or number)}{around}"
+    by = f" ({rest})" if rest else ""
+    counted = f"{number}{of_all} {found.nouns(found.total or number)}{around}{by}"
     yes = "Yes, " if is_sure and not note else ""
     note += ", and there may be more" if found.is_cut else ""
     best = best_of(named, question) if number > 1 else None
@@ -82,6 +83,7 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
         one = named[best.place] if best is not None else named[0]
         head = f"The {best.word} of {counted}" if best is not None else f"{yes}{counted}"
         told = [t for t in one if not t.is_id and not t.is_bookkeeping]
+        told = [t for t in told if not is_echo(t, question.arguments)] or told
         parts, sentences = _thing(told, question)
         said = ", ".join(parts + [text.rstrip(".") for text in sentences])
         return Telling(f"{head}{note}: {said or 'no more is told'}.", table)
@@ -192,9 +194,10 @@ def _options_asked(told: Told, question: Inquiry) -> list[str]:
     words = question.words
     if not {"status", "state"} & set(told.words):
         words -= lexicon.AMBIGUOUS_CHOICES
+    said = {stem(word) for word in words}
     sent = set(map(str, question.arguments.values()))
     named = ((o, set(tokens(o.replace("_", " ")))) for o in told.options if o not in sent)
-    return [option for option, parts in named if parts and parts <= words]
+    return [option for option, parts in named if parts and {stem(p) for p in parts} <= said]
 
 
 def _subject(tool: Tool) -> str:
