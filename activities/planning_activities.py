@@ -23,6 +23,7 @@ from orchestrator.messages.begin import BeginInput
 from orchestrator.messages.plan_preview import BegunPlan
 from orchestrator.messages.step import DiscoverInput, DiscoverOutput, PlanStepInput, PlanStepOutput
 from orchestrator.planning.accounting.account import with_account
+from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_at_once
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.models import (
     AgentProfile,
@@ -42,6 +43,7 @@ from orchestrator.routing.router import Router, fail_open
 from orchestrator.routing.selection import Selection
 
 _T = TypeVar("_T")
+_ASKED = "A person was asked, for no tool tells it."
 
 
 class PlanningActivities:
@@ -134,12 +136,16 @@ class PlanningActivities:
                 catalog = self._catalogs.get(step.context.catalog_digest)
                 walls = self._guard.walls
                 step = _shown(step, catalog, walls.around(step.context.agent.wall))
+                if is_asked_at_once(step.context):
+                    return _standing(Finish(summary=_ASKED), step.context, catalog, None)
                 decision, usage = await self._decide(step, catalog)
                 try:
                     check_decision(decision, step.selection, step.context, catalog, walls)
                 except OutsideWall as error:
                     self._guard.count("decision")
                     return _refused(decision, str(error), usage)
+                if (deed := deed_of_a_look(decision, step.context, catalog)) is not None:
+                    return _refused(decision, deed, usage)
                 if isinstance(decision, CallTool):
                     # Joined to the record of the selection that the tool was chosen from.
                     self._traces.called(
@@ -148,8 +154,7 @@ class PlanningActivities:
                         step=step.context.step,
                         tool=decision.tool,
                     )
-                doubt = doubt_about_finish(step.context) if isinstance(decision, Finish) else None
-                return PlanStepOutput(decision=decision, refusal=doubt, usage=usage)
+                return _standing(decision, step.context, catalog, usage)
 
     def _router_or_none(self, catalog: Catalog) -> Router | None:
         try:
@@ -198,6 +203,15 @@ def _accounted(
     """The plan with what its goal orders, and with what of the goal is taken up by what."""
     ordered = with_orders(plan, goal, catalog, router, now=now)
     return with_account(ordered, goal, catalog, router, now=now)
+
+
+def _standing(
+    decision: StepDecision, context: StepContext, catalog: Catalog, usage: Usage | None
+) -> PlanStepOutput:
+    """A decision that was checked, with what the leg's conditions come to where it ends the leg."""
+    doubt = doubt_about_finish(context) if isinstance(decision, Finish) else None
+    decided = decided_by(decision, context, catalog) if doubt is None else ()
+    return PlanStepOutput(decision=decision, refusal=doubt, usage=usage, decided=decided)
 
 
 async def _awaited(answer: Awaitable[_T]) -> _T:

@@ -7,12 +7,14 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
-    from orchestrator.messages.leg import LegResult, LegStatus
-    from orchestrator.planning.models import AskUser, Condition, Decided, LegPlan, OnlyIf
+    from orchestrator.messages import names
+    from orchestrator.messages.leg import AnswerInput, LegResult, LegStatus
+    from orchestrator.planning.models import AskUser, Condition, Decided, Fact, LegPlan, OnlyIf
     from workflows.progress import Progress
     from workflows.questions import Questions
 
-_HOLDS: Final = "holds"
+HOLDS: Final = "holds"
+"""The field of the answer."""
 _CHOICES: Final[JsonObject] = {
     "type": "string",
     "enum": ["yes", "no"],
@@ -33,26 +35,30 @@ async def settle(
     """
     settled: list[Decided] = []
     conditions = {one.clause: one for one in progress.leg.leg.decides}
-    for one in decided:
+    for number, one in enumerate(decided, 1):
         condition = conditions.get(one.clause)
         if one.met is None and condition is not None:
-            one = await _asked(condition, one, progress, questions)
-        settled.append(one)
+            question_id = names.condition_question_id(progress.leg.call_id, number)
+            answer = await questions.ask_about(_question(condition, one), question_id=question_id)
+            settled.append(_answered(condition, one, answer))
+        else:
+            settled.append(one)
     return tuple(settled)
 
 
-async def _asked(
-    condition: Condition, found: Decided, progress: Progress, questions: Questions
-) -> Decided:
-    question = (
-        f"Is this so: {condition.told}? What is to be done depends on it "
-        f"({condition.clause!r}), and it is not clear. {found.why}"
+def _question(condition: Condition, found: Decided) -> AskUser:
+    return AskUser(
+        question=f"Is this so: {condition.told}? {found.why}",
+        why=f"what is done depends on it ({condition.clause!r}), and no answer tells it for sure",
+        fields={HOLDS: _CHOICES},
     )
-    why = "what is done depends on it, and no answer of a tool tells it for sure"
-    await questions.ask(AskUser(question=question, why=why, fields={_HOLDS: _CHOICES}))
-    said = progress.state.answers.get(_HOLDS)
+
+
+def _answered(condition: Condition, found: Decided, answer: AnswerInput) -> Decided:
+    """What the condition comes to, as somebody says."""
+    said = answer.values.get(HOLDS)
+    why = f"{answer.answered_by or 'a person'} was asked whether {condition.told}, and said {said}"
     met = (said == "yes") is not condition.is_unless
-    why = f"somebody was asked whether it is so, and said {said}"
     return found.model_copy(update={"met": met, "why": why, "by_person": True})
 
 
@@ -82,9 +88,16 @@ def not_called_for(legs: Sequence[LegPlan], results: Mapping[str, LegResult]) ->
     return found
 
 
-def still_needed(leg: LegPlan, skipped: str, results: Mapping[str, LegResult]) -> bool:
-    """Whether a leg is run though one that it depends on was not called for."""
-    return results[skipped].not_called_for
+def facts_for(
+    leg: LegPlan, legs: Sequence[LegPlan], results: Mapping[str, LegResult]
+) -> tuple[Fact, ...]:
+    """What a leg is told of those it depends on; not what only tells whether it is run at all.
+
+    The forecast decides whether a table is booked, and is no part of the booking.
+    """
+    looking = {one.leg_id for one in legs if one.only_looks}
+    told = [needed for needed in leg.depends_on if needed not in looking]
+    return tuple(fact for needed in told for fact in results[needed].facts)
 
 
 def _unmet(leg: LegPlan, results: Mapping[str, LegResult]) -> str:

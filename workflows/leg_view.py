@@ -37,6 +37,8 @@ def step_context(leg: LegInput) -> StepContext:
         observations=state.observations,
         discovered=state.discovered,
         orders=leg.leg.orders,
+        decides=leg.leg.decides,
+        only_looks=leg.leg.only_looks,
         budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),
         # The mission's start, not this step's: "tomorrow" means the same in every leg.
         now=leg.started_at,
@@ -63,6 +65,7 @@ def leg_result(leg: LegInput) -> LegResult:
         decisions=state.decisions,
         looked_up=tuple(_looked_up(leg)),
         discovered=state.discovered,
+        decided=state.decided,
     )
 
 

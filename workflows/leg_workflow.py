@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
         ReserveOutput,
         SpendingHold,
     )
+    from orchestrator.messages.step import PlanStepOutput
     from orchestrator.planning.models import (
         FINISH,
         AskUser,
@@ -27,6 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows import calls
     from workflows.approval import Approvals
     from workflows.call import Caller
+    from workflows.conditions import settle, told_of
     from workflows.failures import LOST, LegLost, LegSkipped, first_words
     from workflows.finds import tell_mission
     from workflows.leg_view import leg_result, step_context
@@ -107,6 +109,9 @@ class LegWorkflow:
         self._progress.forward(selection)
         planned = await calls.plan_step(context, selection)
         self._progress.count_usage(planned.usage)
+        if planned.decided:
+            await self._settle(planned)
+            return
         match planned.decision:
             case CallTool() as wanted if planned.refusal is not None:
                 self._progress.observe(wanted, outcome="refused", error=planned.refusal)
@@ -126,6 +131,15 @@ class LegWorkflow:
                 self._progress.end(LegStatus.SUCCEEDED, summary=summary, table=table)
             case GiveUp(reason=reason):
                 self._give_up(reason)
+
+    async def _settle(self, planned: PlanStepOutput) -> None:
+        """End a leg that others wait for to hear of a condition; what is open is asked."""
+        decided = await settle(planned.decided, self._progress, self._questions)
+        self._progress.decide(decided)
+        self._progress.record(FINISH, "done")
+        ended = planned.decision if isinstance(planned.decision, Finish) else Finish(summary="")
+        summary = told_of(ended.summary, decided)
+        self._progress.end(LegStatus.SUCCEEDED, summary=summary, table=ended.table)
 
     def _give_up(self, reason: str) -> None:
         """End the leg; one that a person refused to let undo something undoes nothing else."""

@@ -46,6 +46,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.planning.models import LegPlan, MissionPlan
     from orchestrator.saga.ledger import Ledger
     from workflows import calls, ui
+    from workflows.conditions import facts_for, not_called_for
     from workflows.failures import LOST, first_words, refuse
     from workflows.finds import SharedFinds
     from workflows.leg_news import PATCH, NewsOfLegs
@@ -168,6 +169,8 @@ class MissionWorkflow:
 
     def _start_ready(self, running: dict[str, asyncio.Task[LegResult]], ended: list[str]) -> None:
         """Start what can start; each leg is noted in `ended`, in the order of history."""
+        for left_out in not_called_for(self._plan.legs, self._results):
+            self._results[left_out.leg_id] = left_out
         self._skip_dependents()
         for leg in self._ready():
             task = asyncio.create_task(self._run_leg(leg))
@@ -177,7 +180,11 @@ class MissionWorkflow:
 
     def _skip_dependents(self) -> None:
         """Leave out the legs that depend on one that was left out, and those that follow them."""
-        skipped = [i for i, leg in self._results.items() if leg.status is LegStatus.SKIPPED]
+        skipped = [
+            leg_id
+            for leg_id, result in self._results.items()
+            if result.status is LegStatus.SKIPPED and not result.not_called_for
+        ]
         for needed in skipped:
             for leg in self._plan.legs:
                 if needed in leg.depends_on and leg.leg_id not in self._results:
@@ -210,7 +217,7 @@ class MissionWorkflow:
                 mission_goal=self._talk.goal,
                 leg=leg,
                 inputs=self._request.inputs,
-                facts=tuple(f for needed in leg.depends_on for f in self._results[needed].facts),
+                facts=facts_for(leg, self._plan.legs, self._results),
                 budget=self._request.budget,
                 policy=self._request.policy,
                 requester=self._request.requester,

@@ -12,7 +12,7 @@ with workflow.unsafe.imports_passed_through():
     from orchestrator.core.record import JsonObject
     from orchestrator.messages.leg import LegInput, LegState, LegStatus, LegWaiting
     from orchestrator.messages.step import StepRecord
-    from orchestrator.planning.models import AnswerTable, CallTool, Doubt, Observation
+    from orchestrator.planning.models import AnswerTable, CallTool, Decided, Doubt, Observation
     from orchestrator.routing.selection import Selection
     from orchestrator.saga.ledger import Ledger
     from workflows import ui
@@ -130,6 +130,10 @@ class Progress:
             doubts_settled=(*self.state.doubts_settled, *doubts),
             went_on=(*self.state.went_on, *meanings),
         )
+
+    def decide(self, decided: tuple[Decided, ...]) -> None:
+        """Keep what the conditions that it decides came to."""
+        self._update(decided=decided)
 
     def discover(self, tools: tuple[str, ...]) -> None:
         """Keep the tools that a search found, beside those of earlier ones."""

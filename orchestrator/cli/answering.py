@@ -1,19 +1,19 @@
 """Answers at the terminal: field by field where somebody is asked, else as they were given."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from orchestrator.cli import render_waiting
 from orchestrator.cli.asking import is_terminal
+from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
 from orchestrator.cli.options import split_pair
-from orchestrator.cli.output import progress
+from orchestrator.cli.output import AsJson, console, print_json, progress
+from orchestrator.cli.signing import account_name
 from orchestrator.core.errors import UsageError
 from orchestrator.core.record import JsonObject
 from orchestrator.core.shown_text import visible
@@ -40,7 +40,7 @@ def given_texts(pairs: Sequence[str]) -> JsonObject:
     return texts
 
 
-async def find_question(client: MissionClient, named: str) -> Question | None:
+async def find_question(client: "MissionClient", named: str) -> "Question | None":
     """The open question of an id, or the only one of a mission; None when none of that id is open.
 
     Raises:
@@ -57,7 +57,7 @@ async def find_question(client: MissionClient, named: str) -> Question | None:
     raise UsageError(f"{named} asks {len(open_now)} questions; answer one of them: {asked}")
 
 
-def ask_fields(question: Question, *, as_json: bool = False) -> JsonObject:
+def ask_fields(question: "Question", *, as_json: bool = False) -> JsonObject:
     """The answer of the person at the terminal, field by field; all of it is on standard error.
 
     Raises:
@@ -76,7 +76,7 @@ def ask_fields(question: Question, *, as_json: bool = False) -> JsonObject:
     return {field.name: _asked(question, field) for field in question.asks}
 
 
-def _asked(question: Question, field: QuestionField) -> str:
+def _asked(question: "Question", field: "QuestionField") -> str:
     """What is typed for a field, asked for until it can be read; shown as it was understood."""
     from orchestrator.client.answer_sending import read_for
 
@@ -100,7 +100,49 @@ def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def noted(understood: Understood) -> Iterator[Text]:
+def noted(understood: "Understood") -> Iterator[Text]:
     """What was read otherwise than it was typed, a line for each field."""
     for note in understood.notes:
         yield line(("  understood as ", "dim"), note)
+
+
+def answer(
+    question_id: Annotated[
+        str,
+        typer.Argument(metavar="QID", help="The question's id, or the id of the one mission."),
+    ],
+    values: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[K=V]...",
+            help="What is asked for, as you would say it: tomorrow, 8 pm, two, 120 euros. None: "
+            "you are asked, field by field.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a question of a mission; what was understood is shown.
+
+    Without values you are asked for each at the terminal. What cannot be read, or in two ways, is
+    refused, and the question stays open.
+
+    Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=tomorrow
+    """
+    given = given_texts(values or [])
+    if not given or "." not in question_id:
+        question = ask(lambda client: find_question(client, question_id), tells_silence=True)
+        if question is not None:
+            question_id = question.question_id
+            if not given and question.fields:
+                given = ask_fields(question, as_json=as_json)
+    mission_id, who = question_id.partition(".")[0], account_name()
+    understood = ask(
+        lambda client: client.get(mission_id).answer(question_id, given, answered_by=who),
+        tells_silence=True,
+    )
+    if as_json:
+        print_json({"question_id": question_id, **understood.model_dump(mode="json")})
+        return
+    console.print("answered")
+    for told in noted(understood):
+        console.print(told, soft_wrap=True)

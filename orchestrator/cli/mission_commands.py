@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 from rich.text import Text
 
-from orchestrator.cli import answering, render_missions, render_plans
+from orchestrator.cli import answering, render_missions, render_plans, render_waiting
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
 from orchestrator.cli.drawing import line
@@ -29,6 +29,7 @@ from orchestrator.messages.mission import (
 )
 from orchestrator.messages.mission_policy import MissionPolicy
 from orchestrator.messages.new_requests import new_mission_id
+from orchestrator.messages.open_waits import Waiting
 from orchestrator.settings import load_policy, load_settings
 
 if TYPE_CHECKING:  # `ask` imports it
@@ -249,26 +250,37 @@ def list_missions(
 
 @app.command()
 def show(mission_id: MissionId, as_json: AsJson = False) -> None:
-    """One mission as it stands: legs, receipts, ledger, spend.
+    """One mission as it stands: legs, receipts, ledger, spend, and what it waits for.
 
-    While its worker is away, what the server knows of it: `is_partial` in --json.
+    While it runs, --json has what it waits for as `waiting`, with the commands to type. While its
+    worker is away, what the server knows of it: `is_partial` in --json.
 
     Example: orchestrator mission show book-a-flight-from-1a2b3c
     """
 
-    async def as_known(client: "MissionClient") -> "MissionResult | KnownMission":
+    async def as_known(client: "MissionClient") -> "tuple[MissionResult, Waiting] | KnownMission":
+        mission = client.get(mission_id)
         try:
-            return await client.get(mission_id).snapshot()
+            result = await mission.snapshot()
+            is_over = result.finished_at is not None
+            return result, Waiting() if is_over else await mission.waiting()
         except ServiceUnavailable as absence:
             if isinstance(absence, ServerUnreachable):
                 raise
             return await client.known(mission_id, why=str(absence))
 
     found = ask(as_known, tells_silence=True)
-    if isinstance(found, MissionResult):
-        present(found, render_missions.mission, as_json=as_json)
-    else:
+    if not isinstance(found, tuple):
         present(found, render_missions.known, as_json=as_json)
+        return
+    result, waiting = found
+    if not as_json:
+        render_missions.mission(console, result)
+        render_waiting.part(console, waiting)
+    elif result.finished_at is not None:
+        print_json(result)
+    else:
+        print_json({**result.model_dump(mode="json"), "waiting": list(waiting.entries())})
 
 
 @app.command()
@@ -282,49 +294,7 @@ def watch(mission_id: MissionId, as_json: AsJson = False) -> None:
     _finish(result, as_json=as_json)
 
 
-@app.command()
-def answer(
-    question_id: Annotated[
-        str,
-        typer.Argument(metavar="QID", help="The question's id, or the id of the one mission."),
-    ],
-    values: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[K=V]...",
-            help="What is asked for, as you would say it: tomorrow, 8 pm, two, 120 euros. None: "
-            "you are asked, field by field.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Answer a question of a mission; what was understood is shown.
-
-    Without values you are asked for each at the terminal. What cannot be read, or in two ways, is
-    refused, and the question stays open.
-
-    Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=tomorrow
-    """
-    given = answering.given_texts(values or [])
-    if not given or "." not in question_id:
-        question = ask(
-            lambda client: answering.find_question(client, question_id), tells_silence=True
-        )
-        if question is not None:
-            question_id = question.question_id
-            if not given and question.fields:
-                given = answering.ask_fields(question, as_json=as_json)
-    mission_id, who = question_id.partition(".")[0], account_name()
-    understood = ask(
-        lambda client: client.get(mission_id).answer(question_id, given, answered_by=who),
-        tells_silence=True,
-    )
-    if as_json:
-        print_json({"question_id": question_id, **understood.model_dump(mode="json")})
-        return
-    console.print("answered")
-    for told in answering.noted(understood):
-        console.print(told, soft_wrap=True)
+app.command()(answering.answer)
 
 
 @app.command()

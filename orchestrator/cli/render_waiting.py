@@ -32,6 +32,14 @@ def waiting(console: Console, found: Waiting) -> None:
         console.print("nothing waits for a decision or an answer")
 
 
+def part(console: Console, found: Waiting) -> None:
+    """What one mission waits for, below the rest of it; nothing where it waits for nobody."""
+    if found.cards or found.questions or found.unasked:
+        console.print()
+        console.print(line(("waits for a person", "bold")))
+        waiting(console, found)
+
+
 def _head(asked: ConfirmationCard | Question) -> Text:
     """Which it is, what it costs, until when it waits."""
     if isinstance(asked, ConfirmationCard):

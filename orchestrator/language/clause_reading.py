@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from orchestrator.language.clauses import MATTER, without_lead
+from orchestrator.language.clauses import MATTER, SUBJECT, without_lead
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
@@ -167,8 +167,9 @@ def _matter_of(clause: str, start: int) -> int:
     After "to", what may be a noun is a verb only before a determiner: not "to book club".
     """
     within = start + _NAMED_WITHIN
-    matter = MATTER.search(clause, start, within)
-    ends = [matter.start()] if matter else []
+    # Whom it is said to stands before it, and is no part of it: "tell my team that I am late".
+    found = (MATTER.search(clause, start, within), SUBJECT.search(clause, start + 1, within))
+    ends = [matter.start() for matter in found if matter]
     for told in _TO_DO.finditer(clause, start):
         verb, following = told["verb"].lower(), (told["next"] or "").lower()
         sure = verb not in NOUN_LIKE_VERBS or following in _DETERMINERS

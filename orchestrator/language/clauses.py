@@ -54,11 +54,17 @@ _BE: Final = (
 MATTER: Final = re.compile(
     r"\s(?:that|saying)\s|:\s|\s(?:not\s+to|never\s+to|do\s+not|don['\u2019]?t)\s"
     r"|\s(?:i|we|you|he|she|they|it|there)"
-    rf"(?:['\u2019](?:m|re|s|ll|d|ve)\b|\s+{_BE})"
-    rf"|\s(?:the|my|our|his|her|their|this)\s+(?:[\w'\u2019-]+\s+){{1,3}}?{_BE}",
+    rf"(?:['\u2019](?:m|re|s|ll|d|ve)\b|\s+{_BE})",
     re.IGNORECASE,
 )
-"""What is said is anything at all, and no sign of a tool: "that I am late", "the room is free"."""
+"""What is said is anything at all, and no sign of a tool: "that I am late", "saying hello"."""
+SUBJECT: Final = re.compile(
+    r"\s(?:the|my|our|his|her|their|this)\s+"
+    r"(?:(?!(?:that|saying|i|we|you|he|she|they|it|the|my|our|his|her|their)\b)[\w'\u2019-]+\s+)"
+    rf"{{1,3}}?{_BE}",
+    re.IGNORECASE,
+)
+"""The same, behind whom it is said to: "tell Bo the room is free"."""
 # "I can't come, don't wait for me": what goes on without a conjunction is still said.
 _ALSO_SAID: Final = re.compile(r"(?:please\s+)?(?:don['\u2019]?t|do\s+not|never)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")

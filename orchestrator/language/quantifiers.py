@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import dropwhile, pairwise
+from itertools import dropwhile, pairwise, takewhile
 from typing import Final, Literal
 
 from orchestrator.language.clause_reading import ClauseReading
@@ -23,6 +23,7 @@ _EVERYBODY: Final = _LISTS.word_set("everybody")
 _THEM: Final = _LISTS.word_set("them")
 _BETWEEN: Final = _LISTS.word_set("between")
 _WHEN: Final = _LISTS.word_set("when")
+_BEGINS: Final = _LISTS.word_set("begins_when")
 _ORDINALS: Final = {word: int(n) for word, n in _LISTS.table("ordinals").items()}
 _ORDERS: Final = _LISTS.table("orders")
 _TOLD: Final = re.compile(r"\b(?:that|saying|says)\b|:\s", re.IGNORECASE)
@@ -128,7 +129,8 @@ def plural_nouns(clause: ClauseReading) -> tuple[str, ...]:
 
     "My bookings" of what is cancelled; "the guests" of those to whom something is sent.
     """
-    nouns = [clause.objects[-1]] if clause.objects else []
+    things = [*takewhile(lambda thing: thing.lower() not in _WHEN | _BEGINS, clause.objects)]
+    nouns = things[-1:]
     if clause.action in (Action.SEND, Action.PAY):
         told = _TOLD.search(clause.text)
         text = clause.text[: told.start()] if told else clause.text

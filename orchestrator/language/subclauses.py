@@ -39,6 +39,9 @@ def _any(lines: Sequence[str]) -> str:
     return "|".join(r"\s+".join(map(re.escape, line.split())) for line in longest)
 
 
+_IDLE: Final = re.compile(
+    rf"({_any(_LISTS.lines('idle'))})(?:\s*,\s*|\s*(?=[.;!?]|$)|\s+(?=\w))", re.IGNORECASE
+)
 _OPPOSITE: Final = re.compile(rf"(?:{_any(_LISTS.lines('otherwise'))})\b", re.IGNORECASE)
 _SO: Final = re.compile(rf"(?:{_any(_LISTS.lines('so'))})\b", re.IGNORECASE)
 _CONDITION: Final = re.compile(rf"(?:{_any(CONDITION_WORDS)})(?=\s)", re.IGNORECASE)
@@ -74,6 +77,14 @@ def read_goal(goal: str) -> GoalText:
         reader.read_sentence(start, end)
     found = reader.text()
     return found if tokens(found.requests) else GoalText(goal)
+
+
+def says_no_more(condition: str, goal: str) -> bool:
+    """Whether what looks like a condition is none: a courtesy, a sequence, or a way out."""
+    if _IDLE.fullmatch(condition):
+        return True
+    read = [governed.subclause for governed in read_goal(goal).governed]
+    return any(condition in one.text and one.kind != "condition" for one in read)
 
 
 class _Reader:
@@ -138,6 +149,9 @@ class _Reader:
     def _take(self, at: int, start: int, end: int) -> int:
         """Read what a word begins; where to go on reading."""
         goal = self._goal
+        idle = _IDLE.match(goal, at, end)
+        if idle:
+            return self._leave_out(idle, start)
         mark = _SO.match(goal, at, end)
         if mark and not tokens(goal[mark.end() : self._trailing_end(mark.end(), end)[0]]):
             return self._if_so(mark)
@@ -149,6 +163,14 @@ class _Reader:
         if mark is None:
             return at + 1
         return self._subclause(mark, start, end)
+
+    def _leave_out(self, idle: re.Match[str], start: int) -> int:
+        """What says nothing that a request itself does not: "if possible"."""
+        leads = not tokens(self._goal[start : idle.start()])
+        begun = len(self._goal[: idle.start()].rstrip(" ,"))
+        cut = Cut(idle.start(), idle.end()) if leads else Cut(begun, idle.end(1))
+        self._cuts.append(cut)
+        return idle.end()
 
     def _if_so(self, mark: re.Match[str]) -> int:
         """It follows its request: "pay it if so"."""

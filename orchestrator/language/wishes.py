@@ -20,7 +20,8 @@ _THING: Final = re.compile(
     rf"""(?:(?:can|could|may|might)\s+(?:i|we)\s+(?:please\s+)?(?:{_any_of("obtaining")})
         |(?:i|we)(?:['\u2019](?:d|ll)|\s+(?:would|will))?(?:\s+(?:also|really|just|still|urgently))*
             \s+(?:{_any_of("needing")})
-        |(?:{_any_of("obtaining")})\s+(?:me|us))
+        |(?:{_any_of("obtaining")})\s+(?:me|us)
+        |(?P<resolving>[a-z]+)\s+(?:(?:me|us)\s+)?(?P<particle>{_any_of("resolving")})(?:\s+for)?)
         \s+(?:{_any_of("indefinite")}|\d+)\s+(?P<thing>\S.*)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
@@ -46,7 +47,8 @@ def wish_of(clause: str) -> Wish | None:
     A noun that is itself a way to read ("I need a list of ...") names no thing to be had.
     """
     bare = without_lead(clause)
-    if (found := _THING.match(bare)) is not None:
+    found = _THING.match(bare)
+    if found is not None and not _looks(found["resolving"], found["particle"]):
         noun = _head(found["thing"])
         is_reading = action_of(noun) in (Action.READ, Action.SEARCH)
         return Wish(thing=noun) if noun and not is_reading else None
@@ -54,6 +56,13 @@ def wish_of(clause: str) -> Wish | None:
     verb = found["verb"].lower() if found else ""
     known = action_of(verb) is not Action.UNKNOWN or verb in STOP_WORDS | QUESTION_WORDS
     return None if not verb or known else Wish(verb=verb)
+
+
+def _looks(verb: str | None, particle: str | None) -> bool:
+    """Whether a verb with its particle only looks for something: "look up", "find out"."""
+    reading = (Action.READ, Action.SEARCH)
+    low, second = (verb or "").lower(), (particle or "").lower()
+    return action_of(low) in reading or action_of(low, second) in reading
 
 
 def _head(text: str) -> str:

@@ -15,7 +15,7 @@ from orchestrator.messages.mission_policy import CatalogPin, MissionPolicy
 from orchestrator.messages.names import call_id
 from orchestrator.messages.question_field import QuestionField, question_fields
 from orchestrator.messages.step import StepRecord
-from orchestrator.planning.models import AnswerTable, Doubt, Fact, LegPlan, Observation
+from orchestrator.planning.models import AnswerTable, Decided, Doubt, Fact, LegPlan, Observation
 from orchestrator.saga.ledger import Ledger
 from orchestrator.saga.served import LookedUp
 
@@ -43,6 +43,9 @@ class LegState(Record):
     steps: tuple[StepRecord, ...] = ()
     answers: JsonObject = Field(default_factory=dict)
     discovered: tuple[str, ...] = ()
+    decided: tuple[Decided, ...] = Field(
+        default=(), description="what the conditions that it decides came to"
+    )
     ledger: Ledger = Field(default_factory=Ledger)
     spend: Spend = Field(default_factory=Spend)
     usage: Usage = Field(default_factory=Usage)
@@ -133,6 +136,12 @@ class LegResult(Record):
     )
     discovered: tuple[str, ...] = Field(
         default=(), description="tools that searches found, its own and those of other legs"
+    )
+    decided: tuple[Decided, ...] = Field(
+        default=(), description="what the conditions that it decides came to, and what says so"
+    )
+    not_called_for: bool = Field(
+        default=False, description="skipped as its condition is not met: nothing of it was wanted"
     )
 
     @property

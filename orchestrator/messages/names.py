@@ -142,6 +142,11 @@ def doubt_id(call_id: str, asked: int) -> str:
     return confirmation_id(f"{call_id}-doubt", asked)
 
 
+def condition_question_id(call_id: str, asked: int) -> str:
+    """The id of the nth question that a leg asks about what its conditions come to."""
+    return confirmation_id(f"{call_id}-condition", asked)
+
+
 def leg_of_confirmation(confirmation_id: str) -> str:
     """The workflow id of the leg, or of the mission, that a confirmation or a question is of."""
     return confirmation_id.rpartition(".")[0]

@@ -1,6 +1,6 @@
 """What of a goal nobody served, as a mission's result says it: pure, and replayed for ever."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import Field
 
@@ -8,7 +8,7 @@ from orchestrator.core.record import Record
 from orchestrator.messages.leg import LegResult, LegStatus
 from orchestrator.planning.models import Doubt, LegPlan, MissionPlan
 from orchestrator.saga.ledger import Ledger
-from orchestrator.saga.served import Effects, Proviso, effects_of, unserved, why_unserved
+from orchestrator.saga.served import Effects, Order, Proviso, effects_of, unserved, why_unserved
 
 
 class Unserved(Record):
@@ -40,9 +40,10 @@ def unserved_of(
     effects = effects_of(ledger, ordered)
     results = {leg.leg_id: leg for leg in legs}
     found = [one for leg in plan.legs for one in _of_leg(leg, results.get(leg.leg_id), effects)]
+    orders = _called_for(plan, results)
     whole = [
         Unserved(clause=order.clause, reason=why_unserved(order, effects.values()))
-        for order in unserved(plan.orders, effects)
+        for order in unserved(orders, effects)
     ]
     # What one leg has left undone another one's effect is not taken from: each has its own.
     done = _done_in_legs(plan, effects) if found else frozenset[str]()
@@ -53,12 +54,34 @@ def unserved_of(
     return (*found, *(one for one in left_out if not _is_told(one, found)), *unasked)
 
 
+def _called_for(plan: MissionPlan, results: Mapping[str, LegResult]) -> list[Order]:
+    """What the goal orders, but for what was to be done in another case than the one it is."""
+    orders = [*plan.orders]
+    for leg in plan.legs:
+        result = results.get(leg.leg_id)
+        for unwanted in leg.orders if result is not None and result.not_called_for else ():
+            alike = [one for one in orders if _is_same(one, unwanted)]
+            if alike:
+                orders.remove(alike[0])
+    return orders
+
+
+def _is_same(one: Order, other: Order) -> bool:
+    """Whether an order of a goal is that of a leg: in the same words, or for the same tools."""
+    said, also = one.clause.casefold(), other.clause.casefold()
+    return said in also or also in said or (bool(one.tools) and one.tools == other.tools)
+
+
 def _unjudged(plan: MissionPlan, legs: Iterable[LegResult], effects: Effects) -> Iterator[Unserved]:
     """The conditions of what was done that no answer shows to hold, or that one shows not to."""
     ordered = {tool for order in plan.orders for tool in order.tools}
     done = any(effect.tool in ordered and not effect.why_not for effect in effects.values())
     over = tuple(legs)
+    decided = {one.clause.casefold() for leg in plan.legs for one in leg.decides}
     for condition in plan.conditions if done else ():
+        said = condition.clause.casefold()
+        if any(said in one or one in said for one in decided):
+            continue  # it was decided before anything was done
         if doubt := _doubt_about(condition, over):
             yield Unserved(clause=condition.clause, reason=f"it was done, and {doubt}")
 
@@ -89,6 +112,8 @@ def proved(legs: Iterable[LegResult], missing: Sequence[Unserved]) -> Iterator[L
 
 
 def _of_leg(plan: LegPlan, result: LegResult | None, effects: Effects) -> Iterator[Unserved]:
+    if result is not None and result.not_called_for:
+        return
     if result is not None and result.status is LegStatus.SKIPPED:
         reason = result.error or "its leg was skipped"
         yield Unserved(clause=plan.goal, reason=reason, leg_id=plan.leg_id)

@@ -31,6 +31,10 @@ _THERE_IS: Final = re.compile(
     r"(?:there\s+(?:is|are|was|were)|(?:i|we)(?:['\u2019]ve|\s+(?:already\s+)?have)(?:\s+got)?)\b",
     re.IGNORECASE,
 )
+_IS: Final = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|been|gets?|becomes?)\b|['\u2019](?:s|re|ve)\b",
+    re.IGNORECASE,
+)
 _EXISTS: Final = re.compile(r"\bexists?\s*$", re.IGNORECASE)
 _FREE: Final = frozenset({"free", "available"})
 _EMPTY: Final = stem("empty")
@@ -38,6 +42,7 @@ _LEAST: Final = frozenset({"cheapest", "lowest", "least"})
 _CHANCE: Final = frozenset({"chance", "probability", "likelihood"})
 _LIKELY, _UNLIKELY = 50, 30
 """Of a chance in percent: what contradicts that a thing is not so, and that it is."""
+_STILL: Final = frozenset(map(stem, ("still", "already", "yet")))
 _MAX_WORDS: Final = 3
 """Of a value that names a state, and tells no story."""
 
@@ -53,9 +58,19 @@ class Evidence:
 OPEN: Final = Evidence(None)
 
 
-def evidence_in(told: str, body: JsonValue, tool: Tool, *, now: datetime) -> Evidence:
-    """What an answer of a tool says of a statement that denies nothing."""
-    statement = _Statement(told, body, tool, now)
+def evidence_in(
+    told: str, body: JsonValue, tool: Tool, *, now: datetime, times: Sequence[str] = ()
+) -> Evidence:
+    """What an answer of a tool says of a statement that denies nothing.
+
+    Args:
+        told: the statement.
+        body: the answer.
+        tool: that gave it.
+        now: the requester's time.
+        times: of the day, as HH:MM, that are spoken of where the statement names none itself.
+    """
+    statement = _Statement(told, body, tool, now, tuple(times))
     if statement.bound is not None:
         return statement.compared()
     for read in (statement.listed, statement.yes_or_no, statement.named, statement.state):
@@ -71,6 +86,7 @@ class _Statement:
     body: JsonValue
     tool: Tool
     now: datetime
+    around: tuple[str, ...] = ()
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -84,6 +100,13 @@ class _Statement:
         return frozenset(content_stems(self.told)) - values
 
     @cached_property
+    def predicate(self) -> frozenset[str]:
+        """Of these, what is said of the thing, and not what it is called."""
+        verb = _IS.search(self.told)
+        said = self.told[verb.end() :] if verb else self.told
+        return self.stems & frozenset(content_stems(said))
+
+    @cached_property
     def items(self) -> list[Item]:
         return [item for item in read_items(self.body, tool=self.tool)]
 
@@ -93,9 +116,15 @@ class _Statement:
         things = [one for one in self.items if one.label] or self.items
         if len(things) == 1:
             return things[0]
-        names = self.stems - _known_words(self.tool)
+        names = self.stems - _known_words(self.tool) - self._states - _STILL
         meant = [one for one in things if names and names <= _words_of(one.fields)]
         return meant[0] if len(meant) == 1 else None
+
+    @cached_property
+    def _states(self) -> frozenset[str]:
+        """Stems of the words that the document lists for some field."""
+        choices = _choices(self.tool.output_schema or {})
+        return frozenset(word for choice in choices for word in name_stems(choice))
 
     @cached_property
     def bound(self) -> "_Bound | None":
@@ -164,7 +193,8 @@ class _Statement:
             return OPEN
         if empty:
             return Evidence(False, "nothing is listed")
-        times = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]
+        own = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]
+        times = own or (self.around if free else ())
         names = self.stems - _known_words(self.tool)
         for one in self.items:
             covers = all(_covers(one.fields, time) for time in times)
@@ -180,7 +210,7 @@ class _Statement:
         found = {
             name: value
             for name, value in fields.items()
-            if isinstance(value, bool) and self.stems & set(name_stems(name))
+            if isinstance(value, bool) and self.predicate & set(name_stems(name))
         }
         if len(set(found.values())) != 1:
             return OPEN
@@ -207,30 +237,14 @@ class _Statement:
             if not isinstance(value, str) or not 0 < len(value.split()) <= _MAX_WORDS:
                 continue
             said = f"{' '.join(tokens(name))}: {value}"
-            if (words := set(name_stems(value))) and words <= self.stems:
-                return OPEN if self._contradicts(fields, is_so=True) else Evidence(True, said)
+            if (words := set(name_stems(value))) and words <= self.predicate:
+                return OPEN if _contradicts(fields, words, is_so=True) else Evidence(True, said)
             choices = self._schema_of(name).get("enum")
             others = [set(name_stems(str(c))) for c in choices] if isinstance(choices, list) else []
-            if any(other and other <= self.stems for other in others):
-                return OPEN if self._contradicts(fields, is_so=False) else Evidence(False, said)
+            meant = next((other for other in others if other and other <= self.predicate), None)
+            if meant is not None:
+                return OPEN if _contradicts(fields, meant, is_so=False) else Evidence(False, said)
         return OPEN
-
-    def _contradicts(self, fields: JsonObject, *, is_so: bool) -> bool:
-        """Whether a text or a number of the same name says otherwise than a state does."""
-        if not is_so and says(fields, tuple(self.stems - _known_words(self.tool)) or ("\0",), ()):
-            return True
-        for name, value in fields.items():
-            words = set(tokens(name))
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                continue
-            if not self.stems & set(name_stems(name)):
-                continue
-            likely = words & _CHANCE or "percent" in words
-            if is_so and value <= (_UNLIKELY if likely else 0):
-                return True
-            if not is_so and value > (_LIKELY if likely else 0):
-                return True
-        return False
 
     def _schema_of(self, name: str) -> JsonObject:
         schema = self.tool.output_schema or {}
@@ -312,6 +326,36 @@ def _covers(fields: JsonObject, time: str) -> bool:
         if found and side:
             clocks.setdefault(side, found.group(1))
     return len(clocks) == 2 and clocks["start"] <= time < clocks["end"]
+
+
+def _contradicts(fields: JsonObject, state: set[str], *, is_so: bool) -> bool:
+    """Whether a text or a number of the same name says otherwise than a state does."""
+    if not is_so and says(fields, tuple(state), ()):
+        return True
+    for name, value in fields.items():
+        words = set(tokens(name))
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if not state & set(name_stems(name)):
+            continue
+        likely = words & _CHANCE or "percent" in words
+        if is_so and value <= (_UNLIKELY if likely else 0):
+            return True
+        if not is_so and value > (_LIKELY if likely else 0):
+            return True
+    return False
+
+
+def _choices(node: JsonValue) -> Iterator[str]:
+    """Every value that a schema lists."""
+    if isinstance(node, dict):
+        listed = node.get("enum")
+        yield from map(str, listed if isinstance(listed, list) else ())
+        for part in node.values():
+            yield from _choices(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _choices(part)
 
 
 def _parts(schema: JsonObject, root: JsonObject, name: str, depth: int) -> Iterator[JsonObject]:

@@ -9,6 +9,7 @@ from orchestrator.language.slots import find_slots
 from orchestrator.planning.answer_evidence import evidence_in
 from orchestrator.planning.models import (
     AskUser,
+    CallTool,
     Condition,
     Decided,
     Finish,
@@ -49,6 +50,16 @@ def decided_by(
     return tuple(_left_open(one, f"It could not be looked up: {why}") for one in context.decides)
 
 
+def deed_of_a_look(decision: StepDecision, context: StepContext, catalog: Catalog) -> str | None:
+    """Why a call is not made by a leg that is there to look; None when it only reads."""
+    if not context.only_looks or not isinstance(decision, CallTool):
+        return None
+    tool = catalog.tools.get(decision.tool)
+    if tool is None or not tool.is_side_effect:
+        return None
+    return f"{tool.name} leaves something at a provider, and this leg only looks: read instead"
+
+
 def _decided(condition: Condition, context: StepContext, catalog: Catalog) -> Decided:
     if not condition.tools:
         return _left_open(condition, "No tool tells whether this is so.")
@@ -63,7 +74,9 @@ def _decided(condition: Condition, context: StepContext, catalog: Catalog) -> De
     if _JOINED.search(condition.told) or not is_about(seen.arguments, seen.body, days):
         return _left_open(condition, answered)
     told, denied = _undenied(condition.told)
-    found = evidence_in(told, seen.body, tool, now=context.now)
+    around = find_slots(context.mission_goal, now=context.now)
+    times = dict.fromkeys(str(slot.value)[:5] for slot in around if slot.kind == "time")
+    found = evidence_in(told, seen.body, tool, now=context.now, times=tuple(times))
     if found.is_so is None:
         return _left_open(condition, answered)
     met = found.is_so is not (denied is not condition.is_unless)

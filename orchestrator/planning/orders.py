@@ -20,7 +20,7 @@ from orchestrator.language.ellipsis import continued
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.provisos import conditions_in, is_unless, what_of
 from orchestrator.language.slots import find_slots, read_slots
-from orchestrator.language.subclauses import read_goal
+from orchestrator.language.subclauses import read_goal, says_no_more
 from orchestrator.language.words import (
     QUESTION_WORDS,
     content_stems,
@@ -73,9 +73,13 @@ def with_orders(
         now: the requester's time.
     """
     reader, meant = OrderReader(catalog, router, now=now), corrected(goal).text
-    conditions = reader.conditions(meant)
+    read_as = reader.conditions(meant)
+    conditions = tuple(one for one in read_as if not says_no_more(one.clause, meant))
     goal = read_goal(meant).requests
-    read = ({"orders": reader.orders(_requests(leg.goal), goal)} for leg in plan.legs)
+    read = (
+        {"orders": () if leg.only_looks else reader.orders(_requests(leg.goal), goal)}
+        for leg in plan.legs
+    )
     legs = [
         leg.model_copy(update={**orders, "conditions": conditions})
         for leg, orders in zip(plan.legs, read, strict=True)

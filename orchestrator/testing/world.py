@@ -56,6 +56,7 @@ from orchestrator.messages.tool_call import OverchargeInput, PreparedCall, Prepa
 from orchestrator.planning.finishing import doubt_about_finish
 from orchestrator.planning.models import (
     CallTool,
+    Decided,
     Doubt,
     Finish,
     LegPlan,
@@ -177,6 +178,7 @@ class FakeWorld:
         self.calls: list[FakeCall] = []
         self._plan = MissionPlan(legs=())
         self._decisions: dict[str, list[DecideStep]] = {}
+        self._decided: dict[str, tuple[Decided, ...]] = {}
         self._outcomes: dict[str, list[PlayCall]] = {}
         self._compensations: dict[str, list[PlayCompensation]] = {}
         self._found: dict[str, tuple[str, ...]] = {}
@@ -226,6 +228,10 @@ class FakeWorld:
     def decide(self, leg_id: str, *decisions: DecideStep) -> None:
         """What the planner decides at each step of a leg; after the last one the leg finishes."""
         self._decisions[leg_id] = list(decisions)
+
+    def find_out(self, leg_id: str, *decided: Decided) -> None:
+        """What the conditions that a leg decides come to when it finishes."""
+        self._decided[leg_id] = decided
 
     def answer(self, tool: str, *outcomes: PlayCall) -> None:
         """What each attempt to call a tool comes to; the last one again and again."""
@@ -355,8 +361,13 @@ class FakeWorld:
         else:
             scripted = script[context.step - 1]
         decision = scripted(context) if callable(scripted) else scripted
+        refusal = self._refusal(context, decision)
+        ends = isinstance(decision, Finish) and refusal is None
         return PlanStepOutput(
-            decision=decision, refusal=self._refusal(context, decision), usage=self.usage
+            decision=decision,
+            refusal=refusal,
+            usage=self.usage,
+            decided=self._decided.get(context.leg_id, ()) if ends else (),
         )
 
     def _refusal(self, context: StepContext, decision: StepDecision) -> str | None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from orchestrator.client.typed_answers.unread import Unread
+from orchestrator.client.typed_answers.not_read import Unread
 from orchestrator.core.record import JsonObject
 from orchestrator.language.intent import Slot
 from orchestrator.language.slots import find_slots

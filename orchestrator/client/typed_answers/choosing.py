@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import JsonValue
 from rapidfuzz import fuzz
 
-from orchestrator.client.typed_answers.unread import Unread
+from orchestrator.client.typed_answers.not_read import Unread
 from orchestrator.language.word_lists import WordLists
 from orchestrator.messages.question_field import FieldChoice
 

@@ -14,8 +14,8 @@ from pydantic import Field, JsonValue
 
 from orchestrator.client.typed_answers.amounts_typed import as_decimal, read_money, read_number
 from orchestrator.client.typed_answers.choosing import chosen
-from orchestrator.client.typed_answers.moments import read_day, read_moment, read_time
-from orchestrator.client.typed_answers.unread import Unread
+from orchestrator.client.typed_answers.not_read import Unread
+from orchestrator.client.typed_answers.typed_moments import read_day, read_moment, read_time
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.json_schema.references import resolve, with_definitions
@@ -163,7 +163,7 @@ def _is_day(text: str) -> bool:
 def _time(schema: JsonObject, text: str, now: datetime) -> str:
     if re.fullmatch(r"\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})?", text) and _fits(schema, text):
         return text
-    clock = read_time(text, now)
+    clock = read_time(text)
     forms = (clock, f"{clock}:00", f"{clock}:00{_offset(now)}")
     return next((form for form in forms if _fits(schema, form)), clock)
 

@@ -9,6 +9,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import Replaced, corrected
+from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.words import content_stems, stem
@@ -90,7 +91,7 @@ class _Account:
             order = orders.get(clause.text)
             legs = self._legs_of(clause)
             path = _joined(self._paths[leg.leg_id] for leg in legs)
-            said = things_said(clause.text, now=self._now)
+            said = things_said(clause.text, now=self._now, before=self._said_before(clause.text))
             yield ClauseAccount(
                 clause=clause,
                 order=order,
@@ -122,9 +123,23 @@ class _Account:
             said
             for said in things_said(text, now=self._now)
             if not held_by(said, self._drafted)
+            and not (said.kind == "date" and self._counts_from(text))
             and not aside(said, clause, self._whole, is_alone=True)
         ]
         return Aside(text, "remark", "" if left else "a remark, which asks for nothing")
+
+    def _said_before(self, text: str) -> str:
+        """What the goal says before a part of it."""
+        return self._whole_goal.partition(text)[0] if text in self._whole_goal else ""
+
+    def _counts_from(self, remark: str) -> bool:
+        """Whether some day that a clause says is counted from what a remark says."""
+        without = self._whole_goal.replace(remark, "")
+        return any(
+            find_slots(clause.text, now=self._now, before=self._said_before(clause.text))
+            != find_slots(clause.text, now=self._now, before=without)
+            for clause in self._clauses()
+        )
 
     @cached_property
     def _drafted(self) -> Grounds:

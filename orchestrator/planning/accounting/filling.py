@@ -1,14 +1,19 @@
-"""Which input each stated day, time and place of a clause goes to: an input takes one of them."""
+"""Which input each stated day, time, place and number of a clause goes to: one takes one."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from orchestrator.language import lexicon
+from orchestrator.language.durations import MINUTES
+from orchestrator.language.word_lists import WordLists
+from orchestrator.language.words import stem
 from orchestrator.planning.accounting.grounds import takes
 from orchestrator.planning.accounting.things_said import Said
-from orchestrator.planning.rules.parameters import Parameter, Side
+from orchestrator.planning.rules.parameters import Kind, Parameter, Side
 
-_KINDS: Final = frozenset({"date", "time", "place"})
+_KINDS: Final = frozenset({"date", "time", "place", "count"})
+_NO_NOUNS: Final = WordLists("clauses").word_set("after_objects")
+"""What may follow a number, and is not what it counts."""
 _FROM: Final = "from"
 
 
@@ -26,7 +31,7 @@ def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Map
             continue
         value = (one.kind, str(one.value))
         if value not in where:
-            free = [(w, p) for w, p in known if takes(one, p) and (one.kind, p.name) not in used]
+            free = [(w, p) for w, p in known if _fits(one, p) and (one.kind, p.name) not in used]
             best = min(free, key=lambda pair: _unlike(one, pair[1]), default=None)
             if best is None:
                 continue
@@ -36,8 +41,30 @@ def filled(said: Iterable[Said], inputs: Iterable[tuple[str, Parameter]]) -> Map
     return found
 
 
+def _fits(said: Said, parameter: Parameter) -> bool:
+    return _counts(parameter, said) if said.kind == "count" else takes(said, parameter)
+
+
+def _counts(parameter: Parameter, said: Said) -> bool:
+    """Whether a number of a request is the one that an input counts."""
+    if isinstance(said.value, str) or parameter.kind not in (Kind.COUNT, Kind.NIGHTS):
+        return False
+    words = {*parameter.words}
+    if stem(said.hint) in {stem(word) for word in words}:
+        return True
+    if words & lexicon.PEOPLE:
+        return said.hint in lexicon.PEOPLE | _NO_NOUNS or not said.hint
+    if words & {*MINUTES, "duration", "length"}:
+        return said.hint in MINUTES
+    if parameter.kind is Kind.NIGHTS:
+        return said.hint in lexicon.NIGHTS | lexicon.WEEKS
+    return bool(words & {"quantity", "qty", "copies"}) and said.hint not in lexicon.PEOPLE
+
+
 def _unlike(said: Said, parameter: Parameter) -> int:
     """How little an input is the one that a value is introduced for; 0 is meant."""
+    if said.kind == "count":
+        return 0 if stem(said.hint) in {stem(word) for word in parameter.words} else 1
     wanted = _side(said)
     if parameter.side == wanted:
         return 0

@@ -71,7 +71,7 @@ class Said:
 
 
 @lru_cache(maxsize=64)
-def things_said(text: str, *, now: datetime) -> tuple[Said, ...]:
+def things_said(text: str, *, now: datetime, before: str = "") -> tuple[Said, ...]:
     """Everything that a text says beside grammar and courtesy, in its order; none overlap.
 
     Of each clause its verb, what that acts on, and its values; what is said to somebody as one
@@ -80,8 +80,9 @@ def things_said(text: str, *, now: datetime) -> tuple[Said, ...]:
     Args:
         text: a goal, or a part of one.
         now: the requester's time.
+        before: what was said before it, to which "the day after" may refer.
     """
-    slots = read_slots(text, now=now)
+    slots = read_slots(text, now=now, before=before)
     found: list[Said] = []
     for start, end in clause_spans(text):
         found += _Clause(text, start, end, slots).said()

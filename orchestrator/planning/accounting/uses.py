@@ -10,17 +10,19 @@ from orchestrator.language.anaphora import POINTING_STEMS
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.clause_reading import ClauseReading
 from orchestrator.language.deeds import is_vague, same_deed
+from orchestrator.language.durations import MINUTES
+from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.synonyms import synonyms_of
 from orchestrator.language.word_lists import WordLists
-from orchestrator.language.words import QUESTION_WORDS, is_verb, stem, tokens
+from orchestrator.language.words import QUESTION_WORDS, is_verb, name_stems, stem, tokens
 from orchestrator.planning.accounting.filling import filled
 from orchestrator.planning.accounting.grounds import explained, spoken_of, takes, unexplained
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.order_deeds import named
 from orchestrator.planning.rules.answers import answers_price
-from orchestrator.planning.rules.parameters import Kind, Parameter
+from orchestrator.planning.rules.parameters import Kind
 from orchestrator.saga.served import Order
 
 _AND: Final = re.compile(r"(?:,|\b(?:and|plus)|&)\s+(?:(?:also|then)\s+)?$", re.IGNORECASE)
@@ -38,9 +40,9 @@ _KNOWN_ALREADY: Final = re.compile(
     r"\b(?:the|my|our|your|his|her|their|this|that|these|those)\s+(?:[\w-]+\s+){0,3}$",
     re.IGNORECASE,
 )
+_PARTS: Final = frozenset(WordLists("times").table("parts"))
 _UNITS: Final = WordLists("dates").word_set("units") | {"time", "hour", "evening", "morning"}
-_NO_NOUNS: Final = WordLists("clauses").word_set("after_objects")
-"""What may follow a number, and is not what it counts."""
+_UNTIL: Final = lexicon.END_HINTS | {"to"}
 _EACH: Final = frozenset({"all", "both", "each", "every", "everything"})
 _CHOSEN: Final = "chooses among what is found"
 _MATCHED: Final = "to be matched with what is found"
@@ -58,13 +60,18 @@ class Taken:
     order: Order | None = None
     values: Mapping[int, str] = field(default_factory=dict)
     """Where each of its days, times and places goes, by position."""
+    time_at: int = -1
+    """Where its first time of day stands."""
 
     @classmethod
     def of(
         cls, clause: ClauseReading, path: Path, order: Order | None, said: Iterable[Said]
     ) -> "Taken":
         """A clause that says these things."""
-        return cls(clause, path, order, filled(said, path.grounds.inputs))
+        stated = tuple(said)
+        times = (one.position for one in stated if one.kind == "time")
+        values = filled(stated, path.grounds.inputs)
+        return cls(clause, path, order, values, next(times, -1))
 
     def use(self, said: Said) -> str:
         """As what it takes a thing up; empty when it does not."""
@@ -83,7 +90,17 @@ class Taken:
                 return self._as_text(said) or self._as_search(said)
             case "date" | "time" | "place" if self.order is not None and self.order.count > 1:
                 return self.values.get(said.position) or f"{self.order.count} times"
-        return self._as_value(said) or self._as_text(said) or self._as_found(said)
+        return (
+            self._as_value(said)
+            or self._as_part_of_day(said)
+            or self._as_text(said)
+            or self._as_found(said)
+        )
+
+    def _as_part_of_day(self, said: Said) -> str:
+        """What tells the half of the day of a time: "at half past seven in the evening"."""
+        is_part = {*tokens(said.text)} <= _PARTS
+        return self.values.get(self.time_at, "") if is_part else ""
 
     def _is_strange(self, said: Said) -> bool:
         """Whether what is ordered is a thing that no tool of the path deals in: "a train ticket".
@@ -113,6 +130,9 @@ class Taken:
         )
 
     def _as_value(self, said: Said) -> str:
+        if said.kind == "time" and said.position not in self.values:
+            lasts = (w for w, p in self.path.grounds.inputs if {*p.words} & {*MINUTES, "duration"})
+            return next(lasts, "") if said.hint in _UNTIL and self.time_at >= 0 else ""
         if said.kind in ("date", "time", "place"):
             return self.values.get(said.position, "")
         return explained(said, self.path.grounds)
@@ -152,14 +172,15 @@ class Taken:
         """A number by the input that counts it; a word for several, as how often it is done."""
         if isinstance(said.value, str):
             return self._as_each(said)
-        fitting = next((w for w, p in self.path.grounds.inputs if _counts(p, said)), "")
-        if fitting:
-            return fitting
+        if said.position in self.values:
+            return self.values[said.position]
         if said.hint in lexicon.NIGHTS | lexicon.WEEKS and self._has_end():
             return "how long it lasts"
         if self.order is not None and self.order.count > 1:
             return f"{self.order.count} times"
-        if said.value == 1:
+        if "-" in said.text:  # "a one-way flight", "a three-star hotel"
+            return spoken_of(said, self.path.grounds) or (_MATCHED if self.path.finds else "")
+        if said.value == 1 and self._is_made(said.hint):
             return "one of them"
         return spoken_of(said, self.path.grounds) if said.hint in lexicon.COUNTED else ""
 
@@ -170,6 +191,10 @@ class Taken:
         following = tokens(self.clause.text[said.end :])[:1]
         is_time = {*following} & (lexicon.NIGHTS | lexicon.WEEKS | _UNITS)
         return "" if self.path.finds is None or is_time else "each of what is found"
+
+    def _is_made(self, noun: str) -> bool:
+        """Whether it is what a tool of the path is named for: "one table"."""
+        return any(stem(singular(noun)) in name_stems(tool.name) for tool in self.path.targets)
 
     def _has_end(self) -> bool:
         inputs = [p for _, p in self.path.grounds.inputs]
@@ -185,17 +210,3 @@ class Taken:
         finds = self.path.finds
         priced = finds is not None and answers_price(finds)
         return "the most that is paid" if is_bound and priced else ""
-
-
-def _counts(parameter: Parameter, said: Said) -> bool:
-    """Whether a number of a request is the one that an input counts."""
-    if parameter.kind not in (Kind.COUNT, Kind.NIGHTS):
-        return False
-    words = {*parameter.words}
-    if stem(said.hint) in {stem(word) for word in words}:
-        return True
-    if words & lexicon.PEOPLE:
-        return said.hint in lexicon.PEOPLE | _NO_NOUNS or not said.hint
-    if parameter.kind is Kind.NIGHTS:
-        return said.hint in lexicon.NIGHTS | lexicon.WEEKS
-    return bool(words & {"quantity", "qty", "copies"}) and said.hint not in lexicon.PEOPLE

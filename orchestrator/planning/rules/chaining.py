@@ -7,6 +7,7 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.errors import RequestUnread
+from orchestrator.language.periods import period_in
 from orchestrator.planning.models import (
     FINISH,
     AgentProfile,
@@ -26,17 +27,18 @@ from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.amounts import amount_doubts
 from orchestrator.planning.rules.answers import is_empty
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
+from orchestrator.planning.rules.asked_inputs import to_ask
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
 from orchestrator.planning.rules.next_call import barred_producer, next_call, wider_call
 from orchestrator.planning.rules.pages import next_page, pages_of
-from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
+from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_parameters
 from orchestrator.planning.rules.sentences import report
 from orchestrator.planning.rules.situation import FactSource, Situation, read_situation
 from orchestrator.planning.rules.split import split
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.telling import tell
 from orchestrator.planning.rules.tool_words import speaks_of
-from orchestrator.planning.rules.unread import question_about
+from orchestrator.planning.rules.untold import question_about
 from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.planning.rules.widening import telling_what_was_left_out
 from orchestrator.planning.walls import is_inside
@@ -138,9 +140,14 @@ def _unread(target: Tool, situation: Situation) -> AskUser | None:
     """A question about what the leg's goal says and its words do not tell."""
     tools = [tool for tool in situation.usable_tools if tool.domain == target.domain]
     context = situation.context
-    return question_about(
-        context.leg_goal, situation.utterance.unread, context.mission_goal, tools, context.inputs
-    )
+    unread = situation.utterance.unread
+    period = period_in(context.leg_goal, now=context.now)
+    if period is not None and not any(p.kind in DAYS for p in tool_parameters(target)):
+        # Of what is there already, "in March" tells which: no day has to be picked.
+        unread = tuple(
+            slot for slot in unread if slot.kind != "date" or slot.text not in period.said
+        )
+    return question_about(context.leg_goal, unread, context.mission_goal, tools, context.inputs)
 
 
 def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Tool | None:
@@ -280,7 +287,7 @@ def _ask(lack: Lack, target: Tool, situation: Situation) -> AskUser | GiveUp:
 
     What was answered and does not fit is not asked again, and references are ours to fill.
     """
-    parameters = lack.parameters
+    parameters = to_ask(lack, target, situation)
     ours = [p.name for p in parameters if p.name in situation.own_references]
     if ours:
         return GiveUp(

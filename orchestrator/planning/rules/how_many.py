@@ -37,7 +37,7 @@ class HowMany:
         Three messages to Ana are three of what the tool makes, and Ana is one; of all files that
         are moved to a folder the folder is one.
         """
-        inputs = [p for p in tool_parameters(tool) if p.required and p.is_produced]
+        inputs = [p for p in tool_parameters(tool) if p.is_produced]
         named = [p.name for p in inputs if self.things & {stem(word) for word in p.words}]
         if named:
             return key.name in named

@@ -23,7 +23,6 @@ from orchestrator.planning.models import (
     Doubt,
     GoalBrief,
     LegPlan,
-    Mention,
     MissionPlan,
     StepContext,
 )
@@ -75,13 +74,7 @@ def split(
     goal.read()
     legs = [_leg(part, agents, catalog) for part in goal.parts]
     _check_number(goal.parts, legs)
-    mentions = [
-        Mention(text=remark.text, kind="remark", used_as="a remark, which asks for nothing")
-        for remark in goal.text.remarks
-    ]
-    return MissionPlan(
-        legs=tuple(legs), mentions=tuple(mentions), doubts=tuple(dict.fromkeys(goal.doubts))
-    )
+    return MissionPlan(legs=tuple(legs), doubts=tuple(dict.fromkeys(goal.doubts)))
 
 
 def _check_number(parts: Sequence[Part], legs: Sequence[LegPlan]) -> None:

@@ -14,7 +14,7 @@ from orchestrator.language.coordination import goal_without
 from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.slots import read_slots
 from orchestrator.language.words import STOP_WORDS, tokens
-from orchestrator.planning.rules.unread import settled
+from orchestrator.planning.rules.untold import settled
 
 MEASURES: Final = frozenset({"date", "time", "origin", "place", "amount", "quantity", "email"})
 """Kinds of slots that say when, where, how many or for whom, and never what the thing is called."""
@@ -59,7 +59,7 @@ class Utterance:
         """The words after the verb, up to the first preposition or value."""
         values = {
             word
-            for slot in self.slots
+            for slot in (*self.slots, *self.unread)
             if slot.kind in MEASURES
             for word in slot.text.split()
             if slot.kind != "quantity" or word.lower() != slot.hint  # "two sales reports"

@@ -70,11 +70,15 @@ def _after(start: JsonValue, utterance: Utterance) -> list[JsonValue]:
 
 
 def stated_minutes(utterance: Utterance) -> int | None:
-    """How long something is to last, where that is said in minutes or hours."""
+    """How long something is to last, as said in minutes or hours, or from one time to another."""
     for slot in utterance.of("quantity"):
         if isinstance(slot.value, int) and slot.hint in MINUTES:
             return slot.value * MINUTES[slot.hint]
-    return None
+    times = utterance.of("time")
+    if len(times) != 2 or times[1].hint not in lexicon.END_HINTS | {"to"}:
+        return None
+    start, end = (datetime.strptime(str(slot.value)[:5], "%H:%M") for slot in times)
+    return int((end - start).total_seconds()) // 60 if end > start else None
 
 
 def _stated_nights(utterance: Utterance) -> int | None:

@@ -16,6 +16,7 @@ from orchestrator.routing.cards.vocabulary import CatalogVocabulary
 from orchestrator.routing.profile import RoutingProfile
 from orchestrator.routing.reading.conjuncts import Conjuncts, WordEvidence
 from orchestrator.routing.reading.follow_ups import FollowUps
+from orchestrator.routing.reading.wished_for import WishedFor
 from orchestrator.routing.selection import RouteContext
 
 # A command and what it is to be done to or for: "sell my car", "paint the house".
@@ -59,6 +60,7 @@ class RequestParser:
         for card in cards:
             self._domains.setdefault(card.verb, set()).add(card.domain)
         self._follow_ups = FollowUps(cards, vocabulary.verbs)
+        self._wishes = WishedFor(cards)
         self._vocabulary = vocabulary
         self._knows = evidence.knows
         self._conjuncts = Conjuncts(
@@ -87,7 +89,7 @@ class RequestParser:
 
     def clause(self, clause: str, slots: Sequence[Slot], *, correct: bool = False) -> ClauseReading:
         """One clause; `correct`, or if it says nothing that is known: its slips read as meant."""
-        read = read_clause(clause, verbs=self._vocabulary.verbs)
+        read = self._wishes.read(read_clause(clause, verbs=self._vocabulary.verbs))
         things = [word for name in read.objects for word in name_stems(name)]
         told = not things or any(self._knows(word) for word in things)
         if told and read.action is not Action.UNKNOWN and not correct:

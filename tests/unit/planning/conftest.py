@@ -169,7 +169,9 @@ class Mission:
         check_plan(plan)
         run = Run(plan, {}, {})
         for leg in plan.legs:
-            facts = tuple(f for d in leg.depends_on for f in run.facts.get(d, ()))
+            looking = {other.leg_id for other in plan.legs if other.only_looks}
+            told = [d for d in leg.depends_on if d not in looking]
+            facts = tuple(f for d in told for f in run.facts.get(d, ()))
             run.decisions[leg.leg_id] = []
             seen = await self._leg(planner, goal, leg, facts, run.decisions[leg.leg_id])
             run.facts[leg.leg_id] = _facts(leg, seen)

@@ -10,7 +10,7 @@ from typing import Final
 from orchestrator.catalog.stated_prices import money_of
 from orchestrator.language import lexicon
 from orchestrator.language.word_lists import WordLists
-from orchestrator.planning.rules.telling.question import Question
+from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.told_field import Told
 
 _UPCOMING: Final = WordLists("telling").word_set("upcoming")
@@ -27,7 +27,7 @@ class Best:
     place: int
 
 
-def best_of(things: Sequence[_Row], question: Question) -> Best | None:
+def best_of(things: Sequence[_Row], question: Inquiry) -> Best | None:
     """The thing that a superlative of the request means; None where it cannot be told for sure.
 
     Every thing must say what is compared, in one currency, and one must be first alone.
@@ -47,7 +47,7 @@ def best_of(things: Sequence[_Row], question: Question) -> Best | None:
     return None
 
 
-def _is_asked(word: str, question: Question) -> bool:
+def _is_asked(word: str, question: Inquiry) -> bool:
     """Whether the word asks for one thing, and is no part of a stretch of time: "next week"."""
     text = question.said.without_values.lower()
     followed = rf"\b{word}\b(?!\s+(?:few\b|couple\b|\d|{'|'.join(_STRETCHES)}))"

@@ -18,8 +18,8 @@ from orchestrator.language import lexicon
 from orchestrator.language.units import unit_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
-from orchestrator.planning.rules.telling import spoken
-from orchestrator.planning.rules.telling.spoken import Sort
+from orchestrator.planning.rules.telling import spoken_values as spoken
+from orchestrator.planning.rules.telling.spoken_values import Sort
 
 _LISTS: Final = WordLists("telling")
 _LOWER: Final = _LISTS.word_set("lower") | lexicon.START | lexicon.ORIGIN

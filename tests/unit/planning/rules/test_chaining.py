@@ -230,11 +230,18 @@ async def test_cancelling_asks_which_of_several_is_meant(mission: Any) -> None:
 
 
 async def test_goal_beyond_every_tool_is_refused_before_anything_is_done(mission: Any) -> None:
-    """One part that no tool fits refuses the whole, and says which part."""
+    """Nothing of it is within reach; where a part is, the other one is in doubt."""
     with pytest.raises(NothingFits) as refused:
-        await mission.run("Book a flight from Berlin to Lisbon on 2026-12-03. Paint my house blue")
+        await mission.run("Paint my house blue")
+    run = await mission.run(
+        "Book a flight from Berlin to Lisbon on 2026-12-03. Paint my house blue"
+    )
 
     assert refused.value.text == "Paint my house blue"
+    assert [leg.leg_id for leg in run.plan.legs] == ["1-flights"]
+    assert [(d.kind, d.about) for d in run.plan.doubts] == [
+        ("not_understood", "Paint my house blue")
+    ]
 
 
 async def test_same_situation_gives_the_same_decisions(mission: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.budget import Money
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.models import FINISH, Finish, GiveUp, Observation
+from orchestrator.planning.models import FINISH, AskUser, Finish, GiveUp, Observation
 from orchestrator.planning.rules.chaining import _stopped
 
 
@@ -168,6 +168,18 @@ async def test_nothing_found_is_an_answer(mission: Any, goal: str) -> None:
     ended = run.last(run.plan.legs[0].leg_id)
     assert isinstance(ended, Finish)
     assert re.match("No .* were found", ended.summary)
+
+
+async def test_an_end_that_follows_from_its_start_is_not_asked_for(mission: Any) -> None:
+    """Who says for how many nights is asked when they begin; who does not is asked for both."""
+    two_nights = await mission.run("Find a hotel in Lisbon for two nights")
+    no_nights = await mission.run("Find a hotel in Lisbon")
+
+    asked, both = two_nights.last("1-hotels"), no_nights.last("1-hotels")
+    assert isinstance(asked, AskUser)
+    assert set(asked.fields) == {"check_in"}
+    assert isinstance(both, AskUser)
+    assert set(both.fields) == {"check_in", "check_out"}
 
 
 async def test_nothing_found_books_nothing(mission: Any) -> None:

@@ -14,8 +14,8 @@ from orchestrator.language.words import content_stems, is_verb, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.telling.circumstances import circumstances
 from orchestrator.planning.rules.telling.found import Found, plural_phrase, take_apart
-from orchestrator.planning.rules.telling.question import Question
-from orchestrator.planning.rules.telling.spoken import said_words
+from orchestrator.planning.rules.telling.inquiry import Inquiry
+from orchestrator.planning.rules.telling.spoken_values import said_words
 from orchestrator.planning.rules.telling.superlatives import best_of
 from orchestrator.planning.rules.telling.table import columns_of, table_of_things
 from orchestrator.planning.rules.telling.told_field import Told
@@ -43,7 +43,7 @@ def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) ->
     """What a call of a reading tool found, for who asked it with these words."""
     found = take_apart(tool, arguments, body, said.now)
     dull = {word for text in (tool.name, tool.domain, found.noun) for word in content_stems(text)}
-    question = Question(said, arguments, frozenset(dull))
+    question = Inquiry(said, arguments, frozenset(dull))
     around, rest = circumstances(tool, arguments, said.now)
     if found.is_listing:
         is_sure = question.asks_for_any and question.is_covered(*_speaking(tool), found.noun)
@@ -64,7 +64,7 @@ def _speaking(tool: Tool) -> tuple[str, ...]:
 # -- several things -------------------------------------------------------------------------------
 
 
-def _listing(found: Found, question: Question, around: str, rest: str, *, is_sure: bool) -> Telling:
+def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure: bool) -> Telling:
     number = len(found.things)
     if not number:
         looked_for = f" ({rest})" if rest else ""
@@ -87,7 +87,7 @@ def _listing(found: Found, question: Question, around: str, rest: str, *, is_sur
 
 
 def _named(
-    things: Sequence[tuple[Told, ...]], question: Question
+    things: Sequence[tuple[Told, ...]], question: Inquiry
 ) -> tuple[Sequence[tuple[Told, ...]], str]:
     """The things that bear what the request names and no argument carried, and a note of that."""
     note = ""
@@ -130,7 +130,7 @@ def _brief(told: Told) -> str:
 
 
 def _one(
-    tool: Tool, found: Found, told: list[Told], question: Question, around: str, rest: str
+    tool: Tool, found: Found, told: list[Told], question: Inquiry, around: str, rest: str
 ) -> Telling:
     if " on " not in around and (day := next((t for t in told if _is_its_day(t)), None)):
         told, around = [t for t in told if t is not day], f"{around} on {day.said}"
@@ -147,7 +147,7 @@ def _is_its_day(told: Told) -> bool:
     return told.sort == "date" and told.words == ("date",)
 
 
-def _thing(told: Sequence[Told], question: Question) -> tuple[list[str], list[str]]:
+def _thing(told: Sequence[Told], question: Inquiry) -> tuple[list[str], list[str]]:
     """The fields of one thing, what was asked for at the head; and those that are sentences."""
     asked = [t for t in told if question.asks_for(t)] or [t for t in told if question.speaks_of(t)]
     if len(asked) == len(told):
@@ -162,7 +162,7 @@ def _is_sentence(told: Told) -> bool:
     return told.sort == "text" and told.said.endswith((".", "!")) and told.said.count(" ") > 1
 
 
-def _verdict(tool: Tool, told: Sequence[Told], question: Question) -> str:
+def _verdict(tool: Tool, told: Sequence[Told], question: Inquiry) -> str:
     """A yes or a no where one field alone is what was asked about; else nothing."""
     if not question.is_yes_or_no:
         return ""
@@ -180,7 +180,7 @@ def _verdict(tool: Tool, told: Sequence[Told], question: Question) -> str:
     return "Yes. " if asked[0] == str(one.value) else "No. "
 
 
-def _options_asked(told: Told, question: Question) -> list[str]:
+def _options_asked(told: Told, question: Inquiry) -> list[str]:
     """Those of the only values of a field that the request names, and no argument carried."""
     words = question.words
     if not {"status", "state"} & set(told.words):

@@ -28,7 +28,7 @@ _TELLING_APART: Final = frozenset({"date", "place", "origin", "name", "quoted", 
 
 
 @dataclass(frozen=True)
-class Question:
+class Inquiry:
     """One request, and the arguments of the call that answered it."""
 
     said: Utterance

@@ -1,0 +1,36 @@
+"""Which of the inputs that nobody has are asked for: none that would follow from another answer."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from orchestrator.catalog.tool import Tool
+from orchestrator.planning.rules.argument_draft import Lack
+from orchestrator.planning.rules.next_call import next_call
+from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter
+from orchestrator.planning.rules.situation import Situation
+
+_AHEAD: Final = timedelta(days=30)
+
+
+def to_ask(lack: Lack, target: Tool, situation: Situation) -> tuple[Parameter, ...]:
+    """What a person is asked for: an end is not that is counted from its start.
+
+    Who said "for two nights" is asked for the first day; any day shows what is left to ask then.
+    """
+    starts = [p for p in lack.parameters if p.kind in DAYS and p.side != "end"]
+    if not starts or len(starts) == len(lack.parameters):
+        return lack.parameters
+    context = situation.context
+    some_day = {start.name: _some_day(start, situation) for start in starts}
+    told = context.model_copy(update={"inputs": {**context.inputs, **some_day}})
+    step = next_call(target, replace(situation, context=told))
+    left = {p.name for p in step.parameters} if isinstance(step, Lack) else set()
+    return tuple(p for p in lack.parameters if p in starts or p.name in left)
+
+
+def _some_day(start: Parameter, situation: Situation) -> str:
+    moment = situation.context.now + _AHEAD
+    if start.kind is Kind.DATE:
+        return moment.date().isoformat()
+    return moment.isoformat().replace("+00:00", "Z")

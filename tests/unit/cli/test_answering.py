@@ -1,0 +1,116 @@
+"""Questions answered at a terminal, field by field."""
+
+import io
+import sys
+from datetime import UTC, datetime
+
+import pytest
+import typer
+
+from orchestrator.cli.answering import ask_fields, given_texts
+from orchestrator.core.errors import UsageError
+from orchestrator.messages.leg import Question
+
+ASKED = Question(
+    question_id="trip-1.1-flights.2",
+    mission_id="trip-1",
+    leg_id="1-flights",
+    question="When, and in which cabin?",
+    fields={
+        "departure_date": {"type": "string", "format": "date", "description": "Day of departure."},
+        "cabin": {"type": "string", "enum": ["economy", "premium_economy"]},
+        "bags": {"type": "integer", "default": 1},
+    },
+    why="the search takes it",
+    otherwise="the mission fails, and what it has done is rolled back",
+    asked_at=datetime(2026, 11, 23, 9, tzinfo=UTC),
+)
+
+
+class Terminal(io.StringIO):
+    """Text that says it comes from a terminal, or goes there."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is said on standard error, beside the prompts."""
+    said: list[str] = []
+    monkeypatch.setattr(
+        "orchestrator.cli.answering.progress.print", lambda text, **_: said.append(str(text))
+    )
+    return said
+
+
+def at_a_terminal(monkeypatch: pytest.MonkeyPatch, *typed: str) -> Terminal:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdin", Terminal("".join(f"{line}\n" for line in typed)))
+    monkeypatch.setattr(sys, "stderr", screen)
+    return screen
+
+
+def test_each_field_is_asked_for_until_it_can_be_read(
+    printed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was understood is shown; an empty line takes the default where there is one."""
+    screen = at_a_terminal(monkeypatch, "soon", "3 December 2026", "the second one", "")
+
+    answer = ask_fields(ASKED)
+
+    assert answer == {
+        "departure_date": "3 December 2026",
+        "cabin": "the second one",
+        "bags": "1",
+    }
+    told = "\n".join(printed)
+    for part in (
+        "When, and in which cabin?",
+        "because: the search takes it",
+        "departure date: Day of departure; a day, such as tomorrow",
+        "2. premium economy",
+        "otherwise: the mission fails",
+        "'soon' names no day that can be told",
+        "understood as departure date: Thursday 3 December 2026",
+        "understood as cabin: premium_economy",
+    ):
+        assert part in told
+    assert screen.getvalue().count("departure date:") == 2
+
+
+def test_who_ends_the_input_answers_nothing(
+    printed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The question stays open."""
+    at_a_terminal(monkeypatch, "tomorrow")
+
+    with pytest.raises(typer.Abort):
+        ask_fields(ASKED)
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_without_a_terminal_the_command_is_named(
+    as_json: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence says what each field takes and what to type; a script is never asked."""
+    if as_json:
+        at_a_terminal(monkeypatch)
+    else:
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+
+    with pytest.raises(UsageError) as refused:
+        ask_fields(ASKED, as_json=as_json)
+
+    assert "a day, such as tomorrow" in str(refused.value)
+    assert (
+        "orchestrator mission answer trip-1.1-flights.2 departure_date=<value> cabin=<value> "
+        "bags=<value>"
+    ) in str(refused.value)
+
+
+def test_texts_stay_as_they_were_typed() -> None:
+    """A field tells what they mean, not their look; none is given twice."""
+    assert given_texts(["a=012", "b=x=y"]) == {"a": "012", "b": "x=y"}
+    with pytest.raises(UsageError, match="given twice"):
+        given_texts(["a=1", "a=2"])

@@ -1,0 +1,137 @@
+"""`orchestrator mission plan`, and `mission start --plan-first`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.core.errors import PlanRefused
+from orchestrator.messages.mission import MissionRequest
+from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview
+from orchestrator.planning.models import Doubt, Mention
+from orchestrator.testing.commands import Ran
+
+Run = Callable[..., Ran]
+
+BOOK = PlannedTool(
+    name="book_table",
+    title="Book a table",
+    is_side_effect=True,
+    card_type="structured-reservation",
+    undo="undone by cancel_table",
+)
+PREVIEW = PlanPreview(
+    goal="Book a table and feed the cat",
+    digest="d" * 64,
+    legs=(
+        PlannedLeg(
+            leg_id="1-dining",
+            goal="Book a table",
+            agent="dining",
+            stage=1,
+            tools=(PlannedTool(name="find_tables", title="Find tables", is_target=False), BOOK),
+            serves=(Mention(text="table", kind="thing", leg_id="1-dining", used_as="its name"),),
+        ),
+        PlannedLeg(
+            leg_id="2-note", goal="note it", agent="notes", stage=2, depends_on=("1-dining",)
+        ),
+    ),
+    unserved=("feed the cat",),
+    doubts=(Doubt(kind="not_understood", about="the cat", why="no tool does it"),),
+    asks_first=True,
+    catalog_digest="c",
+)
+
+
+class Client:
+    """Plans everything alike, or nothing, and keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.refusal = ""
+        self.started: list[MissionRequest] = []
+
+    async def plan(self, request: MissionRequest) -> PlanPreview:
+        """The preview."""
+        if self.refusal:
+            raise PlanRefused(self.refusal)
+        return PREVIEW
+
+    async def start(self, request: MissionRequest) -> MissionHandle:
+        """Kept."""
+        self.started.append(request)
+        return MissionHandle(None, request.mission_id or "")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def client(connect_to: Callable[[object], None]) -> Client:
+    """Whom the commands speak to."""
+    one = Client()
+    connect_to(one)
+    return one
+
+
+def test_a_plan_is_a_tree_with_what_is_left_below_it(client: Client, run: Run) -> None:
+    """Legs with their tools and cards, what nothing serves, what is in doubt, the digest."""
+    ran = run("mission", "plan", "Book a table and feed the cat")
+    told = " ".join(ran.stdout.split())
+
+    assert ran.exit_code == 0
+    for words in (
+        "1-dining Book a table (agent dining)",
+        "find_tables Find tables; finds what is needed",
+        "book_table Book a table; asks first (structured-reservation; its price is known then); "
+        "undone by cancel_table",
+        "takes up 'table' as its name",
+        "2-note note it (agent notes, after 1-dining)",
+        "no tool is likely yet",
+        "nothing serves: 'feed the cat'",
+        "in doubt: 'the cat': no tool does it",
+        "it would ask about what is in doubt before it begins",
+        "nothing was done",
+        "d" * 64,
+    ):
+        assert words in told.replace("│ ", "").replace("├── ", "").replace("└── ", "")
+
+
+def test_scripts_get_the_document(client: Client, run: Run) -> None:
+    """And nothing else."""
+    ran = run("mission", "plan", "Book a table and feed the cat", "--json")
+
+    assert PlanPreview.model_validate(json.loads(ran.stdout)) == PREVIEW
+
+
+def test_an_impossible_goal_is_one_sentence_and_exit_code_1(client: Client, run: Run) -> None:
+    """For scripts a document."""
+    client.refusal = "no tool fits 'sing'; name something the tools can do"
+
+    plain, script = run("mission", "plan", "sing"), run("mission", "plan", "sing", "--json")
+
+    assert (plain.exit_code, plain.stdout) == (1, "")
+    assert plain.stderr == f"orchestrator: {client.refusal}\n"
+    assert script.exit_code == 1
+    assert json.loads(script.stdout) == {"goal": "sing", "refusal": client.refusal}
+
+
+def test_plan_first_only_tightens_the_policy_of_the_settings(
+    client: Client, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it says stays said; so does that of a policy of one's own."""
+    settings, own = tmp_path / "settings.yaml", tmp_path / "own.yaml"
+    settings.write_text("answer_expiry: PT1H")
+    own.write_text("answer_expiry: PT2H")
+    monkeypatch.setenv("ORCHESTRATOR_MISSION_POLICY", str(settings))
+
+    run("mission", "start", "sing", "--plan-first")
+    run("mission", "start", "sing", "--plan-first", "--policy", str(own))
+    run("mission", "start", "sing")
+    policies = [request.policy for request in client.started]
+
+    assert [(p.plan_first, p.answer_expiry.total_seconds() / 3600) for p in policies[:2]] == [
+        (True, 1),
+        (True, 2),
+    ]
+    assert "policy" not in client.started[2].model_fields_set
