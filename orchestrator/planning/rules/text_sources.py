@@ -42,8 +42,7 @@ def composed_text(parameter: Parameter, tool: Tool, situation: Situation) -> str
         case Kind.TITLE if not tool.is_side_effect and parameter.required:
             text, most = search_phrase(parameter, tool, situation), _MAX_TITLE
         case Kind.OTHER if parameter.required and _is_what_is_ordered(parameter, tool):
-            text = object_phrase(situation.utterance, generic=generic_words(tool))
-            most = _MAX_TITLE
+            text, most = _ordered_thing(situation.utterance, tool), _MAX_TITLE
         case _:
             return None
     cut = cut_text(text, parameter.longest(most))
@@ -54,6 +53,18 @@ def _is_what_is_ordered(parameter: Parameter, tool: Tool) -> bool:
     """Whether the input is the very thing that the tool deals in: "Order a medicine refill"."""
     dealt_in = {*content_stems(tool.summary), *content_stems(tool.name)}
     return {stem(word) for word in parameter.words} <= dealt_in
+
+
+def _ordered_thing(utterance: Utterance, tool: Tool) -> str:
+    """What is ordered, its number and measure aside: "heart tablets" of "two packs of them"."""
+    counted = {
+        w for s in utterance.of("quantity", "amount", "date", "time") for w in s.text.split()
+    }
+    dull = {stem(word) for word in generic_words(tool)}
+    words = WORD.findall(without_lead(utterance.text))[1:]
+    phrase = takewhile(lambda word: word.lower() not in lexicon.CONNECTING - {"of"}, words)
+    said = (word for word in phrase if word not in counted and word.lower() not in STOP_WORDS)
+    return " ".join(word for word in said if word != "of" and stem(word.lower()) not in dull)
 
 
 def search_phrase(parameter: Parameter, tool: Tool, situation: Situation) -> str:
