@@ -91,6 +91,8 @@ class _Account:
             order = orders.get(clause.text)
             legs = self._legs_of(clause)
             path = _joined(self._paths[leg.leg_id] for leg in legs)
+            if order is not None and any(len(leg.orders) > 1 for leg in legs):
+                path = self._finder.of_order(order, path)
             said = things_said(clause.text, now=self._now, before=self._said_before(clause.text))
             yield ClauseAccount(
                 clause=clause,

@@ -10,7 +10,7 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.walker import walk
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import content_stems
+from orchestrator.language.words import content_stems, stem
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.models import MentionKind
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
@@ -29,6 +29,8 @@ _TAKEN: Final[Mapping[MentionKind, frozenset[Kind]]] = {
     "addressee": frozenset({Kind.EMAIL}),
 }
 _TOLD_BY_WORDS: Final = frozenset({"verb", "thing", "quality", "name", "count"})
+_NAMING: Final = frozenset({"name", "place", "identifier"})
+"""Kinds of what is introduced by the noun of its input: "in building North"."""
 _WORDED: Final = ("title", "description", "enum", "examples", "example", "default", "const")
 _INSIDE: Final = ("items", "properties", "$defs", "allOf", "anyOf", "oneOf")
 
@@ -89,7 +91,7 @@ def spoken_of(said: Said, grounds: Grounds) -> str:
     """What speaks of all the words of a thing that is told by words; empty: nothing does."""
     if not said.stems or said.kind not in _TOLD_BY_WORDS:
         return ""
-    found = [_known(stem, grounds.words) for stem in said.stems]
+    found = [_known(word, grounds.words) for word in said.stems]
     return found[0] if all(found) else ""
 
 
@@ -102,7 +104,7 @@ def unexplained(said: Said, grounds: Grounds) -> tuple[str, ...]:
     """The stems of a thing that nothing speaks of and no value has."""
     texts = {s for _, value in grounds.held if isinstance(value, str) for s in content_stems(value)}
     return tuple(
-        stem for stem in said.stems if stem not in texts and not _known(stem, grounds.words)
+        word for word in said.stems if word not in texts and not _known(word, grounds.words)
     )
 
 
@@ -130,14 +132,16 @@ def takes(said: Said, parameter: Parameter) -> bool:
         return any(holds(said, option) for option in parameter.options)
     if said.is_text:
         return parameter.kind in _FREE
+    if said.kind in _NAMING and stem(said.hint) in {stem(word) for word in parameter.words}:
+        return True
     if said.kind in ("name", "addressee") and parameter.kind in _FREE:
         return parameter.required or parameter.kind is Kind.QUERY
     return parameter.kind in _TAKEN.get(said.kind, frozenset())
 
 
-def _known(stem: str, words: Mapping[str, str]) -> str:
+def _known(word: str, words: Mapping[str, str]) -> str:
     """What speaks of a stem, or of a word that may stand for it."""
-    return next((words[s] for s in (stem, *synonyms_of(stem)) if s in words), "")
+    return next((words[s] for s in (word, *synonyms_of(word)) if s in words), "")
 
 
 def _flat(parameters: Iterable[Parameter]) -> Iterator[Parameter]:

@@ -14,6 +14,7 @@ from orchestrator.planning.rules.parameters import Kind, Parameter
 from orchestrator.planning.rules.target import find_target
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
+from orchestrator.saga.served import Order
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,15 @@ class PathFinder:
         selection = self._router.route(leg.goal, context, now=self._now)
         best = find_target(selection, self._catalog)
         names = [best.name] if best is not None else []
-        ordered = [name for order in leg.orders for name in order.tools]
-        if not {*names} & {*ordered}:
-            names += [name for order in leg.orders for name in order.tools[:1]]
+        for order in leg.orders:
+            if not {*names} & {*order.tools}:
+                names += order.tools[:1]
         return self.of_tools(names)
+
+    def of_order(self, order: Order, path: Path) -> Path:
+        """Of a leg that does more, only what serves one of its orders."""
+        names = [tool.name for tool in path.targets if tool.name in order.tools]
+        return self.of_tools(names or order.tools[:1])
 
     def of_tools(self, names: Iterable[str]) -> Path:
         """These tools, and what feeds them."""
