@@ -10,7 +10,7 @@ from orchestrator.planning.models import AskUser, CallTool
 
 def _asked(run: Any) -> JsonObject:
     first = next(iter(run.decisions.values()))[0]
-    return first.fields if isinstance(first, AskUser) else {}
+    return {**first.fields} if isinstance(first, AskUser) else {}
 
 
 @pytest.mark.parametrize(
