@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from decimal import Decimal
 from functools import cache
 from typing import Final, Literal
 
@@ -11,6 +12,8 @@ from orchestrator.language.word_lists import WordLists
 Limit = Literal["max", "min"]
 
 _LISTS: Final = WordLists("money")
+_COUNTED: Final = 20
+"""More than anybody counts people, nights or things up to, who names none of them."""
 _LONGEST: Final = 40
 """Characters around an amount in which its bound stands."""
 
@@ -21,6 +24,21 @@ def limit_of(text: str, slot: Slot) -> Limit | None:
     before = text[max(0, slot.position - _LONGEST) : slot.position].lower()
     after = text[end : end + _LONGEST].lower()
     return _said(before, _before()) or _said(after, _behind())
+
+
+def bare_limits(text: str, quantities: Iterable[Slot]) -> list[tuple[Limit, Decimal]]:
+    """The bounds among the numbers of a text that are too great to count people or things.
+
+    "No more than 200" without a noun is about money, whichever; "for no more than four" is not.
+    """
+    return [
+        (limit, Decimal(str(slot.value)))
+        for slot in quantities
+        if isinstance(slot.value, int | float)
+        and slot.value > _COUNTED
+        and len(slot.text.split()) == 1
+        and (limit := limit_of(text, slot)) is not None
+    ]
 
 
 def _said(text: str, phrases: "dict[Limit, re.Pattern[str]]") -> Limit | None:

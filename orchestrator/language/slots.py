@@ -53,6 +53,8 @@ _MONEY = re.compile(
     rf"|(?<![\w.,-])(?P<b>{_NUM})(?P<kb>[kK])?\s?(?:(?P<symbolb>[€$£¥₹])|(?P<codeb>[A-Za-z]{{3,7}})\b)"
     rf"|\b(?P<codec>[A-Z]{{3}})\s?(?P<c>{_NUM})(?P<kc>[kK]\b)?(?![\w-])"
 )
+_CODE: Final = re.compile(r"\b[A-Z]{3}\b")
+_WORDED: Final = re.compile(rf"\b(?P<n>(?i:{_NUMBER_WORD}))\s+(?P<unit>[A-Za-z]{{3,7}})\b")
 _IDENTIFIER = re.compile(
     r"(?<![\w@#/.-])#?(?=[\w./-]*\d)(?=[\w./-]*[A-Za-z])[A-Za-z0-9]+(?:[-_/.][A-Za-z0-9]+)*(?![\w@-])"
     r"|(?<![\w.])#\d+\b|(?<![\w.])\d+(?:\.\d+){2,}(?!\w)"
@@ -73,7 +75,10 @@ _QUANTITY = re.compile(
 _UNIT: Final = re.compile(r"(?:\s+|-)(?P<unit>[^\W\d_]{2,})\b")
 _CAP = r"[A-ZÀ-ÖØ-Þ][\w'\u2019À-ÿ]*(?:[.&-][A-ZÀ-ÖØ-Þ][\w'\u2019]*)*\.?"
 _LINK = r"(?:de|del|della|da|do|dos|du|der|den|di|la|le|las|los|el|of|the|van|von|am|an|sur)"
-_PROPER = re.compile(rf"(?<![\w'\u2019]){_CAP}(?:(?:\s+{_LINK}){{0,2}}\s+{_CAP}|,\s+[A-Z]{{2}}\b)*")
+_PROPER = re.compile(
+    # "Bo I" is nobody: what goes on with the pronoun is another sentence.
+    rf"(?<![\w'\u2019]){_CAP}(?:(?:\s+{_LINK}){{0,2}}\s+(?!I\b){_CAP}|,\s+[A-Z]{{2}}\b)*"
+)
 # A number that stands after a proper name, and before nothing that it could count, is a part of it:
 # "to Hauptstrasse 5", "at Gate 7, please"; so is one before two: "to 12 Rue Mouffetard".
 _COUNTS_NOTHING = (
@@ -191,6 +196,11 @@ def _money(text: str) -> Iterator[_Found]:
         code = _currency_named(unit["unit"]) if unit else None
         if unit and code:
             yield _Found("amount", {"amount": spoken, "currency": code}, start, unit.end())
+    if any(word in text for word in _CURRENCY_WORDS) or _CODE.search(text):
+        for match in _WORDED.finditer(text):
+            if code := _currency_named(match["unit"]):
+                counted = NUMBER_WORDS[match["n"].lower()]
+                yield _Found("amount", {"amount": counted, "currency": code}, *match.span())
 
 
 def warm_up() -> None:

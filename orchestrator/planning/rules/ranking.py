@@ -10,13 +10,14 @@ from pydantic import JsonValue
 from orchestrator.core.budget import Money, Spend, over_budget
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
-from orchestrator.language.bounds import Limit, limit_of
+from orchestrator.language.bounds import Limit, bare_limits, limit_of
 from orchestrator.language.intent import Action
 from orchestrator.language.quantifiers import Order, Place, place_in
 from orchestrator.language.words import STOP_WORDS, is_verb, stem, tokens
 from orchestrator.planning.rules.amounts import money_said
 from orchestrator.planning.rules.answers import Item
 from orchestrator.planning.rules.order_of_things import equals, in_order
+from orchestrator.planning.rules.ruled_out import left_after
 from orchestrator.planning.rules.utterance import MEASURES, Utterance
 
 Standing = Literal["within", "beyond", "unsure"]
@@ -80,6 +81,9 @@ def rank_items(items: Sequence[Item], wish: Wish) -> Ranking:
     Another mismatch with what was stated, then fewer of the request's own words, then the
     preference ("the latest"), then the price, put it behind.
     """
+    items, refusal = left_after(items, wish.utterance.text)
+    if refusal:
+        return Ranking((), refusal)
     usable = [item for item in items if not _is_gone(item)] or list(items)
     names = {stem(token) for name in wish.named for token in tokens(name)}
     called = [item for item in usable if names <= mentioned(item)]
@@ -111,7 +115,7 @@ def _ordered(kept: Sequence[Item], wish: Wish) -> Ranking:
         return _mismatches(item, wish.stated), -len(mentioned(item) & relevant)
 
     meant = not wish.kind or any(wish.kind in mentioned(item) for item in kept)
-    place = place_in(wish.utterance.text)
+    place = place_in(wish.utterance.wanted)
     if place is not None:
         return replace(_at_place(kept, place, fit), is_meant=meant)
     preference = preference_of(wish.utterance)
@@ -168,7 +172,7 @@ def _is_gone(item: Item) -> bool:
 def _held(item: Item, wish: Wish) -> tuple[Standing, str]:
     """Whether a thing keeps within the limits on what it may cost, and why not."""
     price = item.price
-    for limit, money in _limits(wish):
+    for limit, money in _limits(wish, price.currency if price else ""):
         if price is None:
             why = f"what was found does not say plainly what it costs, so nothing holds {money}"
             return "unsure", why
@@ -187,8 +191,11 @@ def _held(item: Item, wish: Wish) -> tuple[Standing, str]:
     return "within", ""
 
 
-def _limits(wish: Wish) -> list[tuple[Limit, Money]]:
-    """What a thing may cost at least and at most; what somebody is told limits nothing."""
+def _limits(wish: Wish, currency: str) -> list[tuple[Limit, Money]]:
+    """What a thing may cost at least and at most; what somebody is told limits nothing.
+
+    A limit without a currency is in that of what was found, where it has one.
+    """
     utterance = wish.utterance
     if utterance.reading.action is Action.SEND:
         return []
@@ -200,6 +207,9 @@ def _limits(wish: Wish) -> list[tuple[Limit, Money]]:
             limit = "max"
         if money is not None and limit is not None:
             found.append((limit, money))
+    if currency:
+        bare = bare_limits(utterance.text, utterance.of("quantity"))
+        found += [(limit, Money(amount=most, currency=currency)) for limit, most in bare]
     return found
 
 
@@ -221,7 +231,7 @@ def _plain(value: JsonValue) -> JsonValue:
 def _content(wish: Wish) -> frozenset[str]:
     """Stems of the clause's words that may single out one thing."""
     valued = {stem(t) for s in wish.utterance.slots if s.kind in MEASURES for t in tokens(s.text)}
-    words = (t for t in tokens(wish.utterance.text) if t not in STOP_WORDS and not is_verb(t))
+    words = (t for t in tokens(wish.utterance.wanted) if t not in STOP_WORDS and not is_verb(t))
     return frozenset(stem(t) for t in words) - valued - wish.dull
 
 

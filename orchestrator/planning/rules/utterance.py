@@ -12,6 +12,8 @@ from orchestrator.language.clause_reading import ClauseReading, matter_start, re
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.coordination import goal_without
 from orchestrator.language.intent import Slot, SlotKind
+from orchestrator.language.negation import exclusions, without_exclusions
+from orchestrator.language.said import is_within
 from orchestrator.language.slots import read_slots
 from orchestrator.language.words import STOP_WORDS, tokens
 from orchestrator.planning.rules.untold import settled
@@ -36,10 +38,15 @@ class Utterance:
         """Slots of these kinds, in the text's order."""
         return [slot for slot in self.slots if slot.kind in kinds]
 
+    @cached_property
+    def wanted(self) -> str:
+        """The text with blanks in the place of what it rules out."""
+        return without_exclusions(self.text)
+
     @property
     def words(self) -> frozenset[str]:
-        """Every word, lower case."""
-        return frozenset(tokens(self.text))
+        """Every word, lower case, but those of what is ruled out."""
+        return frozenset(tokens(self.wanted))
 
     @cached_property
     def reading(self) -> ClauseReading:
@@ -91,7 +98,13 @@ def read_utterance(
         before: what the goal says before it, to which "the day after" may refer.
         given: the values given by the user, also of what the words do not tell.
     """
-    told, unread = settled(read_slots(text, now=now, before=before), given or {})
+    ruled_out = [(one.start, one.end) for one in exclusions(text)]
+    slots = (
+        slot
+        for slot in read_slots(text, now=now, before=before)
+        if not is_within(slot.position, slot.position + len(slot.text), ruled_out)
+    )
+    told, unread = settled(slots, given or {})
     return Utterance(text=text, slots=tuple(told), now=now, unread=tuple(unread))
 
 

@@ -174,7 +174,7 @@ def _length(parameter: Parameter, utterance: Utterance) -> JsonValue:
 
 def _choices(parameter: Parameter, utterance: Utterance, draft: ArgumentDraft) -> list[JsonValue]:
     """The listed values that the clause names, the longest first."""
-    stems = [stem(word) for word in tokens(without_lead(utterance.text))]
+    stems = [stem(word) for word in tokens(without_lead(utterance.wanted))]
     named = [o for o in parameter.options if _is_named(o, parameter, stems)]
     return [*sorted(named, key=len, reverse=True)]
 

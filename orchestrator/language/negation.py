@@ -1,0 +1,58 @@
+"""What a clause rules out: "anything but sushi", "not with Alba Air", "without breakfast"."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from orchestrator.language.said import is_within, quoted_spans, told_spans
+from orchestrator.language.word_lists import WordLists
+
+_LISTS: Final = WordLists("negation")
+_KEPT: Final = 64
+_HARMLESS: Final = "|".join(_LISTS.words("harmless"))
+_BEFORE: Final = _LISTS.word_set("verbs_before")
+_ENDS: Final = "|".join(sorted(WordLists("clauses").word_set("after_objects") | {"please", "but"}))
+_WORDS: Final = "|".join(
+    r"\s+".join(line.split()) for line in sorted(_LISTS.lines("ruling_out"), key=len, reverse=True)
+)
+_RULED_OUT: Final = re.compile(
+    rf"\b(?:{_WORDS})\s+(?!(?:{_HARMLESS})\b)"
+    r"(?:(?:with|by|at|in|on|from|near|to)\s+)?(?:(?:the|a|an|any|my)\s+)?"
+    rf"(?P<thing>(?!(?:{_ENDS})\b)[^\s,;.!?()]+(?:\s+(?!(?:{_ENDS})\b)[^\s,;.!?()]+){{0,3}})"
+)
+_LAST: Final = re.compile(r"(\w+)\W*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """A thing that is not wanted; `start` and `end` are those of the words that say so."""
+
+    start: int
+    end: int
+    thing: str
+
+
+@lru_cache(maxsize=_KEPT)
+def exclusions(clause: str) -> tuple[Exclusion, ...]:
+    """The things that a clause rules out, in order.
+
+    A verb that is forbidden, a bound ("no more than"), and what is quoted or said to somebody are
+    none of them.
+    """
+    covered = (*quoted_spans(clause), *told_spans(clause))
+    found = []
+    for match in _RULED_OUT.finditer(clause):
+        before = _LAST.search(clause[: match.start()].lower())
+        forbids = before is not None and before.group(1) in _BEFORE
+        if not forbids and not is_within(*match.span(), covered):
+            found.append(Exclusion(match.start(), match.end(), match["thing"]))
+    return tuple(found)
+
+
+def without_exclusions(clause: str) -> str:
+    """The clause with blanks in the place of what it rules out."""
+    for exclusion in exclusions(clause):
+        blank = " " * (exclusion.end - exclusion.start)
+        clause = f"{clause[: exclusion.start]}{blank}{clause[exclusion.end :]}"
+    return clause

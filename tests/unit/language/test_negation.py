@@ -1,0 +1,51 @@
+"""What a clause rules out."""
+
+import pytest
+
+from orchestrator.language.negation import exclusions, without_exclusions
+
+
+@pytest.mark.parametrize(
+    ("clause", "things"),
+    [
+        ("Book a table anything but sushi", ["sushi"]),
+        ("Book a flight, but not with TAP", ["TAP"]),
+        ("Book a flight, not the cheapest", ["cheapest"]),
+        ("Book a hotel without breakfast", ["breakfast"]),
+        ("Invite everyone except Anna", ["Anna"]),
+        ("Book a hotel, not in the city centre, for two", ["city centre"]),
+        ("Rent a car other than a van", ["van"]),
+        ("Book a hotel in Lisbon instead of a car", ["car"]),
+        ("no sushi please", ["sushi"]),
+    ],
+)
+def test_a_thing_that_is_not_wanted(clause: str, things: list[str]) -> None:
+    """Up to the next preposition or the end of the phrase."""
+    assert [one.thing for one in exclusions(clause)] == things
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "Do not book the hotel",
+        "for no more than 50 EUR",
+        "not before 10:00",
+        "Tell Bo that I can't come without Anna",
+        'Send Bo "not the Hilton"',
+        "Find out why it is not there",
+    ],
+)
+def test_what_rules_out_no_thing(clause: str) -> None:
+    """A verb that is forbidden, a bound, and what somebody is told."""
+    assert exclusions(clause) == ()
+
+
+def test_the_rest_keeps_its_places() -> None:
+    """Blanks stand where the exclusion was."""
+    clause = "Book a table anything but sushi for two"
+
+    kept = without_exclusions(clause)
+    assert (kept.split(), kept.index("for")) == (
+        "Book a table for two".split(),
+        clause.index("for"),
+    )

@@ -1,0 +1,40 @@
+"""What somebody is told, in its words."""
+
+import pytest
+
+from orchestrator.language.clauses import split_clauses
+from orchestrator.language.said import told_in
+
+
+@pytest.mark.parametrize(
+    ("clause", "told"),
+    [
+        ("Tell Bo that I can't come", "I can't come"),
+        ("Tell Bo I won't be there at 8", "I won't be there at 8"),
+        ("Tell Bo the meeting is off", "the meeting is off"),
+        ("tell my team I am late", "I am late"),
+        ("tell my team that I am late", "I am late"),
+        ("Tell Bo not to come", "Do not come"),
+        ("Ask Bo never to call again", "Never call again"),
+        ("Message Anna: never book the Hilton", "never book the Hilton"),
+        ("Send Bo a message saying I haven't paid", "I haven't paid"),
+        ("Let Bo know that dinner isn't at 8 but at 9", "dinner isn't at 8 but at 9"),
+    ],
+)
+def test_a_message_keeps_its_words(clause: str, told: str) -> None:
+    """Its negation above all."""
+    assert told_in(clause) == told
+
+
+@pytest.mark.parametrize("clause", ["Book a table", "Send the report to Bo", "Invite Bo to lunch"])
+def test_nothing_is_told(clause: str) -> None:
+    """Who gets a thing is told nothing."""
+    assert told_in(clause) is None
+
+
+def test_what_goes_on_without_a_conjunction_is_still_said() -> None:
+    """It would be missing in the message, and forbids nothing to us."""
+    assert split_clauses("Tell Bo I can't come, don't wait for me") == (
+        "Tell Bo I can't come, don't wait for me",
+    )
+    assert len(split_clauses("Tell Bo I can't come, book a table for two")) == 2
