@@ -347,7 +347,9 @@ class _Call:
 
     def _kind_asked(self, finder: Tool) -> str:
         """The noun that a thing must bear; '' where a tool or an earlier step deals in it."""
-        words = self.situation.utterance.direct_object
+        named = self.situation.utterance.of("identifier", "quoted", "email")
+        called = {word for slot in named for word in slot.text.split()}
+        words = [w for w in self.situation.utterance.direct_object if w not in called]
         if not words or not self.tool.is_side_effect:
             return ""
         noun = stem(words[-1].lower())
