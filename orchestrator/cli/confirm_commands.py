@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.catalog.card_types import PLAN
 from orchestrator.cli import render_cards, render_waiting
 from orchestrator.cli.asking import confirmed, require_terminal
 from orchestrator.cli.connected import ask
@@ -98,7 +99,10 @@ def _read_and_agreed(confirmation_id: str, *, as_json: bool) -> str:
     render_cards.card(progress, card)
     # However long the card was, what it costs is read last.
     price = "of which no price is known" if card.price is None else f"for {card.price}"
-    if not confirmed(f"Approve exactly this, {price}?", instead=_DIGEST):
+    asked = (
+        "Begin exactly this plan" if card.card_type == PLAN else f"Approve exactly this, {price}"
+    )
+    if not confirmed(f"{asked}?", instead=_DIGEST):
         progress.print("not approved; the card still waits")
         raise typer.Exit(1)
     return card.digest

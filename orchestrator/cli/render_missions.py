@@ -108,7 +108,7 @@ def mission(console: Console, result: MissionResult) -> None:
         console.print(indented(block(result.goal_became)))
     if result.requester:
         console.print(line(f"requested by {result.requester}"))
-    for entry in (*_decided_on_plan(result), *_asks(result)):
+    for entry in _decided_on_plan(result):
         console.print(entry, soft_wrap=True)
     if result.error:
         console.print(line((result.error, "red")))
@@ -167,16 +167,6 @@ def _decided_on_plan(result: MissionResult) -> Iterator[Text]:
     for one in result.plan_answers:
         by = f" by {one.by}" if one.by else ""
         yield line(f"about its plan: {one.came_to}{by}, {one.at:%Y-%m-%d %H:%M:%S}")
-
-
-def _asks(result: MissionResult) -> Iterator[Text]:
-    """What it asks about its plan just now, and what to type."""
-    waits = result.plan_waits
-    if waits.question is not None:
-        yield asked(waits.question)
-    if waits.card is not None:
-        yield line(("waits for a decision on its plan", "yellow"))
-        yield from (line(f"  {command}") for command in commands_for(waits.card))
 
 
 def _price(of: Receipt | Obligation) -> str:
