@@ -48,6 +48,8 @@ _EARLIEST: Final = _LISTS.word_set("earliest")
 _LATEST: Final = _LISTS.word_set("latest")
 _ABOUT: Final = _LISTS.word_set("about")
 _DENYING: Final = frozenset(content_stems(" ".join(WordLists("accounting").words("negations"))))
+_OPENING: Final = frozenset(map(stem, lexicon.CONNECTING))
+"""Stems of the words that open what is to be told, and are none of it: saying."""
 _ON_BEHALF: Final = _LISTS.word_set("on_behalf")
 _PERSONAL_NAMES: Final = _LISTS.word_set("personal_names")
 _MINUTES: Final = {word: int(number) for word, number in _LISTS.table("minutes").items()}
@@ -107,8 +109,9 @@ class CallEvidence:
     def _says_some_of(self, said: Said) -> bool:
         """Whether a text that is sent has a word of what is to be told, where it has any."""
         texts = [h for h in self.call.sent if self._is_prose(h)]
-        return not (said.stems and texts) or any(
-            {*content_stems(str(held.value))} & {*said.stems} for held in texts
+        wanted = {*said.stems} - _OPENING
+        return not (wanted and texts) or any(
+            {*content_stems(str(held.value))} & wanted for held in texts
         )
 
     def _is_what_is_denied(self, said: Said) -> bool:

@@ -26,6 +26,7 @@ NAMING: Final = frozenset[MentionKind](
 """Kinds that a name may be read as: who says another one may mean any of them."""
 _JOINT: Final = re.compile(r"\s*(?:,\s*(?:and\s+)?|(?:and|as\s+well\s+as|&)\s+)\s*", re.IGNORECASE)
 """What stands between two members of one list."""
+_ENDS: Final = re.compile(r"[,;.!?\n]|\b(?:and|or|but|then)\b", re.IGNORECASE)
 _TOLD: Final = NAMING | {"date", "time", "duration", "amount", "count", "negation"}
 
 
@@ -104,12 +105,19 @@ def _led_up_to(
 def _in_the_goals_words(call: TakenCall) -> str:
     """The leg's goal, with the clause of the mission's that it says in other words."""
     goal = corrected(call.goal).text
-    if call.clause in call.goal or call.clause in goal:
-        return _with_what_it_points_at(call.clause, goal)
+    if call.clause in goal:
+        return _with_what_it_points_at(_whole(call.clause, goal), goal)
     own = {*content_stems(call.clause)}
     clauses = [(clause, {*content_stems(clause)}) for clause in split_clauses(goal)]
     alike = [c for c, stems in clauses if stems and len(stems & own) >= _ALIKE * len(stems)]
     return ". ".join([*alike[:1], call.clause])
+
+
+def _whole(clause: str, goal: str) -> str:
+    """A clause with what stands behind it in the goal, up to where another thing begins."""
+    start = goal.find(clause)
+    end = _ENDS.search(goal, start + len(clause))
+    return goal[start : end.start()].strip() if end is not None else goal[start:].strip()
 
 
 def _with_what_it_points_at(clause: str, goal: str) -> str:

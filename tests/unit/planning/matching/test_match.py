@@ -1,0 +1,330 @@
+"""What a goal names must be what a call takes; else a person is asked, and told what was found."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.core.record import JsonObject
+from orchestrator.planning.matching.match import doubts_of
+from orchestrator.planning.matching.taken import TakenCall
+from tests.unit.planning.matching.conftest import (
+    BILLS,
+    DROP_ROOM,
+    FIND_BILLS,
+    FIND_ROOMS,
+    PLAN_TALK,
+    SEND_NOTE,
+    SETTLE_BILL,
+    TAKE_ROOM,
+    Take,
+    room,
+)
+
+STAY: JsonObject = {"city": "Turin", "check_in": "2026-12-03", "check_out": "2026-12-05"}
+
+
+def asked_about(call: TakenCall) -> list[str]:
+    return [doubt.about for doubt in doubts_of(call)]
+
+
+def settle(take: Take, bill: str, clause: str, **more: object) -> TakenCall:
+    return take(SETTLE_BILL, {"bill_id": bill}, clause, (FIND_BILLS, {}, BILLS), **more)
+
+
+def rooms(
+    take: Take, clause: str, *found: JsonObject, asked: JsonObject | None = None
+) -> TakenCall:
+    """The first of the rooms that were found is taken."""
+    body: JsonObject = {"found": [*found]}
+    wanted: JsonObject = {"room_id": found[0]["room_id"]}
+    return take(TAKE_ROOM, wanted, clause, (FIND_ROOMS, asked or {}, body))
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+def test_the_wrong_vendor_is_asked_about_with_the_right_one(take: Take) -> None:
+    """Said is one vendor, found another: the question names both, and offers what fits."""
+    (doubt,) = doubts_of(settle(take, "b-1", "settle the bill of Acme"))
+
+    assert (doubt.kind, doubt.about) == ("not_matched", "Acme")
+    assert "'Acme'" in doubt.why
+    assert "Globex" in doubt.why
+    assert doubt.choices == ("Acme Ltd, 120.00 EUR",)
+
+
+def test_no_question_shows_an_id(take: Take) -> None:
+    """What is offered is what a person would call it."""
+    doubts = doubts_of(settle(take, "b-1", "settle the bill of Initech"))
+
+    assert doubts
+    assert "b-2" not in str(doubts)
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "settle the bill of Acme",
+        "settle the bill of ACME Ltd.",
+        "settle the Acme bill",
+        "settle the bill of Acmé",
+        "settle the bill over 120 EUR",
+        "settle a bill",
+    ],
+)
+def test_what_matches_in_other_words_is_not_asked_about(take: Take, clause: str) -> None:
+    """Case, accents, a part of a name, an amount: all of it is in what was found."""
+    assert doubts_of(settle(take, "b-2", clause)) == ()
+
+
+def test_another_amount_is_asked_about(take: Take) -> None:
+    """The bill of the right vendor over another sum is another bill."""
+    assert asked_about(settle(take, "b-2", "settle the bill of Acme over 95 EUR")) == ["95 EUR"]
+
+
+def test_another_currency_is_another_amount(take: Take) -> None:
+    """The same number in another currency is not the same money."""
+    assert asked_about(settle(take, "b-2", "settle the bill of Acme over 120 USD")) == ["120 USD"]
+
+
+def test_a_person_who_chose_what_was_found_is_not_asked_again(take: Take) -> None:
+    """Who answers with the thing itself knows what it is called."""
+    answer = {"bill_id": "b-1"}
+
+    call = settle(take, "b-1", "settle the bill of Acme", given=answer, answered=answer)
+
+    assert doubts_of(call) == ()
+
+
+def test_an_id_that_came_with_the_goal_still_stands_for_what_it_stands_for(take: Take) -> None:
+    """A goal that names one vendor and brings the id of another contradicts itself."""
+    call = settle(take, "b-1", "settle the bill of Acme", given={"bill_id": "b-1"})
+
+    assert asked_about(call) == ["Acme"]
+
+
+def test_what_a_person_wants_instead_takes_the_place_of_the_goal(take: Take) -> None:
+    """Once sent back with another name, that name is what was said."""
+    said = "settle the bill of Acme"
+
+    assert doubts_of(settle(take, "b-1", said, hints=("rather Globex",))) == ()
+    assert asked_about(settle(take, "b-2", said, hints=("rather Globex",))) == ["Globex"]
+
+
+def test_what_a_planner_adds_to_the_goal_of_a_leg_nobody_said(take: Take) -> None:
+    """Only what a person did say is what they said."""
+    call = settle(take, "b-2", "settle the bill of Initech", goal="settle what is due")
+
+    assert doubts_of(call) == ()
+
+
+def test_a_leg_in_other_words_is_held_against_the_goal(take: Take) -> None:
+    """A planner's paraphrase does not lose the name that was said."""
+    goal = "settle the bill of Acme"
+
+    assert asked_about(settle(take, "b-1", "settle the bill", goal=goal)) == ["Acme"]
+
+
+def test_what_another_clause_names_is_the_affair_of_another_leg(take: Take) -> None:
+    """Only what is said for this call counts."""
+    goal = "settle the bill of Acme and take a room in Turin"
+
+    assert doubts_of(settle(take, "b-2", "settle the bill of Acme", goal=goal)) == ()
+
+
+def test_a_list_of_names_may_be_several_calls(take: Take) -> None:
+    """Each call is for one of them; that each is made is counted elsewhere."""
+    said = "settle the bills of Acme and Globex"
+
+    assert doubts_of(settle(take, "b-1", said)) == ()
+    assert doubts_of(settle(take, "b-2", said)) == ()
+
+
+def test_what_points_back_means_what_was_looked_for(take: Take) -> None:
+    """The bill is meant that the clause before was about."""
+    goal = "look up the bill of Acme and settle it"
+
+    assert asked_about(settle(take, "b-1", "settle it", goal=goal)) == ["Acme"]
+    assert doubts_of(settle(take, "b-2", "settle it", goal=goal)) == ()
+
+
+# -- files, whole names ---------------------------------------------------------------------------
+
+
+def test_a_file_name_is_matched_whole(take: Take) -> None:
+    """A longer name that holds it is another file."""
+    body: JsonObject = {"found": [{"bill_id": "f-1", "name": "plan-2026.pdf.bak"}]}
+
+    call = take(SETTLE_BILL, {"bill_id": "f-1"}, "settle plan-2026.pdf", (FIND_BILLS, {}, body))
+
+    assert asked_about(call) == ["plan-2026.pdf"]
+
+
+# -- places, days, hours, numbers -----------------------------------------------------------------
+
+
+def test_another_city_is_asked_about(take: Take) -> None:
+    """A search filter counts only where the thing itself does not say otherwise."""
+    doubts = rooms(take, "take a room in Turin", room(1, "Bergen"), room(2, "Turin"), asked=STAY)
+
+    assert asked_about(doubts) == ["Turin"]
+
+
+def test_what_was_searched_by_counts_where_the_thing_says_nothing_else(take: Take) -> None:
+    """The answer to a search for a city and days need not repeat them."""
+    found: JsonObject = {"room_id": "r-1", "name": "House 1"}
+    said = "take a room in Turin from 2026-12-03 to 2026-12-05"
+
+    assert doubts_of(rooms(take, said, found, asked=STAY)) == ()
+
+
+def test_a_search_for_another_day_is_asked_about(take: Take) -> None:
+    """The day that was said is nowhere."""
+    said = "take a room in Turin from 2026-12-03 to 2026-12-08"
+
+    assert asked_about(rooms(take, said, room(1, "Turin"), asked=STAY)) == ["2026-12-08"]
+
+
+def test_a_length_of_time_is_found_between_two_days(take: Take) -> None:
+    """Two nights are those between the third and the fifth."""
+    said = "take a room in Turin for {} nights"
+
+    assert doubts_of(rooms(take, said.format("two"), room(1, "Turin"), asked=STAY)) == ()
+    assert asked_about(rooms(take, said.format("four"), room(1, "Turin"), asked=STAY)) == [
+        "four nights"
+    ]
+
+
+def test_a_number_of_people_is_asked_about(take: Take) -> None:
+    """A room for two is not a room for five."""
+    asked: JsonObject = {**STAY, "guests": 2}
+    said = "take a room in Turin for {} people"
+
+    assert doubts_of(rooms(take, said.format(2), room(1, "Turin"), asked=asked)) == ()
+    assert asked_about(rooms(take, said.format(5), room(1, "Turin"), asked=asked)) == ["5 people"]
+
+
+def test_words_in_a_title_prove_nothing_of_an_hour(take: Take) -> None:
+    """A meeting from two to four lasts as long as its inputs say."""
+    said = "plan a talk with Bo on 2026-12-03 from 14:00 to 16:00"
+    wanted: JsonObject = {"title": said, "starts_at": "2026-12-03T14:00:00Z"}
+
+    assert asked_about(take(PLAN_TALK, {**wanted, "duration_minutes": 60}, said)) == ["16:00"]
+    assert doubts_of(take(PLAN_TALK, {**wanted, "duration_minutes": 120}, said)) == ()
+
+
+def test_what_an_hour_bounds_is_when_it_begins(take: Take) -> None:
+    """Who wants to leave after six does not mean to arrive after six."""
+    trip = room(1, "Turin", departure_time="14:35", arrival_time="19:25")
+    late = room(2, "Turin", departure_time="18:40", arrival_time="22:00")
+    said = "take a room in Turin leaving after 18:00"
+
+    assert asked_about(rooms(take, said, trip, late)) == ["18:00"]
+    assert doubts_of(rooms(take, said, late, trip)) == ()
+
+
+# -- qualities ------------------------------------------------------------------------------------
+
+
+def test_a_quality_that_a_search_takes_and_nobody_used_is_asked_about(take: Take) -> None:
+    """The search has it among its values; what is taken does not say so."""
+    said = "take a room in Turin with breakfast"
+
+    assert asked_about(rooms(take, said, room(1, "Turin"))) == ["breakfast"]
+    assert doubts_of(rooms(take, said, room(1, "Turin"), asked={"board": "breakfast"})) == ()
+
+
+def test_a_quality_that_others_have_is_asked_about(take: Take) -> None:
+    """Another that was found says yes to it."""
+    plain, quiet = room(1, "Turin", is_quiet=False), room(2, "Turin", is_quiet=True)
+    said = "take a quiet room in Turin"
+
+    (doubt,) = doubts_of(rooms(take, said, plain, quiet))
+
+    assert "quiet" in doubt.about
+    assert doubts_of(rooms(take, said, quiet, plain)) == ()
+
+
+def test_what_must_not_be_is_asked_about(take: Take) -> None:
+    """The very thing that was ruled out is not taken silently."""
+    ruled_out, other = room(1, "Turin", street="Hilton Lane"), room(2, "Turin")
+    said = "take a room in Turin, but not in Hilton Lane"
+
+    assert asked_about(rooms(take, said, ruled_out, other)) != []
+    assert doubts_of(rooms(take, said, other, ruled_out)) == ()
+
+
+# -- cancels --------------------------------------------------------------------------------------
+
+
+def test_a_stay_elsewhere_is_not_cancelled_silently(take: Take) -> None:
+    """The one stay that is known is in another city than was said."""
+    stay: JsonObject = {"stay_id": "s-1", "name": "House 1", "city": "Bergen"}
+    said = "cancel the room in Turin"
+
+    from_an_answer = take(DROP_ROOM, {"stay_id": "s-1"}, said, (TAKE_ROOM, {}, stay))
+    from_a_probe = take(DROP_ROOM, {"stay_id": "s-1"}, said, probed=(stay,))
+
+    assert asked_about(from_an_answer) == ["Turin"]
+    assert asked_about(from_a_probe) == ["Turin"]
+
+
+# -- people ---------------------------------------------------------------------------------------
+
+
+def note(take: Take, said: str, to: str, body: str = "hello") -> TakenCall:
+    return take(SEND_NOTE, {"to": to, "body": body}, said)
+
+
+def test_an_address_that_bears_the_name_is_the_person(take: Take) -> None:
+    """Nobody is asked whether anna@example.com is Anna."""
+    assert doubts_of(note(take, "send Anna a note saying hello", "anna@example.com")) == ()
+    assert asked_about(note(take, "send Anna a note saying hello", "bo@example.com")) == ["Anna"]
+
+
+def test_an_address_that_a_person_gave_is_the_person(take: Take) -> None:
+    """Who was asked for the address has said whose it is."""
+    answer: JsonObject = {"to": "x1@example.com"}
+    said = "send Anna a note saying hello"
+
+    call = take(SEND_NOTE, {**answer, "body": "hello"}, said, given=answer, answered=answer)
+
+    assert doubts_of(call) == ()
+
+
+@pytest.mark.parametrize(("people", "asked"), [(("Bo Lind",), ["Anna"]), (("Anna Lind",), [])])
+def test_the_person_whose_values_are_sent_is_the_one_who_was_named(
+    take: Take, people: tuple[str, ...], asked: list[str]
+) -> None:
+    """What the vault holds is compared, and nothing of it is repeated."""
+    wanted: JsonObject = {"room_id": "r-1", "guest_name": "pii:guest_name"}
+    body: JsonObject = {"found": [room(1, "Turin")]}
+
+    call = take(
+        TAKE_ROOM, wanted, "take a room in Turin for Anna", (FIND_ROOMS, {}, body), people=people
+    )
+
+    assert asked_about(call) == asked
+    assert "Lind" not in str(doubts_of(call))
+
+
+# -- filters --------------------------------------------------------------------------------------
+
+
+def test_a_thing_that_was_found_without_a_filter_is_asked_about(take: Take) -> None:
+    """A search that finds nothing with a filter does not make another thing the right one."""
+    nothing: JsonObject = {"found": []}
+    narrow: JsonObject = {"city": "Turin", "board": "half"}
+    found: JsonObject = {"found": [room(1, "Turin"), room(2, "Turin")]}
+
+    call = take(
+        TAKE_ROOM,
+        {"room_id": "r-1"},
+        "take a room in Turin",
+        (FIND_ROOMS, narrow, nothing),
+        (FIND_ROOMS, {"city": "Turin"}, found),
+    )
+    (doubt,) = doubts_of(call)
+
+    assert "nothing was found with board half" in doubt.why
+    assert doubt.choices == ("House 2, Turin",)
