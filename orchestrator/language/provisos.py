@@ -74,6 +74,8 @@ def is_own_limit(told: str) -> bool:
     """Whether a condition bounds what is ordered: "it costs less than 100 EUR"."""
     first = next((word for word in tokens(told) if word not in ("the", "a", "an")), "")
     is_one = first in _OF_ITSELF or bool(_ONE.match(told))
+    if any(slot.kind in ("date", "place", "origin") for slot in find_slots(told, now=None)):
+        return False  # "it is below zero in Oslo" is said of no price
     return is_one and bool(_NUMBER.search(told) and _COMPARED.search(told))
 
 

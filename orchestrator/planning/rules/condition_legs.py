@@ -42,6 +42,11 @@ _THERE_IS: Final = re.compile(
     r"there(?:\s+(?:is|are)|['\u2019]s)\s+(?:still\s+)?((?:a|an|any|some)\s+[^,;]+)", re.IGNORECASE
 )
 _IT: Final = re.compile(r"(?<=\w\s)(?:it|them|one)\b(?!\s+(?:is|was|has|will))", re.IGNORECASE)
+_QUESTION: Final = re.compile(
+    r"(will|is|are|was|were|does|do|did|has|have|can)\s+(it|there|he|she|they|we|i|(?:the|my|our)\s+\w+)"
+    r"\s+(.+?)[\s?]*$",
+    re.IGNORECASE,
+)
 _ASKED_WHETHER: Final = ("whether", "if")
 
 
@@ -167,6 +172,13 @@ def _decides(part: Part, subclause: Subclause) -> bool:
 
 def _asked_in(request: str) -> str:
     """What a request asks about: of "check whether it rains" that it rains."""
+    if (asked := _QUESTION.match(request)) is not None:
+        verb, subject, rest = asked.groups()
+        return (
+            f"{subject} {rest}"
+            if verb.lower().startswith("d")
+            else f"{subject} {verb.lower()} {rest}"
+        )
     lower = request.lower()
     for word in _ASKED_WHETHER:
         before, found, _ = lower.partition(f" {word} ")

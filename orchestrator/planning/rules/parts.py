@@ -125,10 +125,16 @@ def apart(clauses: Iterable[Clause], text: str, starts: Collection[int]) -> Iter
         yield begun
 
 
-def allowed(clause: str, governed: Sequence[Governed]) -> str:
-    """A request that is forbidden unless something is so, without what forbids it."""
-    unless = any(g.subclause.is_unless and g.as_said for g in governed)
-    return without_lead(clause) if unless and _FORBIDS.match(clause) else clause
+def allowed(clause: Clause, governed: Sequence[Governed]) -> tuple[Clause, list[Governed]] | None:
+    """What is forbidden unless something is so, as what is ordered if it is; else None."""
+    unless = [one for one in governed if one.subclause.is_unless and one.as_said]
+    if not unless or _FORBIDS.match(clause.text) is None:
+        return None
+    asked = [
+        replace(one, subclause=replace(one.subclause, is_unless=False)) if one in unless else one
+        for one in governed
+    ]
+    return replace(clause, text=without_lead(clause.text)), asked
 
 
 def _is_bare(noun: str, after: str) -> bool:

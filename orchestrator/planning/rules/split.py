@@ -134,7 +134,7 @@ class _Goal:
             governed = self._governing(clause)
             if read_clause(clause.text).is_negated:
                 # "Don't book it unless Bo is free" orders it for the case that he is.
-                clause = replace(clause, text=allowed(clause.text, governed))
+                clause, governed = allowed(clause, governed) or (clause, governed)
             if read_clause(clause.text).is_negated:
                 self._doubt_negated(clause, governed)
                 continue
