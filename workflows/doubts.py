@@ -112,7 +112,7 @@ def _schema(doubts: tuple[Doubt, ...]) -> JsonObject:
     """Any text is an answer; some are offered."""
     offered = {choice: "" for choice in _choices(doubts)}
     options = {GO_ON: "do it as it is", STOP: "leave this part out", **offered}
-    schema = open_choice(options, other="one of these, or in your own words what is meant")
+    schema = open_choice(options, other="what is meant, in your own words")
     return {**schema, "title": "your answer", "minLength": 1, "maxLength": 2_000}
 
 

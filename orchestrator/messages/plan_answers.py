@@ -25,7 +25,7 @@ ANSWER_FIELDS: Final[dict[str, JsonObject]] = {
                 GO_ON: "as it is planned; the result says what was not understood",
                 STOP: "nothing is done",
             },
-            other="one of these, or the whole goal said otherwise",
+            other="the whole goal said otherwise",
         ),
         "title": "your answer",
         "pattern": r"\S",

@@ -75,7 +75,7 @@ class QuestionField(Record):
         day = "2026-12-03" if today is None else (today + timedelta(days=10)).isoformat()
         told = _TOLD[self.kind].format(day=day)
         if self.choices and self.is_open:
-            told = f"one of those listed, or {_TOLD['text']}"
+            return f"one of those listed, or {self.about or _TOLD['text']}"
         counted = f", in {self.unit}" if self.unit else ""
         shown = (
             f", e.g. {self.example}" if self.example and self.kind in ("text", "several") else ""
@@ -86,8 +86,9 @@ class QuestionField(Record):
 
     def told(self, today: date | None = None) -> str:
         """All that a person needs of it, on one line: "day: of the flight; a day"."""
-        what = f"{self.label}: {self.about}" if self.about else self.label
-        return f"{what}; {self.takes(today)}" if self.about else f"{what}: {self.takes(today)}"
+        is_said = self.choices and self.is_open
+        about = f"{self.about}; " if self.about and not is_said else ""
+        return f"{self.label}: {about}{self.takes(today)}"
 
     def listed(self) -> Iterator[str]:
         """Its choices, numbered: "1. go on: make exactly this call"."""

@@ -57,6 +57,7 @@ def test_choices_are_numbered_and_readable() -> None:
 
     assert list(cabin.listed()) == ["1. economy", "2. premium economy"]
     assert list(answer.listed()) == ["1. go on: make this call", "2. stop"]
+    assert answer.told(DAY) == "answer: one of those listed, or x"
     assert not cabin.is_open
     assert answer.is_open
 
