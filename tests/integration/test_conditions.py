@@ -38,7 +38,9 @@ async def days(stack: Stack) -> dict[str, str]:
     return found
 
 
-async def _done(client: MissionClient, sandbox: Witness, goal: str) -> tuple[MissionResult, list[str]]:
+async def _done(
+    client: MissionClient, sandbox: Witness, goal: str
+) -> tuple[MissionResult, list[str]]:
     result = await run_to_end(await client.start(MissionRequest(goal=goal)), approve)
     live = await sandbox.live(result.mission_id)
     return result, [str(sandbox.resource(e["resource_id"])["reminder_text"]) for e in live]
