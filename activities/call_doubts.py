@@ -1,6 +1,7 @@
 """What is in doubt of a call that is prepared: held against what was said, whoever plans."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.prices import plain_answer, plain_arguments
@@ -40,7 +41,7 @@ def doubts_about(
     call = TakenCall(
         tool=tool,
         arguments=plain_arguments(tool, wanted.arguments),
-        now=wanted.now,
+        now=wanted.said_at or wanted.now,
         clause=wanted.clause,
         goal=wanted.goal,
         orders=wanted.orders,
@@ -52,14 +53,14 @@ def doubts_about(
         price=price,
         people=tuple(people),
     )
-    return (*_impossible(call), *doubts_of(call))
+    return (*_impossible(call, wanted.now), *doubts_of(call))
 
 
-def _impossible(call: TakenCall) -> tuple[Doubt, ...]:
+def _impossible(call: TakenCall, now: datetime) -> tuple[Doubt, ...]:
     """Of the call, and of what was searched by for the things that it takes."""
     judged = [(call.tool, call.arguments)]
     judged += [(link.finder, link.asked) for link in call.links if link.finder is not None]
-    found = (d for tool, values in judged for d in impossible_values(tool, values, now=call.now))
+    found = (d for tool, values in judged for d in impossible_values(tool, values, now=now))
     return tuple({doubt.about: doubt for doubt in found}.values())
 
 

@@ -1,6 +1,6 @@
 """Whether a call could be sent as it is: personal values, credentials, and where it would go."""
 
-from orchestrator.adapters.http.pinning import foreign_problems
+from orchestrator.adapters.http.pinning import PinnedArguments, foreign_problems
 from orchestrator.adapters.http.tool_client import ToolClient
 from orchestrator.catalog.arguments import needed_handles
 from orchestrator.catalog.catalog import Catalog
@@ -17,7 +17,7 @@ async def readied(
     tool: Tool,
     arguments: JsonObject,
     wanted: PrepareInput,
-) -> tuple[JsonObject, PreparedCall | None]:
+) -> tuple[PinnedArguments, PreparedCall | None]:
     """The arguments with each handle meaning one value, and what is lacking; None when nothing is.
 
     Raises:
@@ -28,16 +28,16 @@ async def readied(
     )
     problems = foreign_problems(pinned.foreign)
     if problems:
-        return arguments, PreparedCall(problems=problems)
+        return pinned, PreparedCall(problems=problems)
     try:
         obstacles = await tools.obstacles(catalog, tool)
     except (DocumentInvalid, EgressRefused) as error:
-        return arguments, PreparedCall(problems=(str(error),))
+        return pinned, PreparedCall(problems=(str(error),))
     if pinned.gone:
         obstacles = (str(PiiGone(pinned.gone)), *obstacles)
     if pinned.missing or obstacles:
-        return arguments, PreparedCall(missing_personal=pinned.missing, obstacles=obstacles)
-    return pinned.arguments, None
+        return pinned, PreparedCall(missing_personal=pinned.missing, obstacles=obstacles)
+    return pinned, None
 
 
 def check_pinned(catalog: Catalog, tool: Tool, arguments: JsonObject) -> None:

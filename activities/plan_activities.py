@@ -9,9 +9,9 @@ from temporalio import activity
 from activities.authority import Authority
 from activities.boundary import heartbeats, translated_errors
 from orchestrator.adapters.storage.catalog_store import CatalogStore
-from orchestrator.catalog.card_types import PLAN
+from orchestrator.catalog.card_types import CANCELLATION, PLAN
 from orchestrator.catalog.catalog import Catalog
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.confirmation.card_content import CancelTerms
 from orchestrator.core.pii import as_written
 from orchestrator.messages import names
@@ -28,6 +28,7 @@ from orchestrator.messages.plan_preview import (
     PlanReview,
     PlanReviewInput,
     is_shown,
+    only_if_of,
     plan_digest,
 )
 from orchestrator.planning.likely_tools import LikelyTools, likely_tools
@@ -213,6 +214,8 @@ def _planned(leg: LegPlan, plan: MissionPlan, likely: dict[str, LikelyTools]) ->
         goal=leg.goal,
         agent=leg.agent.name,
         depends_on=leg.depends_on,
+        only_if=only_if_of(leg),
+        decides=tuple(condition.clause for condition in leg.decides),
         stage=_stages(plan.legs)[leg.leg_id],
         tools=(*(_tool(t, is_target=False) for t in feeders), *map(_tool, targets)),
         consequences=leg.consequences,
@@ -226,9 +229,16 @@ def _tool(tool: Tool, *, is_target: bool = True) -> PlannedTool:
         title=tool.title,
         is_target=is_target,
         is_side_effect=tool.is_side_effect,
-        card_type=tool.card_type if tool.is_side_effect else None,
+        card_type=_card_type(tool),
         undo=_undo(tool) if tool.is_side_effect else "",
     )
+
+
+def _card_type(tool: Tool) -> str | None:
+    """The card that a call waits at; of a cancel, that for what is not the mission's own."""
+    if tool.effect is Effect.CANCEL:
+        return tool.card_type or CANCELLATION
+    return tool.card_type if tool.is_side_effect else None
 
 
 def _undo(tool: Tool) -> str:

@@ -78,9 +78,10 @@ class PrepareActivities:
         problems = check_arguments(catalog, tool, arguments)
         if problems:
             return PreparedCall(problems=problems)
-        arguments, lacking = await readied(self._tools, catalog, tool, arguments, wanted)
+        pinned, lacking = await readied(self._tools, catalog, tool, arguments, wanted)
         if lacking is not None:
             return lacking
+        arguments = pinned.arguments
         wanted = wanted.model_copy(update={"arguments": arguments})
         asked = await self._cancels.asked(wanted, catalog, tool)
         if asked is not None:
@@ -106,8 +107,9 @@ class PrepareActivities:
             wanted, catalog, tool, quoted, answers=answers, asked=asked, unpriced=unpriced
         )
         probed = asked.found if asked is not None else ()
-        people = await self._tools.person_names(catalog, tool, arguments)
-        doubts = doubts_about(wanted, catalog, tool, probed=probed, price=price, people=people)
+        doubts = doubts_about(
+            wanted, catalog, tool, probed=probed, price=price, people=pinned.people
+        )
         meaning = _meaning(tool, arguments)
         prepared = prepared.model_copy(update={"meaning": meaning, "doubts": doubts})
         return limited(await self._authority.over(prepared, wanted), wanted, rules)

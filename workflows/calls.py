@@ -192,6 +192,7 @@ async def prepare_call(
         clause=leg.leg.goal,
         reason=reason,
         given={**leg.inputs, **state.answers},
+        said_at=leg.started_at,
         answered=state.answers,
         orders=leg.leg.orders,
         budget_left=None if leg.budget is None else left_of(leg.budget, state.taken),

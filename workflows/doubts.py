@@ -64,8 +64,8 @@ class Doubts:
         state = self._progress.state
         if prepared.meaning and prepared.meaning in state.went_on:
             return ()
-        settled = {(d.kind, d.about, d.why) for d in state.doubts_settled}
-        return tuple(d for d in prepared.doubts if (d.kind, d.about, d.why) not in settled)
+        settled = state.doubts_settled
+        return tuple(d for d in prepared.doubts if not any(_covers(s, d) for s in settled))
 
     async def _ask(self, prepared: PreparedCall, doubts: tuple[Doubt, ...]) -> AnswerInput:
         self._asked += 1
@@ -78,6 +78,19 @@ class Doubts:
         return await self._questions.ask_about(
             wanted, question_id=names.doubt_id(call_id, self._asked)
         )
+
+
+def _covers(settled: Doubt, doubt: Doubt) -> bool:
+    """Whether it is the same, or was gone past when the plan was asked about.
+
+    A name, a number or a day is asked about again where a call takes another one: what was gone
+    past before is that nothing takes it up.
+    """
+    if settled.kind == "not_understood" and doubt.kind == "not_matched":
+        words = doubt.about.split()
+        is_value = any(not word.isalpha() or word[0].isupper() for word in words)
+        return not is_value and set(words) <= set(settled.about.split())
+    return (settled.kind, settled.about, settled.why) == (doubt.kind, doubt.about, doubt.why)
 
 
 def _told(doubts: tuple[Doubt, ...]) -> str:

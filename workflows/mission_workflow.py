@@ -224,7 +224,10 @@ class MissionWorkflow:
                 catalog=self._catalog,
                 started_at=self._talk.said_at,
                 spending_held=self._holds.starts(leg.leg_id),
-                state=LegState(discovered=self._finds.tools),
+                state=LegState(
+                    discovered=self._finds.tools,
+                    doubts_settled=self._talk.settled_doubts(self._plan),
+                ),
             ),
             id=names.leg_workflow_id(self._mission_id, leg.leg_id),
             task_queue=leg.agent.task_queue,

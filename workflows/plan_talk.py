@@ -41,6 +41,7 @@ with workflow.unsafe.imports_passed_through():
         why_asked,
     )
     from orchestrator.messages.plan_preview import BegunPlan, PlanReview, PlanReviewInput
+    from orchestrator.planning.models import Doubt, MissionPlan
     from workflows import calls, ui
     from workflows.confirmation import ConfirmationGate
     from workflows.failures import first_words, refuse
@@ -103,6 +104,11 @@ class PlanTalk:
         asked = self._asked
         question = None if asked is None or asked.is_over() else asked.question
         return LegWaiting(card=self.gate.card, question=question)
+
+    def settled_doubts(self, plan: MissionPlan) -> tuple[Doubt, ...]:
+        """The doubts about a plan that a person has gone past: no leg asks about them again."""
+        went_on = any(answer.came_to == "go on" for answer in self.answers)
+        return plan.doubts if went_on else ()
 
     async def settle(self, plan: BegunPlan, catalog: CatalogPin, plan_anew: Plan) -> BegunPlan:
         """The plan that may begin, as it is or as people have it made anew.

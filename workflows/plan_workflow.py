@@ -4,7 +4,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from orchestrator.messages import names
-    from orchestrator.messages.plan_preview import PlanInput, PlanPreview
+    from orchestrator.messages.plan_preview import PlanInput, PlanPreview, PlanTaken
     from workflows import calls
 
 
@@ -21,3 +21,8 @@ class PlanWorkflow:
         """
         now = workflow.info().start_time
         return await calls.preview_plan(wanted.model_copy(update={"now": now}))
+
+    @workflow.update(name=names.TAKE_ON_UPDATE)
+    def take_on(self, wanted: PlanInput) -> PlanTaken:
+        """That a worker has it: answered before anything is planned."""
+        return PlanTaken()

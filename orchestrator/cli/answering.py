@@ -128,13 +128,13 @@ def answer(
 
     Example: orchestrator mission answer trip-1a2b3c.1-flights.2 departure_date=tomorrow
     """
-    given = given_texts(values or [])
+    given, is_asked = given_texts(values or []), False
     if not given or "." not in question_id:
         question = ask(lambda client: find_question(client, question_id), tells_silence=True)
         if question is not None:
             question_id = question.question_id
             if not given and question.fields:
-                given = ask_fields(question, as_json=as_json)
+                given, is_asked = ask_fields(question, as_json=as_json), True
     mission_id, who = question_id.partition(".")[0], account_name()
     understood = ask(
         lambda client: client.get(mission_id).answer(question_id, given, answered_by=who),
@@ -144,5 +144,5 @@ def answer(
         print_json({"question_id": question_id, **understood.model_dump(mode="json")})
         return
     console.print("answered")
-    for told in noted(understood):
+    for told in () if is_asked else noted(understood):
         console.print(told, soft_wrap=True)

@@ -165,7 +165,7 @@ def plan(
     """
     request = _request(goal, inputs, None, policy, requester=requester)
     try:
-        preview = ask(lambda client: client.plan(request))
+        preview = ask(lambda client: client.plan(request), tells_silence=True)
     except PlanRefused as refused:
         if not as_json:
             raise

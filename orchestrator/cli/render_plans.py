@@ -11,6 +11,7 @@ from rich.tree import Tree
 
 from orchestrator.cli.drawing import block, indented, line
 from orchestrator.messages.plan_answers import doubt_told
+from orchestrator.messages.plan_card import leg_note
 
 if TYPE_CHECKING:  # drawing a thing needs no import of where it comes from
     from orchestrator.messages.plan_preview import PlannedLeg, PlannedTool, PlanPreview
@@ -37,8 +38,7 @@ def preview(console: Console, shown: PlanPreview) -> None:
 
 
 def _leg(leg: PlannedLeg) -> Text:
-    after = f", after {' and '.join(leg.depends_on)}" if leg.depends_on else ""
-    return line((leg.leg_id, "bold"), f" {leg.goal} ", (f"(agent {leg.agent}{after})", "dim"))
+    return line((leg.leg_id, "bold"), f" {leg.goal} ", (f"({leg_note(leg)})", "dim"))
 
 
 def _inside(leg: PlannedLeg) -> Iterator[Text]:

@@ -4,13 +4,16 @@ The one trace is a workflow of a type of its own in the server's history, with t
 mission's start would have it there: handles in the place of personal values.
 """
 
+import contextlib
 import hashlib
+import uuid
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
-from temporalio.client import WorkflowFailureError
+from temporalio.client import WithStartWorkflowOperation, WorkflowFailureError
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, FailureError, TimeoutError
+from temporalio.service import RPCError
 
 from orchestrator.client.connection import Connection
 from orchestrator.client.start import Starter
@@ -18,11 +21,13 @@ from orchestrator.core import errors
 from orchestrator.core.shown_text import markdown_summary
 from orchestrator.messages import names
 from orchestrator.messages.mission import MissionRequest
-from orchestrator.messages.plan_preview import PlanInput, PlanPreview
+from orchestrator.messages.plan_preview import PlanInput, PlanPreview, PlanTaken
 
 _LONGEST: Final = timedelta(minutes=10)
 """How long it may take: a planner's time, twice over, and that of a worker who takes over."""
 
+_TAKEN_UP: Final = timedelta(seconds=20)
+"""How long a worker may take to begin with it: one that has died may just be replaced."""
 _TOLD: Final = (ApplicationError, TimeoutError)
 
 
@@ -32,25 +37,49 @@ async def preview_plan(
     """What a mission of this request would do. See `MissionClient.plan`."""
     request, brought = await starter.completed(request, pins=False)
     # The random part of an id that nobody gave is no part of what is asked.
-    request = request.model_copy(update={"mission_id": None})
+    wanted = PlanInput(request=request.model_copy(update={"mission_id": None}))
     await connection.await_poller()
+    workflow_id = names.plan_workflow_id(_digest(wanted.request))
+    await _taken_up(connection, wanted, workflow_id)
+    running = connection.temporal.get_workflow_handle(workflow_id, result_type=PlanPreview)
     with connection.explaining():
-        running = await connection.temporal.start_workflow(
-            names.PLAN_WORKFLOW,
-            PlanInput(request=request),
-            id=names.plan_workflow_id(_digest(request)),
-            task_queue=connection.task_queue,
-            # Asked twice at once it is planned once; asked again later, planned anew.
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            execution_timeout=_LONGEST,
-            result_type=PlanPreview,
-            static_summary=markdown_summary(request.goal),
-        )
         try:
             preview: PlanPreview = await running.result()
         except WorkflowFailureError as failure:
             raise _refusal(failure, connection.task_queue) from failure
     return preview.model_copy(update={"undeclared_inputs": brought.undeclared})
+
+
+async def _taken_up(connection: Connection, wanted: PlanInput, workflow_id: str) -> None:
+    """Have a worker begin with it.
+
+    Raises:
+        NoAnswer: none did in time, and none will: nothing is left to begin with.
+    """
+    start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+        names.PLAN_WORKFLOW,
+        wanted,
+        id=workflow_id,
+        task_queue=connection.task_queue,
+        # Asked twice at once it is planned once; asked again later, planned anew.
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        execution_timeout=_LONGEST,
+        static_summary=markdown_summary(wanted.request.goal),
+    )
+    try:
+        await connection.start_with(
+            start,
+            names.TAKE_ON_UPDATE,
+            wanted,
+            PlanTaken,
+            update_id=str(uuid.uuid4()),
+            within=_TAKEN_UP,
+        )
+    except errors.NoAnswer:
+        with contextlib.suppress(RPCError):
+            running = connection.temporal.get_workflow_handle(workflow_id)
+            await running.terminate("no worker has taken it up")
+        raise
 
 
 def _digest(request: MissionRequest) -> str:

@@ -19,7 +19,8 @@ _LISTS: Final = WordLists("coordination")
 _WHERE: Final = "|".join(_LISTS.words("prepositions"))
 _JOINT: Final = re.compile(
     rf"(?:\s*,\s*(?P<last>and\s+)?|\s+(?P<and>and|as\s+well\s+as|plus|&)\s+)"
-    rf"(?:also\s+)?(?:(?P<again>{_WHERE})\s+)?(?:the\s+|my\s+|our\s+)?",
+    rf"(?:also\s+)?(?:(?P<again>{_WHERE})\s+)?(?:the\s+|my\s+|our\s+)?"
+    rf"(?:(?P<noun>[a-z]+)\s+)??",
     re.IGNORECASE,
 )
 """What stands between two members of one list."""
@@ -159,9 +160,13 @@ def _run(text: str, slots: Sequence[Slot], size: int) -> list[_Group]:
         )
         if joint is None or is_closed or not _alike(groups[0], following, text):
             break
+        if joint["noun"] and singular(joint["noun"]) != singular(groups[0].slots[0].hint):
+            break
         is_closed = bool(joint["and"] or joint["last"])
         groups.append(following)
-    return groups if is_closed else []
+    # "Rentals R1, R2" is a list as it stands; "Lisbon, Portugal" is not.
+    listed = slots[0].kind == "identifier" and singular(slots[0].hint) != slots[0].hint
+    return groups if is_closed or (listed and len(groups) > 1) else []
 
 
 def _alike(first: _Group, other: _Group, text: str) -> bool:

@@ -19,6 +19,9 @@ Order = Literal["cheapest", "dearest", "oldest", "newest", "best", "as_told"]
 
 _LISTS: Final = WordLists("quantifiers")
 _ALL: Final = _LISTS.word_set("all")
+_VAGUE: Final = _LISTS.word_set("vague")
+_TIMES: Final = "|".join(_LISTS.words("times"))
+_EACH: Final = _LISTS.word_set("each")
 _EVERYBODY: Final = _LISTS.word_set("everybody")
 _THEM: Final = _LISTS.word_set("them")
 _BETWEEN: Final = _LISTS.word_set("between")
@@ -39,6 +42,7 @@ _NTH = rf"{'|'.join(_ORDINALS)}|\d{{1,2}}(?:st|nd|rd|th)"
 _FEW = r"[2-9]|1\d|two|three|four|five|six|seven|eight|nine|ten"
 _RANKED: Final = re.compile(
     rf"""\b(?:(?:the\s+)?(?P<nth>{_NTH})[\s-]+(?P<by>{_SUPERLATIVE})
+        |(?:the\s+)?(?P<edge>first|last)\s+(?P<few3>{_FEW})
         |(?:the\s+)?(?P<few>{_FEW})\s+(?P<by2>{_SUPERLATIVE})
         |(?P<by5>{_SUPERLATIVE})\s+(?P<few2>{_FEW})
         |(?:the\s+)?(?P<by3>{_SUPERLATIVE})\s+(?:[a-z]+\s+)?but\s+(?P<but>one|two)
@@ -46,6 +50,11 @@ _RANKED: Final = re.compile(
         |the\s+(?P<by4>{_SUPERLATIVE})
         |the\s+(?P<nth2>{_NTH}))\b(?!\s+(?:{"|".join(_WHEN)}|class)\b)""",
     re.IGNORECASE | re.VERBOSE,
+)
+
+_ABOUT_AS_MANY: Final = re.compile(
+    rf"\b(?:all\s+but\s+(?:one|{_FEW})|(?:one|{_FEW})\s+or\s+(?:{_FEW})|(?:{_TIMES}))\b(?!\s+(?:o'?clock|[ap]m))",
+    re.IGNORECASE,
 )
 
 
@@ -66,8 +75,10 @@ def place_in(text: str) -> Place | None:
         return None
     words = next((match[g] for g in ("by", "by2", "by3", "by4", "by5") if match[g]), "")
     order = _ORDERS.get(" ".join(words.lower().split()), "as_told")
-    few = match["few"] or match["few2"]
+    few = match["few"] or match["few2"] or match["few3"]
     first = 0
+    if (match["edge"] or "").lower() == "last":
+        order = "newest"
     if match["nth"] or match["nth2"]:
         first = _ordinal(match["nth"] or match["nth2"]) - 1
     elif match["but"]:
@@ -113,6 +124,32 @@ def all_of(clause: ClauseReading) -> bool:
         return False
     return any(
         a in _TO and _begins_with_all(words[n + 1 :]) for n, (a, _) in enumerate(pairwise(words))
+    )
+
+
+def vague_number(clause: ClauseReading) -> str:
+    """The words that say that several are meant, and not how many; '' where there are none.
+
+    "A few drafts", "two or three tables", "all but one of them", "twice".
+    """
+    told = _TOLD.search(clause.text)
+    text = clause.text[: told.start()] if told else clause.text
+    if match := _ABOUT_AS_MANY.search(text):
+        return match.group()
+    rest = text[text.lower().find(clause.verb) + len(clause.verb) :] if clause.verb else text
+    words = [*takewhile(lambda word: word not in _TO | {"in", "on", "at", "from"}, tokens(rest))]
+    nouns = [n for n, word in enumerate(words) if singular(word) != word and word not in _WHEN]
+    before = words[: nouns[0]] if nouns else []
+    return next((word for word in before if word in _VAGUE), "")
+
+
+def for_each(clause: ClauseReading) -> bool:
+    """Whether what is asked for is asked for each of some others: "a refill for each animal"."""
+    told = _TOLD.search(clause.text)
+    words = tokens(clause.text[: told.start()] if told else clause.text)
+    return any(
+        a == "for" and b in _EACH and not _WHEN & {*words[n + 2 : n + 4]}
+        for n, (a, b) in enumerate(pairwise(words))
     )
 
 

@@ -14,6 +14,12 @@ _WISHES: Final = _LISTS.word_set("wishes")
 _OWNERS: Final = frozenset({"my", "our", "the", "this", "that", "his", "her", "their"})
 _WORD: Final = re.compile(r"[^\W\d_]+|['\u2019][a-z]+\b", re.IGNORECASE)
 _NEGATED_AUXILIARY: Final = re.compile(r"(?i)(?<=[a-z])n['\u2019]t\b")
+_COURTESY: Final = re.compile(
+    r"\s*(?:(?:many\s+)?thanks|thank\s+you|cheers|hello|hi|hey|good\s+(?:morning|afternoon|evening))\b",
+    re.IGNORECASE,
+)
+_LONGEST_COURTESY: Final = 8
+"""Words; a longer one may say something."""
 _REACH: Final = 5
 """Words after its first in which a statement has its verb."""
 _SO: Final = re.compile(r"\s*(?:and|so|therefore|thus|hence|please)\s+", re.IGNORECASE)
@@ -30,12 +36,19 @@ def remark_end(sentence: str) -> int:
     return len(sentence)
 
 
+def is_courtesy(text: str) -> bool:
+    """Whether a text only greets or thanks: "Hello there", "thanks for your help yesterday"."""
+    return _COURTESY.match(text) is not None and len(text.split()) <= _LONGEST_COURTESY
+
+
 def is_remark(text: str) -> bool:
     """Whether a text states something: "I am vegetarian", "my mother arrives on Friday"."""
     if text.rstrip().endswith("?"):
         return False
     bare = _NEGATED_AUXILIARY.sub(" not", without_lead(text))
     words = [word.lower().replace("\u2019", "'") for word in _WORD.findall(bare)][: _REACH + 2]
+    if is_courtesy(text):
+        return True
     if len(words) < 2 or words[0] in QUESTION_WORDS or begins_request(bare, firm=True):
         return False
     if not _WISHES.isdisjoint(words[1:4]):

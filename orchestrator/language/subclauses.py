@@ -19,7 +19,7 @@ from orchestrator.language.goal_text import (
 )
 from orchestrator.language.intent import Action
 from orchestrator.language.provisos import CONDITION_WORDS, is_idle, is_own_limit, reverses_what
-from orchestrator.language.remarks import remark_end
+from orchestrator.language.remarks import is_courtesy, remark_end
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import content_stems, stem, tokens
 
@@ -59,6 +59,11 @@ _PAUSE: Final = re.compile(
 )
 _JOINING: Final = re.compile(r"[\s,]*\b(?:and|but|then|plus)\s+", re.IGNORECASE)
 _ENDS_JOINED: Final = re.compile(r"(?:[\s,;.!:]|\b(?:and|but|or|then))+$", re.IGNORECASE)
+_NOTHING: Final = re.compile(
+    r"(?:(?:just\s+)?(?:do|book)\s+)?nothing(?:\s+at\s+all)?|(?:don['\u2019]t|do\s+not)(?=[\s.!]*$)"
+    r"|(?:leave|skip|drop)\s+(?:it|that|everything)(?:\s+alone)?(?=[\s.!]*$)",
+    re.IGNORECASE,
+)
 _SPACE: Final = re.compile(r"[\s,;:\u2013\u2014-]*(?:then\b\s*)?", re.IGNORECASE)
 _STOP: Final = re.compile(r"[.!?;]*\s*")
 _WORD: Final = re.compile(r"\S+")
@@ -81,7 +86,7 @@ def read_goal(goal: str) -> GoalText:
 
 def says_no_more(condition: str, goal: str) -> bool:
     """Whether what looks like a condition is none: a courtesy, a sequence, or a way out."""
-    if _IDLE.fullmatch(condition):
+    if any(pattern.match(condition) for pattern in (_IDLE, _OPPOSITE, _SO)):
         return True
     read = [governed.subclause for governed in read_goal(goal).governed]
     return any(condition in one.text and one.kind != "condition" for one in read)
@@ -141,7 +146,8 @@ class _Reader:
         ]
 
     def _remark(self, start: int, said: int, end: int) -> None:
-        self._remarks.append((self._goal[start:said].strip(" \t\n,;.:"), start))
+        if not is_courtesy(self._goal[start:said]):
+            self._remarks.append((self._goal[start:said].strip(" \t\n,;.:"), start))
         pattern = _STOP if said == end else _SPACE
         gap = pattern.match(self._goal, said)
         self._cuts.append(Cut(start, gap.end() if gap else said))
@@ -153,7 +159,7 @@ class _Reader:
         if idle:
             return self._leave_out(idle, start)
         mark = _SO.match(goal, at, end)
-        if mark and not tokens(goal[mark.end() : self._trailing_end(mark.end(), end)[0]]):
+        if mark and self._follows_its_request(mark, start, end):
             return self._if_so(mark)
         for pattern, is_opposite in ((_OPPOSITE, True), (_SO, False)):
             mark = pattern.match(goal, at, end)
@@ -171,6 +177,14 @@ class _Reader:
         cut = Cut(idle.start(), idle.end()) if leads else Cut(begun, idle.end(1))
         self._cuts.append(cut)
         return idle.end()
+
+    def _follows_its_request(self, mark: re.Match[str], start: int, end: int) -> bool:
+        """Whether nothing more is said: "pay it if so"."""
+        before = self._goal[start : mark.start()]
+        stop = self._trailing_end(mark.end(), end)[0]
+        if not tokens(before) or tokens(self._goal[mark.end() : stop]):
+            return False
+        return stop == end or not _JOINT_BEFORE.search(before)
 
     def _if_so(self, mark: re.Match[str]) -> int:
         """It follows its request: "pay it if so"."""
@@ -204,6 +218,10 @@ class _Reader:
         )
         for subclause, begun, as_said in self._open:
             self._governed.append(Governed(subclause, begun, before, as_said))
+        if nothing := _NOTHING.match(self._goal, resume, end):
+            self._open = []
+            self._cuts[-1] = Cut(before, nothing.end())
+            return nothing.end()
         said = self._goal[mark.start() : end].strip()
         none = Subclause("instead", said, said) if is_opposite else Subclause("so", mark.group())
         subclause = self._last or none
@@ -230,7 +248,8 @@ class _Reader:
             self._cuts.append(Cut(mark.start(), resume))
             self._open.append((subclause, resume, True))
             return resume
-        at = len(goal[: mark.start()].rstrip(" ,\u2013\u2014"))
+        joined = _ENDS_JOINED.search(goal[: mark.start()])
+        at = joined.start() if joined else mark.start()
         if not goal[start:at].strip():
             at = len(goal[: self._asked_until].rstrip(" .!;\n"))
         self._cuts.append(Cut(at, told_end))

@@ -117,6 +117,10 @@ def _deeds(legs: Iterable[LegPlan]) -> Iterable[str]:
     numbers = {leg.leg_id: number for number, leg in enumerate(legs, start=1)}
     for number, leg in enumerate(legs, start=1):
         after = " and ".join(str(numbers[i]) for i in leg.depends_on if i in numbers)
-        told = [f"after {after}" if after else "", "changes something" if leg.orders else ""]
+        told = [
+            f"after {after}" if after else "",
+            *(f"only {one}" for one in leg.only_if),
+            "changes something" if leg.orders else "",
+        ]
         note = ", ".join(part for part in told if part)
         yield f"({number}) {leg.goal}{f' [{note}]' if note else ''}"

@@ -93,12 +93,19 @@ def _title(preview: PlanPreview) -> str:
 
 def leg_lines(leg: PlannedLeg) -> Iterator[CardLine]:
     """What a leg would do, as a person reads it; its tools below it."""
-    after = f", after {' and '.join(leg.depends_on)}" if leg.depends_on else ""
-    yield CardLine(label=leg.leg_id, value=f"{leg.goal} (agent {leg.agent}{after})")
+    yield CardLine(label=leg.leg_id, value=f"{leg.goal} ({leg_note(leg)})")
     for tool in leg.tools:
         yield CardLine(label=f"{leg.leg_id}, likely", value=tool_told(tool))
     if not leg.tools:
         yield CardLine(label=f"{leg.leg_id}, likely", value="it looks for a tool when it begins")
+
+
+def leg_note(leg: PlannedLeg) -> str:
+    """Who handles a leg, when, and whether at all."""
+    after = [f"after {' and '.join(leg.depends_on)}"] if leg.depends_on else []
+    only = [f"only {one}" for one in leg.only_if]
+    finds = [f"finds out about {one!r}" for one in leg.decides]
+    return ", ".join([f"agent {leg.agent}", *after, *only, *finds])
 
 
 def tool_told(tool: PlannedTool) -> str:

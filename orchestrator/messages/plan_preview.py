@@ -9,7 +9,7 @@ from orchestrator.confirmation.signatures import PublicKeys
 from orchestrator.core.record import JsonObject, Record
 from orchestrator.messages.mission import MissionRequest
 from orchestrator.messages.mission_policy import MissionPolicy
-from orchestrator.planning.models import Doubt, Mention, MissionPlan
+from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
 
 
 class PlannedTool(Record):
@@ -32,6 +32,12 @@ class PlannedLeg(Record):
     goal: str
     agent: str
     depends_on: tuple[str, ...] = ()
+    only_if: tuple[str, ...] = Field(
+        default=(), description="what has to be found first; else it is left out"
+    )
+    decides: tuple[str, ...] = Field(
+        default=(), description="the conditions of the goal that it finds out about"
+    )
     stage: int = Field(description="from 1: legs of one stage may run side by side")
     tools: tuple[PlannedTool, ...] = Field(
         default=(), description="what feeds the target first; empty: it would look for one"
@@ -88,6 +94,7 @@ def plan_digest(preview: PlanPreview) -> str:
             "depends_on": list(leg.depends_on),
             "tools": [tool.name for tool in leg.tools],
             "consequences": list(leg.consequences),
+            "only_if": list(leg.only_if),
         }
         for leg in preview.legs
     ]
@@ -101,14 +108,20 @@ def plan_digest(preview: PlanPreview) -> str:
     return canonical_digest(covered)
 
 
+def only_if_of(leg: LegPlan) -> tuple[str, ...]:
+    """What a leg is made to depend on, in the words of the goal."""
+    return tuple(map(str, leg.only_if))
+
+
 def is_shown(plan: MissionPlan, shown: PlanPreview) -> bool:
     """Whether what was shown is this plan, and has the digest that it says."""
     legs = [
-        (leg.leg_id, leg.goal, leg.agent.name, leg.depends_on, leg.consequences)
-        for leg in plan.legs
+        (one.leg_id, one.goal, one.agent.name, one.depends_on, one.consequences, only_if_of(one))
+        for one in plan.legs
     ]
     told = [
-        (leg.leg_id, leg.goal, leg.agent, leg.depends_on, leg.consequences) for leg in shown.legs
+        (one.leg_id, one.goal, one.agent, one.depends_on, one.consequences, one.only_if)
+        for one in shown.legs
     ]
     return legs == told and plan.doubts == shown.doubts and plan_digest(shown) == shown.digest
 
@@ -126,6 +139,10 @@ class PlanInput(Record):
 
     request: MissionRequest
     now: datetime | None = Field(default=None, description="set by the workflow that has it made")
+
+
+class PlanTaken(Record):
+    """That a worker plans it."""
 
 
 class PlanReviewInput(Record):

@@ -131,7 +131,7 @@ def question_field(name: str, schema: JsonObject) -> QuestionField:
         name=name,
         label=_label(words, resolved),
         kind=kind,
-        about=_first_sentence(resolved.get("description")),
+        about=_about(resolved, choices),
         choices=choices,
         is_open=not choices or _takes_other_texts(resolved),
         example=example if isinstance(example, str) else "",
@@ -146,6 +146,12 @@ def _label(words: list[str], schema: JsonObject) -> str:
     if isinstance(title, str) and title.strip():
         return title.strip()[:_LONGEST]
     return " ".join(words)[:_LONGEST] or "value"
+
+
+def _about(schema: JsonObject, choices: tuple[FieldChoice, ...]) -> str:
+    """What its document says of it, unless that only lists what is listed anyway."""
+    about = _first_sentence(schema.get("description"))
+    return "" if len(choices) > 1 and all(c.label in about for c in choices[:2]) else about
 
 
 def _first_sentence(text: JsonValue) -> str:

@@ -83,6 +83,9 @@ class PrepareInput(CallRef):
     given: JsonObject = Field(
         default_factory=dict, description="what people gave with the goal and as answers"
     )
+    said_at: datetime | None = Field(
+        default=None, description="when the goal was said: what `tomorrow` in it goes by"
+    )
     answered: JsonObject = Field(
         default_factory=dict, description="of what people gave, the answers to the leg's questions"
     )

@@ -12,6 +12,7 @@ from orchestrator.language.clauses import split_clauses
 from orchestrator.language.coordination import goal_without
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Action, Slot, tells_apart
+from orchestrator.language.quantifiers import place_in
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import name_stems, name_words, stem
 from orchestrator.planning.several import counted, requests_in
@@ -51,7 +52,9 @@ def _numbered(clause: ClauseReading, tool: Tool, catalog: Catalog) -> int:
     What it is named for, it makes one by one; of anything else, what is neither a measure nor
     people.
     """
-    found = counted(clause)
+    found, place = counted(clause), place_in(clause.text)
+    if found is None and place is not None and place.number > 1:
+        return place.number
     if found is None or found.number > _MAX_COUNT or _takes_many(tool):
         return 1
     thing = stem(singular(found.thing))
@@ -64,6 +67,19 @@ def _numbered(clause: ClauseReading, tool: Tool, catalog: Catalog) -> int:
 def names_in(values: Iterable[Slot]) -> tuple[str, ...]:
     """The addresses that an order names: each is somebody to whom it is to be done."""
     return tuple(dict.fromkeys(str(slot.value) for slot in values if slot.kind == "email"))
+
+
+def takes_address(tool: Tool) -> bool:
+    """Whether an input of a tool may hold an address, or a list or a text with one."""
+    for name, schema in tool.properties.items():
+        if name in tool.reference_inputs:
+            continue
+        listed = schema.get("items")
+        inner = listed if isinstance(listed, dict) else schema
+        is_id = schema.get("type") == "string" and set(name_words(name)) & lexicon.IDENTIFIER
+        if inner.get("type") in ("string", "object", None) and not is_id and "enum" not in inner:
+            return True
+    return False
 
 
 def is_of_another(clause: ClauseReading, values: Iterable[Slot], goal: str) -> bool:

@@ -12,26 +12,19 @@ from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
-from orchestrator.language.anaphora import POINTING_STEMS, reference_in
-from orchestrator.language.clause_reading import MODALS, ClauseReading, read_clause
-from orchestrator.language.clauses import split_clauses, without_lead
+from orchestrator.language.anaphora import reference_in
+from orchestrator.language.clause_reading import ClauseReading, read_clause
+from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import corrected
 from orchestrator.language.ellipsis import continued
 from orchestrator.language.intent import Action, Slot
 from orchestrator.language.provisos import conditions_in, is_unless, what_of
-from orchestrator.language.slots import find_slots, read_slots
+from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal, says_no_more
-from orchestrator.language.words import (
-    QUESTION_WORDS,
-    content_stems,
-    name_stems,
-    stem,
-    tokens,
-    verb_named,
-)
 from orchestrator.planning.models import LegPlan, MissionPlan
-from orchestrator.planning.order_deeds import can_serve, is_said, makes, of_the_deed
-from orchestrator.planning.order_terms import count_of, is_of_another, names_in
+from orchestrator.planning.order_deeds import can_serve, is_said, makes, named, of_the_deed
+from orchestrator.planning.order_terms import count_of, is_of_another, names_in, takes_address
+from orchestrator.planning.order_words import is_question, only_points, takes_up, telling_words
 from orchestrator.routing.router import Router
 from orchestrator.routing.scoring.scorer import ScoreTable
 from orchestrator.routing.selection import RouteContext
@@ -42,8 +35,6 @@ _ALIKE: Final = 0.7
 _CLOSE: Final = 4
 """Of a clause's tools, those that may be meant."""
 _IDENTIFIER: Final = re.compile(r"\w+(?:[.-]\w+)*")
-_TAKEN_UP: Final = 0.6
-"""Share of a clause's words that a leg's goal holds when it takes the clause up."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +115,15 @@ class OrderReader:
                 renewed_by=self._renewals(asked),
                 points_back=again,
                 count=count_of(clause, asked.tools, tools, self._catalog),
-                names=names_in(asked.values),
+                names=names_in(asked.values) if self._takes_addresses(tools) else (),
                 of_another=is_of_another(clause, asked.values, goal),
             )
             found.append((order, clause.verb))
         return tuple(order for order, _ in found)
+
+    def _takes_addresses(self, tools: Collection[str]) -> bool:
+        """Whether some of the tools can be told whom it is for: one that is told an id cannot."""
+        return any(takes_address(self._catalog.tool(name)) for name in tools)
 
     def conditions(self, goal: str) -> tuple[Proviso, ...]:
         """What the goal makes its orders depend on, with the tools that read whether it is so."""
@@ -144,7 +139,7 @@ class OrderReader:
         return Proviso(
             clause=condition,
             tools=tools,
-            stems=_telling_words(what, tools) if self._fits(what) else (),
+            stems=telling_words(what, tools) if self._fits(what) else (),
             days=tuple(str(slot.value) for slot in slots if slot.kind == "date"),
             is_unless=is_unless(condition),
         )
@@ -168,7 +163,9 @@ class OrderReader:
     def left_out(self, goal: str, legs: Sequence[LegPlan]) -> tuple[str, ...]:
         """What the goal asks to be told, and no leg's goal takes up, by its words or its domain."""
         wanted = [asked for asked in self._asked(goal, goal) if self._is_told(asked)]
-        missing = [asked for asked in wanted if not any(_holds(leg.goal, asked) for leg in legs)]
+        missing = [
+            asked for asked in wanted if not any(takes_up(leg.goal, asked.clause) for leg in legs)
+        ]
         if not missing:
             return ()
         domains = {
@@ -215,14 +212,14 @@ class OrderReader:
         if by_name:
             return any(tool.is_side_effect for tool in by_name)
         if not clause.asks_side_effect:
-            looks = _is_question(clause) or (clause.action is Action.SEARCH and clause.verb)
+            looks = is_question(clause) or (clause.action is Action.SEARCH and clause.verb)
             does = self._is_sure(asked) and asked.tools[0].is_side_effect
             # "Oslo on 2026-12-03" has nothing after its first word that this could be done to.
             things = [thing for thing in clause.objects if thing.lower() != clause.verb]
             says_what = clause.action is not Action.UNKNOWN or bool(things)
             return does and says_what and not looks
-        named = next((t for t in asked.tools[:_CLOSE] if _verb_of(t) == clause.verb), None)
-        return named is None or named.is_side_effect
+        same = next((t for t in asked.tools[:_CLOSE] if named(t)[0] == clause.verb), None)
+        return same is None or same.is_side_effect
 
     def _is_told(self, asked: _Asked) -> bool:
         """Whether a clause asks for what some tool tells; a remark asks for nothing."""
@@ -261,7 +258,7 @@ class OrderReader:
             return ()
         best, top = able[0]
         # "Undo it" says nothing of what: whatever does that may be meant.
-        any_thing = _only_points(asked.clause)
+        any_thing = only_points(asked.clause)
         likely = [t for t, s in able if s >= _ALIKE * top or t.domain == best.domain or any_thing]
         # A verb may be misread: what is named by another one, and fits the words better, does too.
         better = [
@@ -272,35 +269,5 @@ class OrderReader:
         return tuple(tool.name for tool in (*of_the_deed(likely, asked.clause), *better))
 
 
-def _telling_words(text: str, tools: Collection[str]) -> tuple[str, ...]:
-    """The stems of a condition that say neither where nor when, nor who tells it."""
-    values = {s for slot in read_slots(text, now=None) for s in content_stems(slot.text)}
-    asked = values.union(*(name_stems(tool) for tool in tools))
-    return tuple(dict.fromkeys(word for word in content_stems(text) if word not in asked))
-
-
-def _only_points(clause: ClauseReading) -> bool:
-    """Whether a clause has no word for the thing that is meant."""
-    rest = {*content_stems(clause.text)} - {stem(clause.verb)} - POINTING_STEMS
-    return bool(reference_in(clause.text)) and not rest
-
-
-def _is_question(clause: ClauseReading) -> bool:
-    first = next(iter(tokens(without_lead(clause.text)[:40])), "")
-    return first in QUESTION_WORDS or first in MODALS or clause.text.rstrip().endswith("?")
-
-
-def _verb_of(tool: Tool) -> str:
-    verb, _ = verb_named(tool.name, tool.summary, but=tool.domain, method=tool.method)
-    return verb
-
-
 def _domains(asked: _Asked) -> frozenset[str]:
     return frozenset(tool.domain for tool in asked.tools[:1])
-
-
-def _holds(text: str, asked: _Asked) -> bool:
-    """Whether a leg's goal takes a clause up, by its words."""
-    said = set(content_stems(asked.clause.text)) - {stem(asked.clause.verb)}
-    held = said & set(content_stems(text))
-    return len(held) >= _TAKEN_UP * len(said)

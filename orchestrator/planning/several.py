@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.catalog.tool import Tool
+from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.language import lexicon
@@ -14,6 +14,7 @@ from orchestrator.language.coordination import Coordination, coordinated
 from orchestrator.language.ellipsis import of_one
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Slot
+from orchestrator.language.quantifiers import vague_number
 from orchestrator.language.slots import read_slots
 from orchestrator.language.words import STOP_WORDS, name_words, tokens
 from orchestrator.planning.models import Doubt
@@ -57,7 +58,13 @@ def requests_in(text: str, tool: Tool) -> Several:
     stretch of time, which a tool takes as such, a person is asked; so of a number that is neither
     one for each of what is joined nor theirs.
     """
-    found = coordinated(text)
+    found, vague = coordinated(text), ""
+    if tool.is_side_effect and tool.effect is not Effect.CANCEL:
+        vague = vague_number(read_clause(text))
+    if vague:
+        why = f"how many is not said; {tool.name} would be called once for what is told apart"
+        doubt = Doubt(kind="not_understood", about=vague, why=why)
+        return Several(found.clauses if found else (text,), (doubt,))
     if found is None or takes_all(tool, found):
         return Several((text,))
     if found.is_stretch and _takes_stretch(tool):

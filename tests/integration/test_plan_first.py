@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 from temporalio.client import WorkflowExecutionStatus
 
+from orchestrator.client import plan_preview_call
 from orchestrator.client.mission_client import MissionClient
 from orchestrator.client.mission_handle import MissionHandle
 from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.core.errors import NoWorker
 from orchestrator.core.record import JsonObject
 from orchestrator.messages import names
 from orchestrator.messages.leg import Question
@@ -123,3 +126,20 @@ async def test_a_plan_is_shown_though_its_worker_dies(
     assert [run.status for run in runs] == [WorkflowExecutionStatus.COMPLETED]
     assert secret not in json.dumps(json.loads(history.to_json()))
     assert (sorted(file.name for file in vault.glob("*")) if vault.exists() else []) == kept
+
+
+async def test_without_a_worker_nothing_waits_to_be_planned(
+    place: Stack, missions: MissionClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is said soon, and no run is left for whoever comes."""
+    monkeypatch.setattr(plan_preview_call, "_TAKEN_UP", timedelta(seconds=1))
+    await place.kill(gently=True)
+    with pytest.raises(NoWorker):
+        await missions.plan(MissionRequest(goal="What is free on 2026-12-05 in Lisbon?"))
+    running = f"WorkflowType = '{names.PLAN_WORKFLOW}' AND ExecutionStatus = 'Running'"
+
+    async def none_runs() -> bool:
+        return (await missions.temporal.count_workflows(running)).count == 0
+
+    assert await eventually(none_runs)
+    await place.start_worker()

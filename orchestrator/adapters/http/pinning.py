@@ -1,7 +1,7 @@
 """Which value each handle of a call means: pinned when it is prepared, read when it is sent."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -48,6 +48,8 @@ class PinnedArguments:
     """Fields of which one exact value is meant that the vault does not hold."""
     foreign: tuple[str, ...] = ()
     """Fields of which the value of another mission is meant."""
+    people: tuple[str, ...] = field(default=(), repr=False)
+    """What those are called whose values they are: compared where it is read, and kept nowhere."""
 
 
 def pin_arguments(
@@ -84,7 +86,7 @@ def pin_arguments(
         )
     fields = {handle.field for handle in exact}
     replaced = {name: _pinned(value, fields, exact) for name, value in arguments.items()}
-    return PinnedArguments(replaced)
+    return PinnedArguments(replaced, people=person_names(exact.values(), values))
 
 
 def read_values(
@@ -120,7 +122,7 @@ def person_names(handles: Iterable[Handle], values: PersonalValues) -> tuple[str
     """What the people are called whom personal values are of, as far as the vault holds it.
 
     A name that is sent itself, or that is stored beside what is: of `traveler_id` that is
-    `traveler_name`. It is compared where it is read, and goes nowhere.
+    `traveler_name`.
     """
     found = []
     for handle in handles:

@@ -20,7 +20,6 @@ from orchestrator.adapters.http.only_hosts import OnlyHosts
 from orchestrator.adapters.http.pinning import (
     PersonalValues,
     PinnedArguments,
-    person_names,
     pin_arguments,
     read_values,
 )
@@ -283,13 +282,6 @@ class ToolClient:
         return await asyncio.to_thread(
             pin_arguments, arguments, needed, self._pii, mission_id=mission_id, brought=brought
         )
-
-    async def person_names(
-        self, catalog: Catalog, tool: Tool, arguments: JsonObject
-    ) -> tuple[str, ...]:
-        """What the people are called whom a call is made for: to be compared, never to be kept."""
-        needed = needed_handles(catalog, tool, arguments)
-        return await asyncio.to_thread(person_names, needed, self._pii) if needed else ()
 
     async def obstacles(self, catalog: Catalog, tool: Tool) -> tuple[str, ...]:
         """What must be configured before a call of a tool can be sent, a sentence each.

@@ -50,11 +50,17 @@ def chosen(
     if is_open:
         _refuse_slip(text, begun, choices)
         return None
+    begun = begun or [c for c in choices if len(said) > 2 and _holds(c.label, said)]
     if len(begun) == 1:
         return begun[0]
     if begun:
         raise Unread(f"{text!r} may be {_listed(begun)}", *(c.label for c in begun))
     return _near(text, choices)
+
+
+def _holds(label: str, said: str) -> bool:
+    """Whether a label holds these words as they are: "INV-7, Acme, 12 EUR" holds "acme"."""
+    return re.search(rf"(?<!\w){re.escape(said)}(?!\w)", _plain(label)) is not None
 
 
 def _by_place(said: str, choices: Sequence[FieldChoice]) -> FieldChoice | None:

@@ -4,6 +4,7 @@ What a field takes as it is stays as it is. What it does not is read as a person
 clock of whoever answers; what was made of it is told. Nothing that can be read in two ways is.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -28,6 +29,7 @@ _LISTS: Final = WordLists("asked")
 _YES: Final = _LISTS.word_set("yes")
 _NO: Final = _LISTS.word_set("no")
 _FILLERS: Final = _LISTS.word_set("fillers")
+_CLOCK: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
 _APART: Final = re.compile(r"\s*(?:[,;]|\band\b)\s*")
 
 
@@ -83,7 +85,7 @@ def read_field(
     if not isinstance(given, str) and _fits(schema, given):
         return given
     if field.choices:
-        return _choice(field, schema, text)
+        return _choice(field, text, now)
     value = _read(field, schema, text, now)
     if not _fits(schema, value):
         (problem, *_) = field_problems({field.label: schema}, {field.label: value})
@@ -95,13 +97,31 @@ def _fits(schema: JsonObject, value: JsonValue) -> bool:
     return not field_problems({"value": schema}, {"value": value})
 
 
-def _choice(field: QuestionField, schema: JsonObject, text: str) -> JsonValue:
-    choice = chosen(text, field.choices, is_open=field.is_open)
+def _choice(field: QuestionField, text: str, now: datetime) -> JsonValue:
+    try:
+        choice = chosen(text, field.choices, is_open=field.is_open)
+    except Unread:
+        if (meant := _in_other_words(field, text, now)) is None:
+            raise
+        return meant
     if choice is not None:
         return choice.value
     if not text:
         raise Unread("nothing was said")
     return text
+
+
+def _in_other_words(field: QuestionField, text: str, now: datetime) -> JsonValue:
+    """The choice that is the day or the time which a text names: "8 pm" of 08:00 and 20:00."""
+    values = [choice.value for choice in field.choices]
+    with contextlib.suppress(Unread):
+        if all(isinstance(v, str) and _CLOCK.fullmatch(v) for v in values):
+            clock = read_time(text)
+            return clock if clock in values else None
+        if all(isinstance(v, str) and _is_day(v) for v in values):
+            day = read_day(text, now)
+            return day if day in values else None
+    return None
 
 
 def _read(field: QuestionField, schema: JsonObject, text: str, now: datetime) -> JsonValue:

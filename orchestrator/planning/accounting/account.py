@@ -3,16 +3,16 @@
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
+from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import split_clauses
 from orchestrator.language.corrections import Replaced, corrected
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import content_stems, stem
+from orchestrator.language.words import content_stems
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount
 from orchestrator.planning.accounting.drafts import drafted
@@ -23,11 +23,9 @@ from orchestrator.planning.accounting.stating import aside
 from orchestrator.planning.accounting.things_said import things_said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import LegPlan, Mention, MissionPlan
+from orchestrator.planning.order_words import takes_up
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
-
-_TAKEN_UP: Final = 0.6
-"""Share of a clause's words that a leg's goal holds when it takes the clause up."""
 
 
 def with_account(
@@ -54,6 +52,8 @@ def with_account(
         mentions += taken
         doubts += part.doubts(taken)
     told = {doubt.about: doubt for doubt in reversed(doubts if plan.orders else [])}
+    whole = [doubt.about.casefold() for doubt in plan.doubts]
+    told = {k: v for k, v in told.items() if not any(k.casefold() in about for about in whole)}
     told |= {doubt.about: doubt for doubt in reversed(plan.doubts)}
     return plan.model_copy(
         update={
@@ -167,7 +167,8 @@ class _Account:
         """The legs whose goals hold the clause, word for word or by most of its words."""
         legs = self._plan.legs
         exact = tuple(leg for leg in legs if clause.text in leg.goal or leg.goal in clause.text)
-        return exact or tuple(leg for leg in legs if _holds(leg.goal, clause))
+        held = exact or tuple(leg for leg in legs if _holds(leg.goal, clause))
+        return held or tuple(leg for leg in legs if _is_said_anew(leg, clause))
 
     def _is_left_alone(self, clause: ClauseReading) -> bool:
         """Whether what a clause forbids is what some tool does, and no order of the plan."""
@@ -180,6 +181,12 @@ class _Account:
         own = self._finder.of_tools(best).grounds
         things = (s for s in things_said(" ".join(clause.objects), now=self._now) if s.stems)
         return not any(unexplained(said, own) for said in things)
+
+
+def _is_said_anew(leg: LegPlan, clause: ClauseReading) -> bool:
+    """Whether a leg says what a clause only points at: "pay it", if the invoice is open."""
+    same = stem(read_clause(leg.goal).verb) == stem(clause.verb)
+    return bool(leg.only_if and same and reference_in(clause.text))
 
 
 def _besides(plan: MissionPlan, mentions: Iterable[Mention]) -> Iterator[Mention]:
@@ -202,9 +209,8 @@ def _joined(paths: Iterable[Path]) -> Path:
 
 
 def _holds(text: str, clause: ClauseReading) -> bool:
-    """Whether a leg's goal takes a clause up, by its words."""
-    said = set(content_stems(clause.text)) - {stem(clause.verb)}
+    """Whether a leg's goal takes a clause up: most of its words, and the thing that it is about."""
     own = set(content_stems(text))
     things = {word for thing in clause.objects for word in content_stems(thing)}
     same_thing = not things or any({word, *synonyms_of(word)} & own for word in things)
-    return bool(said) and same_thing and len(said & own) >= _TAKEN_UP * len(said)
+    return same_thing and takes_up(text, clause)

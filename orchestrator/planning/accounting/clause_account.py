@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.language.clause_reading import ClauseReading
+from orchestrator.language.intent import Action
 from orchestrator.planning.accounting.left_over import doubt_about, doubt_about_clause
 from orchestrator.planning.accounting.paths import Path
 from orchestrator.planning.accounting.stating import aside
 from orchestrator.planning.accounting.things_said import Said
 from orchestrator.planning.accounting.uses import Taken
 from orchestrator.planning.models import Doubt, LegPlan, Mention, MissionPlan
+from orchestrator.planning.order_words import is_question
 from orchestrator.saga.served import Order
 
 
@@ -68,7 +70,9 @@ class ClauseAccount:
         if not own:
             return self.clause.text not in self.plan.left_out
         feeds = any(own & {*leg.depends_on} and leg.orders for leg in self.plan.legs)
-        return self.order is not None or feeds
+        # "Lunch with Sam at noon" neither orders nor asks: what is left of it tells how it is read.
+        says_neither = self.clause.action is Action.UNKNOWN and not is_question(self.clause)
+        return self.order is not None or feeds or says_neither
 
     def _use(self, said: Said) -> str:
         if self.is_left_alone:

@@ -17,6 +17,7 @@ from orchestrator.language import lexicon
 from orchestrator.language.bounds import limit_of
 from orchestrator.language.inflection import singular
 from orchestrator.language.intent import Slot
+from orchestrator.language.periods import period_in
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import (
     STOP_WORDS,
@@ -31,7 +32,7 @@ from orchestrator.planning.matching.said_for_call import NAMING
 from orchestrator.planning.matching.taken import Link, TakenCall, filters_of
 from orchestrator.planning.matching.told_apart import stems_of, tells_another
 from orchestrator.planning.matching.value_forms import (
-    Held,
+    NamedValue,
     list_lengths,
     moment_of_text,
     moments_in,
@@ -63,7 +64,7 @@ _BEGINS: Final = lexicon.START | lexicon.ORIGIN
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CallEvidence:
     """All that a call takes, ready to be asked whether it bears something."""
 
     call: TakenCall
@@ -74,7 +75,7 @@ class Evidence:
             return True
         match said.kind:
             case "date":
-                return self._bears_day(said)
+                return self._bears_day(said) or self._is_within(said, text)
             case "time":
                 return self._bears_time(said, text)
             case "amount":
@@ -159,6 +160,15 @@ class Evidence:
         texts = self._telling(DAYS)
         return any(wanted in moments_in(str(h.value), self.call.now).days for h in texts)
 
+    def _is_within(self, said: Said, text: str) -> bool:
+        """Whether a day of it lies in the month, or the stretch of time, that is said."""
+        period = period_in(text, now=self.call.now)
+        if period is None or said.text.casefold() not in period.said.casefold():
+            return False
+        texts = self._telling(DAYS)
+        days = (day for h in texts for day in moments_in(str(h.value), self.call.now).days)
+        return any(map(period.holds, days))
+
     def _bears_time(self, said: Said, text: str) -> bool:
         wanted = str(said.value)[:5]
         told = [*self._clocks(self._telling(_HOURS))]
@@ -175,7 +185,7 @@ class Evidence:
         near = [abs(_minutes(clock) - _minutes(wanted)) for clock in clocks]
         return said.hint in _ABOUT and any(apart <= _NEAR_MINUTES for apart in near)
 
-    def _clocks(self, held: Iterable[Held]) -> Iterator[tuple[str, frozenset[str]]]:
+    def _clocks(self, held: Iterable[NamedValue]) -> Iterator[tuple[str, frozenset[str]]]:
         """The times of day, each with the words of what it is called."""
         for one in held:
             for clock in moments_in(str(one.value), self.call.now).clocks:
@@ -189,7 +199,7 @@ class Evidence:
                 hour, minute = divmod((_minutes(clock) + int(minutes)) % 1440, 60)
                 yield f"{hour:02d}:{minute:02d}"
 
-    def _telling(self, kinds: frozenset[Kind]) -> Iterator[Held]:
+    def _telling(self, kinds: frozenset[Kind]) -> Iterator[NamedValue]:
         """The texts that may tell a value; words in a text prove nothing of an input for it.
 
         "Meeting from two to four" is the title of a meeting that lasts as long as its inputs say.
@@ -201,7 +211,7 @@ class Evidence:
             if not (takes and self._is_prose(held)):
                 yield held
 
-    def _is_prose(self, held: Held) -> bool:
+    def _is_prose(self, held: NamedValue) -> bool:
         parameter = self.call.parameters.get(held.name.partition(".")[0])
         return parameter is not None and parameter.kind in _PROSE
 
@@ -258,7 +268,7 @@ class Evidence:
         is_counted = any(parameter.kind in _NUMBERS for parameter in inputs)
         return not is_counted or stem(singular(said.hint)) in name_stems(self.call.tool.name)
 
-    def _counted(self, noun: str) -> Iterator[Held]:
+    def _counted(self, noun: str) -> Iterator[NamedValue]:
         """The numbers that are called by a noun; people are called many things."""
         stems = {stem(singular(noun))} if noun else set()
         is_people = noun in lexicon.PEOPLE
@@ -281,7 +291,7 @@ class Evidence:
             or any(abs(b - a) == apart for a, b in combinations(_clocks(self.call.sent), 2))
         )
 
-    def _as_minutes(self, held: Held) -> Decimal | None:
+    def _as_minutes(self, held: NamedValue) -> Decimal | None:
         number = number_of(held.value)
         units = [_MINUTES[w] for w in name_words(held.name) if w in _MINUTES]
         return number * units[-1] if number is not None and units else None
@@ -289,14 +299,14 @@ class Evidence:
     # -- what it stands on ------------------------------------------------------------------------
 
     @cached_property
-    def _found(self) -> tuple[Held, ...]:
-        found: list[Held] = []
+    def _found(self) -> tuple[NamedValue, ...]:
+        found: list[NamedValue] = []
         for link in self.call.links:
             found += [*scalars(link.item), *scalars(_flat(link.around))]
         return tuple(found)
 
     @cached_property
-    def _filters(self) -> tuple[Held, ...]:
+    def _filters(self) -> tuple[NamedValue, ...]:
         """What the things were searched by, unless they say otherwise themselves."""
         return tuple(
             held
@@ -322,7 +332,7 @@ class Evidence:
         return any(value in link.item.values() for link in self.call.links)
 
 
-def _says_otherwise(link: Link, asked: Held) -> bool:
+def _says_otherwise(link: Link, asked: NamedValue) -> bool:
     """Whether a thing has, under the name of a filter, another value than was searched for."""
     own = link.item.get(asked.name)
     if own is None or isinstance(own, dict | list) or isinstance(asked.value, bool):
@@ -368,7 +378,7 @@ def _minutes(clock: str) -> int:
     return int(clock[:2]) * 60 + int(clock[3:5])
 
 
-def _clocks(sent: Iterable[Held]) -> list[timedelta]:
+def _clocks(sent: Iterable[NamedValue]) -> list[timedelta]:
     texts = (h.value for h in sent if isinstance(h.value, str))
     return [timedelta(minutes=_minutes(t)) for t in texts if len(t) in (5, 8) and t[2:3] == ":"]
 

@@ -11,7 +11,7 @@ from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.words import name_words
-from orchestrator.planning.matching.held_against import Evidence
+from orchestrator.planning.matching.held_against import CallEvidence
 from orchestrator.planning.matching.left_out import doubts_of_filters
 from orchestrator.planning.matching.offered import offered, readable_thing, thing_called
 from orchestrator.planning.matching.said_for_call import SaidThing, listed, said_for
@@ -27,7 +27,7 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
 
     Of several clauses that the call may serve it is the one that it fits best.
     """
-    evidence = Evidence(call)
+    evidence = CallEvidence(call)
     unmatched = min((unmatched_in(said, evidence) for said in said_for(call)), key=len, default=[])
     doubts = [_doubt(thing, evidence) for thing in unmatched[:_MOST]]
     # A filter that was left out is often what was said: that is asked about once.
@@ -36,7 +36,7 @@ def doubts_of(call: TakenCall) -> tuple[Doubt, ...]:
     return (*doubts, *filters)
 
 
-def unmatched_in(things: Sequence[SaidThing], evidence: Evidence) -> list[SaidThing]:
+def unmatched_in(things: Sequence[SaidThing], evidence: CallEvidence) -> list[SaidThing]:
     """The things that a call does not bear; of several in a list one is enough.
 
     "To Ann and Bob" may be two calls: that each of them is made is counted elsewhere.
@@ -49,7 +49,7 @@ def unmatched_in(things: Sequence[SaidThing], evidence: Evidence) -> list[SaidTh
     return missing
 
 
-def _doubt(thing: SaidThing, evidence: Evidence) -> Doubt:
+def _doubt(thing: SaidThing, evidence: CallEvidence) -> Doubt:
     said, call = thing.said.text.strip(), evidence.call
     if evidence.is_another_person(thing.said):
         why = f"you said {said!r}; the personal values that are stored are of somebody else"

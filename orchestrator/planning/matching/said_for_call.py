@@ -114,7 +114,7 @@ def _in_the_goals_words(call: TakenCall) -> str:
 
 def _with_what_it_points_at(clause: str, goal: str) -> str:
     """A clause that points back, with the one before it where that only reads."""
-    before = split_clauses(goal.partition(clause)[0])
+    before = split_clauses(goal[: max(goal.find(clause), 0)])
     if not before or not reference_in(clause) or read_clause(before[-1]).asks_side_effect:
         return clause
     return f"{before[-1]}. {clause}"

@@ -16,7 +16,7 @@ from orchestrator.core import currencies
 from orchestrator.core.budget import Money
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
-from orchestrator.planning.matching.value_forms import Held, list_lengths, scalars
+from orchestrator.planning.matching.value_forms import NamedValue, list_lengths, scalars
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.saga.served import Order
 
@@ -56,6 +56,7 @@ class TakenCall:
     arguments: JsonObject
     """Final, and their money plain."""
     now: datetime
+    """When the goal was said, in the requester's zone: what "tomorrow" goes by."""
     clause: str
     """The goal of the leg."""
     goal: str = ""
@@ -92,7 +93,7 @@ class TakenCall:
         return tuple(found)
 
     @cached_property
-    def sent(self) -> tuple[Held, ...]:
+    def sent(self) -> tuple[NamedValue, ...]:
         """The values of the arguments, our own references aside; how long each list is."""
         ours = {name: v for name, v in self.arguments.items() if not self._is_ours(name)}
         return (*scalars(ours), *list_lengths(ours))

@@ -22,14 +22,14 @@ _PROSE: Final = re.compile(r"[^\W\d_]+\W+[^\W\d_]+|[^\W\d_]")
 
 
 @dataclass(frozen=True)
-class Held:
+class NamedValue:
     """One value, by its name and those of the objects that hold it."""
 
     name: str
     value: JsonValue
 
 
-def scalars(value: JsonValue, name: str = "") -> Iterator[Held]:
+def scalars(value: JsonValue, name: str = "") -> Iterator[NamedValue]:
     """Every scalar of a JSON value, with its name; a list's members bear that of the list."""
     if isinstance(value, dict):
         for inner, held in value.items():
@@ -38,7 +38,7 @@ def scalars(value: JsonValue, name: str = "") -> Iterator[Held]:
         for held in value:
             yield from scalars(held, name)
     elif value is not None and not is_handle(value):
-        yield Held(name, value)
+        yield NamedValue(name, value)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -107,11 +107,11 @@ def number_of(value: JsonValue) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def list_lengths(arguments: JsonObject) -> Iterator[Held]:
+def list_lengths(arguments: JsonObject) -> Iterator[NamedValue]:
     """How many members each list has."""
     for name, value in arguments.items():
         if isinstance(value, list):
-            yield Held(name, len(value))
+            yield NamedValue(name, len(value))
         elif isinstance(value, dict):
             yield from list_lengths(value)
 

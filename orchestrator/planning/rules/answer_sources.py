@@ -82,9 +82,11 @@ def _several(
     """What is left of several things that are asked for; nothing where one is, or any of them."""
     asked = how_many(call.tool, call.situation)
     keys = [p for p in wanted if p.is_produced]
-    is_distinct = needs_the_very_one(call.tool) or place_in(call.situation.utterance.text)
+    place = place_in(call.situation.utterance.text)
+    is_distinct = needs_the_very_one(call.tool) or place is not None
     if not (asked.is_several and keys):
         return []
+    is_distinct = is_distinct or asked.number is None
     if not (is_distinct and asked.is_of(keys[0], call.tool)):
         return [] if needs_the_very_one(call.tool) else alike_and_left(call, ranking, wanted)
     if ranking.refusal:

@@ -25,7 +25,7 @@ from orchestrator.planning.models import (
 )
 from orchestrator.planning.route_context import route_context
 from orchestrator.planning.rules.amounts import amount_doubts
-from orchestrator.planning.rules.answers import is_empty
+from orchestrator.planning.rules.answers import answer_fields, is_empty
 from orchestrator.planning.rules.argument_draft import ArgumentDraft, Lack
 from orchestrator.planning.rules.asked_inputs import to_ask
 from orchestrator.planning.rules.how_many import how_many, needs_the_very_one
@@ -138,7 +138,10 @@ def decide(context: StepContext, selection: Selection, catalog: Catalog) -> Step
 
 def _unread(target: Tool, situation: Situation) -> AskUser | None:
     """A question about what the leg's goal says and its words do not tell."""
-    tools = [tool for tool in situation.usable_tools if tool.domain == target.domain]
+    keys = {n for p in tool_parameters(target) if p.is_produced for n in p.names}
+    domain = (tool for tool in situation.usable_tools if tool.domain == target.domain)
+    feeders = (tool for tool in domain if not tool.is_side_effect and keys & answer_fields(tool))
+    tools = (target, *feeders)
     context = situation.context
     unread = situation.utterance.unread
     period = period_in(context.leg_goal, now=context.now)
@@ -209,7 +212,8 @@ def _ended_after(
     What was asked for of several things is not reached when it fails for one of them.
     """
     asked = how_many(target, situation)
-    if asked.is_several and last.outcome != "succeeded" and needs_the_very_one(target):
+    failed = last.outcome != "succeeded" and not last.sent_back
+    if asked.is_several and failed and needs_the_very_one(target):
         number = "all" if asked.number is None else asked.number
         return GiveUp(reason=f"done for {len(done)} of {number}: {last.error or last.outcome}")
     if asked.number is None or len(done) < asked.number:

@@ -1,5 +1,6 @@
 """How a condition is found out: by an earlier part of the goal, by a look of its own, by asking."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -8,14 +9,17 @@ from typing import Final
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.wall import Wall
+from orchestrator.language import lexicon
 from orchestrator.language.goal_text import Governed, Subclause
-from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, tells_apart
+from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, tells_apart
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.models import AgentProfile, Condition, OnlyIf
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.parts import Part, named_things
 from orchestrator.planning.rules.target import find_target, read_request
+from orchestrator.planning.rules.tool_words import speaks_of
+from orchestrator.planning.rules.utterance import read_utterance
 from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 
@@ -23,6 +27,21 @@ _LOOK: Final = "Check whether"
 _NO_TOOL: Final = "-"
 """The name of none: an empty wall would admit every tool."""
 _TAKEN_BY: Final = {Kind.PLACE: "place", Kind.DATE: "date"}
+_ARTICLES: Final = frozenset({"the", "a", "an"})
+_POINTING: Final = frozenset({"it", "they", "this", "that", "these", "those", "one", "any", "none"})
+_KNOWN: Final = re.compile(r"\b(?:the|my|our)\s", re.IGNORECASE)
+_COUNTED: Final = re.compile(
+    r"\b(?:more|less|fewer|at\s+least|at\s+most|over|under|above|below)\s+(?:than\s+)?\d+\b",
+    re.IGNORECASE,
+)
+_SUBJECT: Final = re.compile(
+    r"((?:the|my|our|a|an)\s+[^,;]+?)\s+(?:is|are|was|were|has|have|had|costs?|does|do|can|isn|hasn)\b",
+    re.IGNORECASE,
+)
+_THERE_IS: Final = re.compile(
+    r"there(?:\s+(?:is|are)|['\u2019]s)\s+(?:still\s+)?((?:a|an|any|some)\s+[^,;]+)", re.IGNORECASE
+)
+_IT: Final = re.compile(r"(?<=\w\s)(?:it|them|one)\b(?!\s+(?:is|was|has|will))", re.IGNORECASE)
 _ASKED_WHETHER: Final = ("whether", "if")
 
 
@@ -42,12 +61,24 @@ def looks_first(
     subclause: Subclause, part: Part, earlier: Sequence[Part], reader: "ConditionReader"
 ) -> Part | None:
     """The part that decides a condition; None when it is to be asked, for nothing tells it."""
-    so_far = [other for other in earlier if not other.target.is_side_effect]
+    read = [o for o in earlier if not (o.target.is_side_effect or o.only_looks)]
     if subclause.kind == "so":
-        return so_far[-1] if so_far else None
+        return read[-1] if read else None
     if (known := next((o for o in earlier if _decides(o, subclause)), None)) is not None:
         return known
-    return reader.look(subclause, part, earlier)
+    first = next((word for word in tokens(subclause.told) if word not in _ARTICLES), "")
+    if read and first in lexicon.PREFERENCES:
+        return read[-1]
+    found = reader.look(subclause, part)
+    if not read or first not in _POINTING:
+        return found
+    return read[-1] if found is None or found.target.domain == read[-1].target.domain else found
+
+
+def meant_by(request: str, told: str) -> str:
+    """A request with what a condition speaks of in the place of its pronoun: "pay it"."""
+    subject = _SUBJECT.match(told) or _THERE_IS.match(told)
+    return _IT.sub(subject.group(1).strip(), request, count=1) if subject else request
 
 
 def condition_of(subclause: Subclause, decider: Part | None) -> Condition:
@@ -82,9 +113,22 @@ class ConditionReader:
         reads = tuple(t.name for t in catalog.tools.values() if not t.is_side_effect)
         self._wall = Wall(agent="conditions", tools=reads or (_NO_TOOL,))
 
-    def look(self, subclause: Subclause, part: Part, earlier: Sequence[Part]) -> Part | None:
-        """A part that looks a condition up; None when no tool does."""
+    def look(self, subclause: Subclause, part: Part) -> Part | None:
+        """A part that looks a condition up; None when no tool does.
+
+        "It" is the thing that is ordered something with, unless it rains.
+        """
+        found = self._look(subclause.told)
         told = _with_its_thing(subclause.told, part)
+        elsewhere = found is not None and found.target.domain != part.target.domain
+        if told == subclause.told or (elsewhere and self._speaks_of(subclause.told, found)):
+            return found
+        return self._look(told)
+
+    def _speaks_of(self, told: str, found: Part | None) -> bool:
+        return found is not None and speaks_of(read_utterance(told, now=self._now), found.target)
+
+    def _look(self, told: str) -> Part | None:
         request = f"{_LOOK} {told}"
         selection = read_request(
             self._router, request, RouteContext(walls=(self._wall,)), now=self._now
@@ -92,7 +136,8 @@ class ConditionReader:
         target = find_target(selection, self._catalog)
         if target is None or target.is_side_effect:
             return None
-        if not (self._router.fits(told) or self._takes_all(target, told)):
+        fits = self._router.fits(told) or self._router.fits(_COUNTED.sub(" ", told))
+        if not (fits or self._takes_all(target, told)):
             return None
         return Part(request=request, target=target, leg_id="", only_looks=True)
 
@@ -110,9 +155,9 @@ class ConditionReader:
         told = subclause.told
         pointed = next(iter(tokens(told)), "") in ("it", "they", "its", "their")
         own = bool(named_things(told) & set(content_stems(" ".join(part.reading.objects))))
-        if not (pointed or own) or any(s.kind == "identifier" for s in part.slots):
+        if not (pointed or own) or _thing_of(part):
             return False
-        found = self.look(subclause, part, ())
+        found = self.look(subclause, part)
         return found is not None and found.target.domain == part.target.domain
 
 
@@ -131,12 +176,20 @@ def _asked_in(request: str) -> str:
 
 
 def _with_its_thing(told: str, part: Part) -> str:
-    """What is told, "it" replaced by the thing with an id that is ordered something with."""
-    named = next((slot for slot in part.slots if slot.kind == "identifier"), None)
+    """What is told, "it" replaced by the thing that is there, and is ordered something with."""
     first, _, rest = told.partition(" ")
+    thing = _thing_of(part)
+    return f"{thing} {rest}" if thing and first.lower() in ("it", "this", "that") else told
+
+
+def _thing_of(part: Part) -> str:
+    """What an order is about, if it is there before it: "the rental R-1", "my dinner booking"."""
     acts = part.reading.action in SIDE_EFFECT_ACTIONS
-    if named is None or not acts or first.lower() not in ("it", "this", "that"):
-        return told
+    named = next((slot.text for slot in part.slots if slot.kind == "identifier"), "")
     thing = " ".join(part.reading.objects)
-    thing = thing if named.text in thing else f"{thing} {named.text}"
-    return f"the {thing.strip()} {rest}"
+    known = part.reading.action not in (Action.CREATE, Action.SEARCH) and _KNOWN.search(
+        part.request
+    )
+    if not acts or not (named or (known and thing)):
+        return ""
+    return f"the {thing if named in thing else f'{thing} {named}'.strip()}"

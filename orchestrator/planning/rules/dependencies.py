@@ -5,6 +5,8 @@ from itertools import pairwise
 from typing import Final
 
 from orchestrator.catalog.tool import Effect
+from orchestrator.language.clause_reading import matter_start
+from orchestrator.language.intent import Action
 from orchestrator.language.subclauses import DONE_STEMS
 from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.rules.answers import answer_fields, answers_price
@@ -23,13 +25,19 @@ def dependencies(
     part: Part, earlier: Sequence[Part], unfilled: Iterable[Parameter]
 ) -> tuple[str, ...]:
     """The earlier legs that a clause points at, comes after, or that alone can feed its tool."""
-    asked = [other for other in earlier if not other.only_looks]
+    asked = [o for o in earlier if not (o.only_looks or _is_the_other_case(o, part))]
     feeding = {o.leg_id for parameter in unfilled for o in _feeders(parameter, part, asked)}
     needed = feeding | set(_pointed_at(part, asked, feeding))
     if part.follows:
         needed |= set(_before(asked))
     needed |= {one.leg_id for one in part.only_if}
     return tuple(other.leg_id for other in earlier if other.leg_id in needed)
+
+
+def _is_the_other_case(other: Part, part: Part) -> bool:
+    """Whether only one of both is ever done."""
+    opposite = {(one.clause, not one.met) for one in part.only_if}
+    return any((one.clause, one.met) in opposite for one in other.only_if)
 
 
 def told_of(told: str, parts: Sequence[Part]) -> list[Part]:
@@ -80,7 +88,7 @@ def _pointed_at(part: Part, earlier: Sequence[Part], feeding: Iterable[str]) -> 
     of_them = [o for o in earlier if named & o.nouns and not _is_alike(o, part)]
     if of_them and part.target.effect is not Effect.CANCEL:
         return [o.leg_id for o in of_them]
-    if part.points_back:
+    if part.points_back or _says_nothing_of_its_own(part):
         fed = set(feeding)
         one_thing = {"it", "this", "that"} & set(tokens(part.request))
         if fed and one_thing and part.target.effect is not Effect.OBLIGATION:
@@ -89,6 +97,17 @@ def _pointed_at(part: Part, earlier: Sequence[Part], feeding: Iterable[str]) -> 
     if _is_elsewhere(part, earlier):
         return [o.leg_id for o in earlier[-1:]]
     return []
+
+
+def _says_nothing_of_its_own(part: Part) -> bool:
+    """Whether somebody is to be told, and not what: "tell Bo" is about what was done."""
+    if part.reading.action is not Action.SEND:
+        return False
+    if matter_start(part.request) is not None:
+        return False
+    whom = {s for slot in part.slots for s in content_stems(slot.text)}
+    said = {*content_stems(part.request)} - whom - {stem(part.reading.verb)}
+    return not said
 
 
 def _is_alike(other: Part, part: Part) -> bool:

@@ -6,7 +6,7 @@ from typing import Final
 from orchestrator.catalog.tool import Effect, Tool
 from orchestrator.language.deeds import same_deed
 from orchestrator.language.inflection import singular
-from orchestrator.language.quantifiers import all_of, place_in, plural_nouns
+from orchestrator.language.quantifiers import all_of, for_each, place_in, plural_nouns, vague_number
 from orchestrator.language.words import name_stems, stem, verb_named
 from orchestrator.planning.order_terms import count_of
 from orchestrator.planning.rules.parameters import Parameter, tool_parameters
@@ -28,6 +28,8 @@ class HowMany:
     """None: one for each thing that there is."""
     is_exact: bool = False
     """Whether there are to be as many things and no more: "both", "the three drafts"."""
+    is_vague: bool = False
+    """Whether how many of them are meant is not said: "a few drafts"."""
     things: frozenset[str] = frozenset()
     """Stems of the words for what is counted."""
 
@@ -63,16 +65,20 @@ def how_many(tool: Tool, situation: Situation) -> HowMany:
     clause = situation.utterance.reading
     number = count_of(clause, [tool], [tool.name], situation.catalog)
     place = place_in(clause.text)
-    if number > 1:
+    if number > 1 and not (needs_the_very_one(tool) and vague_number(clause)):
         found = counted(clause)
         exact = found is not None and found.is_definite and place is None
         things = frozenset({stem(singular(found.thing))} if found is not None else ())
         return HowMany(number, is_exact=exact and needs_the_very_one(tool), things=things)
     if place is not None:
         return HowMany(place.number)
-    if needs_the_very_one(tool) and (all_of(clause) or _is_plural(tool, situation)):
+    vague = needs_the_very_one(tool) and bool(vague_number(clause))
+    is_all = needs_the_very_one(tool) and (all_of(clause) or _is_plural(tool, situation))
+    if is_all or vague or for_each(clause):
         nouns = (*clause.objects, *plural_nouns(clause))
-        return HowMany(None, things=frozenset(stem(singular(n.lower())) for n in nouns))
+        return HowMany(
+            None, is_vague=vague, things=frozenset(stem(singular(n.lower())) for n in nouns)
+        )
     return ONE
 
 

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
+from orchestrator.language.clause_reading import matter_start
 from orchestrator.language.intent import Action
 from orchestrator.language.quantifiers import place_in
 from orchestrator.planning.models import Observation
@@ -33,7 +34,8 @@ def spoken_text(utterance: Utterance) -> str:
     """A clause without what somebody is told."""
     sends = utterance.reading.action is Action.SEND
     told = (_MATTER if sends else _TOLD).search(utterance.text)
-    return utterance.text[: told.start()] if told else utterance.text
+    ends = (told.start() if told else None, matter_start(utterance.text))
+    return utterance.text[: min((end for end in ends if end is not None), default=None)]
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,8 @@ class Picking:
         if found.unread:
             words = ", ".join(map(repr, found.unread))
             return meant, self._ask(meant, f"nothing that was found says {words}")
+        if self.asked.is_vague:
+            return meant, self._ask(meant, "how many of them are meant is not said")
         if number is not None and len(meant) != number:
             return meant, self._ask(meant, self._found(len(meant)))
         return meant, None

@@ -153,9 +153,12 @@ def _unless_made_before(
     A reading call that got no clear answer may be repeated once as it is.
     """
     before = situation.tried_with(tool, arguments)
-    # Two tables are two calls with the same arguments, each with its own reference.
-    more = tool.is_side_effect and how_many(tool, situation).is_several
-    if not before or (more and before[0].outcome == "succeeded"):
+    asked = how_many(tool, situation)
+    if before and asked.is_several and before[0].outcome == "succeeded":
+        if asked.number is None:
+            return Lack(is_done=True)  # it was told for what, and has been done for that
+        before = []  # two tables are two calls with the same arguments, each with its own reference
+    if not before:
         return CallTool(tool=tool.name, arguments=arguments, reason=reason)
     if before[0].refused_by:
         return _refused_by_person(tool, before[0], situation)

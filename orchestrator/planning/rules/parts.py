@@ -12,7 +12,6 @@ from orchestrator.language.clause_reading import ClauseReading, read_clause
 from orchestrator.language.clauses import begins_request, without_lead
 from orchestrator.language.goal_text import Governed
 from orchestrator.language.intent import Slot
-from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.models import Condition, OnlyIf
 
@@ -23,6 +22,7 @@ _THEN: Final = re.compile(
     r"|once\s+(?:done|that\s+is\s+done))\b",
     re.IGNORECASE,
 )
+_FORBIDS: Final = re.compile(r"\s*(?:please\s+)?(?:don['\u2019]t|do\s+not|never)\b", re.IGNORECASE)
 _JOINED: Final = re.compile(r"(?:[\s,;]|\band\b|\bbut\b)+$", re.IGNORECASE)
 _NEAR: Final = 4
 """Characters at either end of a clause that may be a joint."""
@@ -125,9 +125,10 @@ def apart(clauses: Iterable[Clause], text: str, starts: Collection[int]) -> Iter
         yield begun
 
 
-def slots_of(texts: Sequence[str]) -> list[Slot]:
-    """The values that texts state."""
-    return [slot for text in texts for slot in find_slots(text, now=None)]
+def allowed(clause: str, governed: Sequence[Governed]) -> str:
+    """A request that is forbidden unless something is so, without what forbids it."""
+    unless = any(g.subclause.is_unless and g.as_said for g in governed)
+    return without_lead(clause) if unless and _FORBIDS.match(clause) else clause
 
 
 def _is_bare(noun: str, after: str) -> bool:

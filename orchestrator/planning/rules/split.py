@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import groupby
 from typing import Final
 
 from orchestrator.catalog.catalog import Catalog
@@ -26,18 +25,20 @@ from orchestrator.planning.models import (
     MissionPlan,
     StepContext,
 )
+from orchestrator.planning.order_terms import count_of
 from orchestrator.planning.rules.call_arguments import gather_arguments
 from orchestrator.planning.rules.condition_legs import (
     ConditionReader,
     condition_of,
     deciding,
     looks_first,
+    meant_by,
     only_if,
     read_only,
 )
 from orchestrator.planning.rules.dependencies import dependencies, told_of
 from orchestrator.planning.rules.parameters import Parameter
-from orchestrator.planning.rules.parts import Clause, Part, apart, located
+from orchestrator.planning.rules.parts import Clause, Part, allowed, apart, located
 from orchestrator.planning.rules.situation import read_situation
 from orchestrator.planning.rules.target import find_target, read_request
 from orchestrator.planning.rules.tool_words import speaks_of
@@ -48,6 +49,7 @@ from orchestrator.routing.router import Router
 from orchestrator.routing.selection import RouteContext
 
 _SLUG: Final = re.compile(r"[^a-z0-9]+")
+_BEFORE: Final = re.compile(r"\s*before\s+\w+ing\b", re.IGNORECASE)
 _NEAR: Final = 4
 """Characters between the end of a clause and what is said of it."""
 
@@ -73,17 +75,18 @@ def split(
     goal = _Goal(brief, catalog, router)
     goal.read()
     legs = [_leg(part, agents, catalog) for part in goal.parts]
-    _check_number(goal.parts, legs)
+    _check_number(goal.parts, legs, catalog)
     return MissionPlan(legs=tuple(legs), doubts=tuple(dict.fromkeys(goal.doubts)))
 
 
-def _check_number(parts: Sequence[Part], legs: Sequence[LegPlan]) -> None:
+def _check_number(parts: Sequence[Part], legs: Sequence[LegPlan], catalog: Catalog) -> None:
     """Refuse more of a kind than an agent does one by one, before any is done."""
-    for tool, same in groupby(zip(parts, legs, strict=True), key=lambda pair: pair[0].target.name):
-        of_tool = [leg for _, leg in same]
-        agent = of_tool[0].agent
-        if len(of_tool) > agent.max_items:
-            raise TooMany(f"{len(of_tool)} calls of {tool}", agent.max_items, agent.name)
+    calls: dict[str, int] = {}
+    for part, leg in zip(parts, legs, strict=True):
+        name, clause = part.target.name, read_clause(part.request)
+        calls[name] = calls.get(name, 0) + count_of(clause, [part.target], [name], catalog)
+        if calls[name] > leg.agent.max_items:
+            raise TooMany(f"more than {leg.agent.max_items} calls of {name}", leg.agent.name)
 
 
 def _leg(part: Part, agents: Sequence[AgentProfile], catalog: Catalog) -> LegPlan:
@@ -129,6 +132,9 @@ class _Goal:
         before = ""
         for clause in apart(clauses, requests, [g.start for g in self.text.governed]):
             governed = self._governing(clause)
+            if read_clause(clause.text).is_negated:
+                # "Don't book it unless Bo is free" orders it for the case that he is.
+                clause = replace(clause, text=allowed(clause.text, governed))
             if read_clause(clause.text).is_negated:
                 self._doubt_negated(clause, governed)
                 continue
@@ -201,6 +207,12 @@ class _Goal:
             self.doubts.append(Doubt(kind="condition", about=subclause.text, why=why))
             return replace(part, request=f"{part.request} {subclause.text}")
         decider = looks_first(subclause, part, self.parts, self._conditions)
+        if decider is None and subclause.kind == "so":
+            why = "nothing before it tells what it goes by; going on does it without knowing"
+            self.doubts.append(Doubt(kind="condition", about=subclause.text, why=why))
+            return part
+        if decider is None or decider.only_looks:
+            part = replace(part, request=meant_by(part.request, subclause.told))
         condition = condition_of(subclause, decider)
         if decider is None:
             decider = Part(f"Ask whether {condition.told}", part.target, "", only_looks=True)
@@ -217,6 +229,8 @@ class _Goal:
     def _await(self) -> None:
         """Let each part wait for those whose doing its words speak of, wherever they stand."""
         for number, part in enumerate(self.parts):
+            if _BEFORE.match(part.request):
+                part = self._after_the_next(part, self.parts[number + 1 : number + 2])
             for governed in part.governed:
                 told = governed.subclause.told
                 others = [o for o in self.parts if o.leg_id != part.leg_id]
@@ -229,6 +243,11 @@ class _Goal:
                     about = governed.subclause.text
                     self.doubts.append(Doubt(kind="condition", about=about, why=why))
             self.parts[number] = part
+
+    def _after_the_next(self, part: Part, following: Sequence[Part]) -> Part:
+        """It waits for what stands behind it: "before booking a hotel, check the weather"."""
+        free = [o.leg_id for o in following if part.leg_id not in self._behind(o)]
+        return replace(part, depends_on=(*part.depends_on, *free))
 
     def _behind(self, part: Part) -> set[str]:
         """The legs that a part waits for, and those that they wait for."""

@@ -81,7 +81,9 @@ def question_about(
 def _is_needed(slot: Slot, inputs: Iterable[Parameter], given: JsonObject) -> bool:
     """Whether an input takes such a value, and was not given another one."""
     takers = [parameter for parameter in inputs if _takes(parameter, slot)]
-    return bool(takers) and not any(parameter.name in given for parameter in takers)
+    # "In March" tells which of the things that are there; a day that has to be sent is one day.
+    needed = slot.kind != "date" or any(parameter.required for parameter in takers)
+    return bool(takers) and needed and not any(parameter.name in given for parameter in takers)
 
 
 def _takes(parameter: Parameter, slot: Slot) -> bool:

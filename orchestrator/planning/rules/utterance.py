@@ -62,7 +62,7 @@ class Utterance:
             for slot in (*self.slots, *self.unread)
             if slot.kind in MEASURES
             for word in slot.text.split()
-            if slot.kind != "quantity" or word.lower() != slot.hint  # "two sales reports"
+            if not self._is_of_the_thing(word, slot)
         }
         kept: list[str] = []
         ordered = self.text[: matter_start(self.text)]
@@ -73,6 +73,11 @@ class Utterance:
             elif word.lower() not in STOP_WORDS:
                 kept.append(word)
         return tuple(kept)
+
+    def _is_of_the_thing(self, word: str, slot: Slot) -> bool:
+        """Whether a word beside a number is no measure: "two sales reports", not "two packs of"."""
+        after = self.text[slot.position + len(slot.text) :].split(None, 1)[:1]
+        return slot.kind == "quantity" and word.lower() == slot.hint and after != ["of"]
 
 
 def read_utterance(

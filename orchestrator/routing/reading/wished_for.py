@@ -29,6 +29,7 @@ class WishedFor:
         self._takers: dict[str, CapabilityCard] = {}
         takers = [card for card in cards if _takes_what_is_listed(card, cards)]
         # A word of several domains ("offer") says of none of them what is taken.
+        self._several = Counter(card.domain for card in takers)
         domains = Counter(word for d, word in {(c.domain, w) for c in takers for w in _nouns(c)})
         for card in takers:
             for word in (word for word in _nouns(card) if domains[word] == 1):
@@ -39,13 +40,19 @@ class WishedFor:
         if not self._takers or reading.action not in _OPEN or reading.is_negated:
             return reading
         wish = wish_of(reading.text)
-        taker = self._named(stem(wish.thing or wish.verb)) if wish else None
+        if wish is None:
+            return reading
+        taker = self._takers.get(stem(wish.thing)) if wish.thing else self._doing(stem(wish.verb))
         return replace(reading, action=Action.CREATE, verb=taker.verb) if taker else reading
 
-    def _named(self, word: str) -> CapabilityCard | None:
-        return next(
-            (self._takers[w] for w in (word, *synonyms_of(word)) if w in self._takers), None
-        )
+    def _doing(self, verb: str) -> CapabilityCard | None:
+        """The only tool of its domain for what a verb is another word for: to fly is by a flight.
+
+        A taxi is not quite a car, so that a thing is wished for by its own name alone.
+        """
+        takers = (self._takers[word] for word in (verb, *synonyms_of(verb)) if word in self._takers)
+        taker = next(takers, None)
+        return taker if taker and self._several[taker.domain] == 1 else None
 
 
 def _takes_what_is_listed(card: CapabilityCard, cards: Sequence[CapabilityCard]) -> bool:

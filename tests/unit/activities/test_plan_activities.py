@@ -69,6 +69,18 @@ async def test_a_trip_is_shown_with_tools_order_and_cards(shipped: Catalog, tmp_
     assert (preview.unserved, preview.doubts, preview.asks_first) == ((), (), False)
 
 
+async def test_a_condition_is_shown_with_what_depends_on_it(
+    shipped: Catalog, tmp_path: Path
+) -> None:
+    """The leg that looks first, and the one that may be left out."""
+    goal = "Reserve a table in Lisbon on 2026-12-04 at 20:00 for 4 if it rains in Lisbon tomorrow"
+    looks, books = (await shown(shipped, tmp_path, goal)).legs
+
+    assert looks.decides == ("if it rains in Lisbon tomorrow",)
+    assert books.only_if == ("if it rains in Lisbon tomorrow",)
+    assert [tool.name for tool in looks.tools] == ["weather_get_forecast"]
+
+
 async def test_the_same_is_planned_the_same(shipped: Catalog, tmp_path: Path) -> None:
     """Another goal has another digest."""
     first = await shown(shipped, tmp_path, DINNER)

@@ -38,6 +38,7 @@ LOST = Doubt(kind="not_understood", about="the cat", why="no tool")
         {"legs": (LEG.model_copy(update={"depends_on": ("x",)}),)},
         {"legs": (LEG.model_copy(update={"tools": ()}),)},
         {"legs": (LEG.model_copy(update={"consequences": ()}),)},
+        {"legs": (LEG.model_copy(update={"only_if": ("if it rains",)}),)},
         {"unserved": ("the cat",)},
         {"doubts": (LOST,)},
     ],

@@ -8,9 +8,11 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.pii import is_handle
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
+from orchestrator.language.words import tokens
 from orchestrator.planning.rules.parameters import Kind, tool_parameters
 from orchestrator.planning.rules.telling.told_field import Told, told_fields
 
+_PAGES: Final = lexicon.PAGING - {"order"}
 _ORDER: Final = ("origin", "destination", "place", "when", "query")
 
 
@@ -40,6 +42,7 @@ def _stated(tool: Tool, arguments: JsonObject, now: datetime) -> Sequence[Told]:
         name: value
         for name, value in arguments.items()
         if name not in tool.reference_inputs
+        and not set(tokens(name)) & _PAGES
         and name not in tool.pii_fields
         and not is_handle(value)
         and value != known.get(name, {}).get("default")

@@ -1,6 +1,6 @@
 """What an answer holds, apart: what it says of itself, and the things that it lists."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -40,7 +40,9 @@ class Found:
     things: tuple[tuple[Told, ...], ...]
     """The members of its list."""
     noun: str
-    """What one of them is called."""
+    """What several of them are called."""
+    total: int
+    """How many there are in all, as the answer says; 0 where it does not."""
     is_cut: bool
     """Whether there may be more of them than were answered: a page was asked for, and is full."""
     is_listing: bool
@@ -48,14 +50,7 @@ class Found:
 
     def nouns(self, number: int) -> str:
         """What so many of them are called."""
-        if number == 1 or self.noun.endswith("s") or (" " in self.noun and _is_many(self.noun)):
-            return self.noun if number != 1 else singular_phrase(self.noun)
-        return plural_phrase(self.noun)
-
-
-def _is_many(noun: str) -> bool:
-    last = noun.split()[-1]
-    return singular(last) != last
+        return singular_phrase(self.noun) if number == 1 else self.noun
 
 
 def plural_phrase(noun: str) -> str:
@@ -82,13 +77,14 @@ def take_apart(tool: Tool, arguments: JsonObject, body: JsonValue, now: datetime
     )
     outer = plain if isinstance(plain, dict) else {}
     fields = told_fields({k: v for k, v in outer.items() if k != name}, root, root, now)
-    own = [told for told in fields if not _is_echo(told, arguments) and not _is_page(told)]
-    is_listing = isinstance(plain, list) or (bool(name) and not own)
+    own = [told for told in fields if not is_echo(told, arguments) and not _is_page(told)]
+    is_listing = bool(name) and (isinstance(plain, list) or not own)
     return Found(
         own=tuple(own),
-        echoed=tuple(told for told in fields if _is_echo(told, arguments)),
+        echoed=tuple(told for told in fields if is_echo(told, arguments)),
         things=things,
         noun=_noun(name, tool if is_listing else None),
+        total=_total(fields),
         is_cut=_is_cut(fields, arguments, len(things)),
         is_listing=is_listing,
     )
@@ -99,7 +95,7 @@ def _list_in(
 ) -> tuple[str, list[JsonValue], JsonObject]:
     """The first list of things in an answer, by its name, with the schema of its members."""
     resolved = resolve(schema, root)
-    if isinstance(node, list):
+    if isinstance(node, list) and (not node or isinstance(node[0], dict)):
         items = resolved.get("items")
         return name or "results", node, items if isinstance(items, dict) else {}
     if isinstance(node, dict) and depth < _MAX_DEPTH:
@@ -133,12 +129,19 @@ def _is_cut(fields: Sequence[Told], arguments: JsonObject, number: int) -> bool:
         or (told.sort == "text" and {"cursor", "next"} & set(told.words) and bool(told.value))
         for told in fields
     )
-    total = [t.value for t in fields if _is_page(t) and t.sort == "number" and "total" in t.words]
-    return full or more or any(isinstance(n, int) and n > number > 0 for n in total)
+    return full or more
 
 
-def _is_echo(told: Told, arguments: JsonObject) -> bool:
-    return any(arguments.get(name) == told.value for name in told.names if name in arguments)
+def _total(fields: Sequence[Told]) -> int:
+    """How many things there are in all, as an answer says."""
+    counts = [t.value for t in fields if _is_page(t) and t.sort == "number" and "total" in t.words]
+    return next((count for count in counts if isinstance(count, int)), 0)
+
+
+def is_echo(told: Told, arguments: JsonObject) -> bool:
+    """Whether a field only repeats what was asked for."""
+    is_said = arguments.get(told.names[0]) == told.value
+    return is_said and all(name in arguments for name in told.names)
 
 
 def _is_page(told: Told) -> bool:
@@ -149,20 +152,18 @@ def _is_page(told: Told) -> bool:
 
 
 def _noun(name: str, tool: Tool | None) -> str:
-    """What a list holds one of: its own name, else what the tool says it looks for."""
+    """What a list holds: its own name, else what the tool says it looks for."""
     words = tokens(name)
-    label = " ".join([*words[:-1], singular(words[-1])]) if words else ""
-    if label and words[-1] not in _GENERIC and singular(words[-1]) not in _GENERIC:
+    label = plural_phrase(" ".join(words)) if words else ""
+    if label and not {words[-1], singular(words[-1])} & _GENERIC:
         return label
-    spoken = " ".join(_object_of(tool)) if tool is not None else ""
-    return spoken or label or "result"
+    return (_objects_of(tool) if tool is not None else "") or label or "results"
 
 
-def _object_of(tool: Tool) -> Iterator[str]:
+def _objects_of(tool: Tool) -> str:
     """The words of a summary from its verb to the next preposition: "hotel rooms"."""
-    words = tool.summary.split(".")[0].split()[1:]
-    for word in words:
-        if word.lower() in _PREPOSITIONS:
-            return
-        if word.lower() not in _ARTICLES:
-            yield word.lower()
+    words = [word.lower() for word in tool.summary.split(".")[0].split()[1:]]
+    cut = next((n for n, word in enumerate(words) if word in _PREPOSITIONS), len(words))
+    phrase = " ".join(word for word in words[:cut] if word not in _ARTICLES)
+    is_one = bool({"a", "an", "one"} & set(words[:1]))
+    return plural_phrase(phrase) if is_one and phrase else phrase

@@ -82,9 +82,10 @@ class Inquiry:
         }
         return all(word in known or known & set(synonyms_of(word)) for word in self.stems)
 
-    def speaks_of(self, told: Told) -> bool:
-        """Whether the request names the field."""
-        return bool({stem(word) for word in told.words} & (self.stems - self.dull))
+    def speaks_of(self, told: Told, *, at_all: bool = False) -> bool:
+        """Whether the request names the field; by what names the thing, too, if `at_all`."""
+        named = self.stems if at_all else self.stems - self.dull
+        return bool({stem(word) for word in told.words} & named)
 
     def asks_for(self, told: Told) -> bool:
         """Whether the field is of the kind that the question word asks for."""

@@ -57,9 +57,10 @@ def _is_asked(word: str, question: Inquiry) -> bool:
 def _first(things: Sequence[_Row], measure: _Measure, sign: int, *, partly: bool) -> int | None:
     if len({_currency(row) for row in things}) > 1:
         return None
-    measured = [(measure(row), place) for place, row in enumerate(things)]
+    standing = [(row, n) for n, row in enumerate(things) if not any(t.is_over for t in row)]
+    measured = [(measure(row), place) for row, place in standing]
     known = sorted((value * sign, place) for value, place in measured if value is not None)
-    if not known or (len(known) < len(things) and not partly):
+    if not known or (len(known) < len(standing) and not partly):
         return None
     alone = len(known) == 1 or known[0][0] != known[1][0]
     return known[0][1] if alone else None

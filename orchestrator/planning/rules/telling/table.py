@@ -61,7 +61,7 @@ def _rank(column: Sequence[Told]) -> int:
     """What a person looks at first comes first."""
     first = column[0]
     words = set(first.words)
-    if first.is_title:
+    if first.is_title or any(told.is_over for told in column):
         return 0
     if first.sort == "money":
         return 1

@@ -15,6 +15,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language import lexicon
+from orchestrator.language.inflection import singular
 from orchestrator.language.units import unit_of
 from orchestrator.language.word_lists import WordLists
 from orchestrator.language.words import tokens
@@ -28,6 +29,9 @@ _FROM: Final = frozenset({"origin", "from"})
 _TO: Final = frozenset({"destination", "to"})
 _ALONE: Final = _LISTS.word_set("speaks_for_itself")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+_BOOKKEEPING: Final = lexicon.BOOKKEEPING - {"status", "at", "sent", "cancelled", "url"}
+_WRAPPERS: Final = _LISTS.word_set("generic")
+_MAX_DEPTH: Final = 3
 _MOST_LISTED: Final = 5
 
 
@@ -60,9 +64,14 @@ class Told:
     @property
     def is_bookkeeping(self) -> bool:
         """Whether it says more of a record than of the thing."""
-        return bool(set(self.words) & lexicon.BOOKKEEPING - {"status"}) or (
-            self.words == ("client", "reference")
-        )
+        return bool(set(self.words) & _BOOKKEEPING) or self.words == ("client", "reference")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it says that the thing is no more: cancelled, expired, deleted."""
+        if self.sort == "flag":
+            return self.value is True and bool(set(self.words) & lexicon.GONE)
+        return self.sort == "text" and str(self.value).lower() in lexicon.GONE
 
     @property
     def is_title(self) -> bool:
@@ -107,7 +116,11 @@ def told_fields(
 
 
 def _read(
-    body: JsonObject, schema: JsonObject, root: JsonObject, now: datetime, parent: str = ""
+    body: JsonObject,
+    schema: JsonObject,
+    root: JsonObject,
+    now: datetime,
+    path: tuple[str, ...] = (),
 ) -> Iterator[Told]:
     parts = properties_of(resolve(schema, root))
     for name, value in body.items():
@@ -115,18 +128,29 @@ def _read(
             continue  # what it says stands under its own name, too
         part = resolve(parts.get(name, {}), root)
         sort = spoken.sort_of(value, body)
-        if sort is None and isinstance(value, dict) and not parent:
-            yield from _read(value, part, root, now, parent=name)
-        if sort is None or (names_currency(name) and money_beside(body)):
+        if sort is None and isinstance(value, dict) and len(path) < _MAX_DEPTH:
+            yield from _read(value, part, root, now, (*path, name))
+        if sort is None or (names_currency(name) and _holds_amount(body)):
             continue
         if isinstance(value, str) and value.startswith(("http://", "https://")):
             continue
-        yield _told(f"{parent} {name}".strip(), value, sort, part, body, now)
+        yield _told(" ".join([*_qualifying(path), name]), value, sort, part, body, now)
 
 
-def money_beside(body: JsonObject) -> bool:
-    """Whether an object holds an amount that is told with the currency beside it."""
-    return any(money_of(v, body) is not None for v in body.values())
+def _qualifying(path: tuple[str, ...]) -> list[str]:
+    """The names of the objects around a field, but those that only wrap it."""
+    return [name for name in path if singular(name.lower()) not in _WRAPPERS][-1:]
+
+
+def _holds_amount(body: JsonObject) -> bool:
+    """Whether an object holds an amount, which is told with the currency beside it."""
+    return any(_is_amount(tuple(tokens(k))) or _is_only_number(k, body) for k in body)
+
+
+def _is_only_number(name: str, body: JsonObject) -> bool:
+    """Whether a field is the one number beside a currency: then it is so much of it."""
+    numbers = [k for k, v in body.items() if isinstance(v, int | float) and type(v) is not bool]
+    return numbers == [name] and any(names_currency(key) for key in body)
 
 
 def _told(
@@ -135,13 +159,20 @@ def _told(
     words = tuple(tokens(name))
     unit = unit_of(words) if sort == "number" else ""
     is_number = sort == "number" or (isinstance(value, str) and _NUMBER.fullmatch(value))
-    if is_number and _is_amount(words) and (money := money_of(value, holder)) is not None:
+    of_money = _is_amount(words) or _is_only_number(name.split()[-1], holder)
+    if is_number and of_money and (money := money_of(value, holder)) is not None:
         return Told(name, words, value, "money", str(money), names=(name,))
     listed = schema.get("enum")
     options = tuple(str(o) for o in listed) if isinstance(listed, list) else ()
     kept = words[:-1] if unit and len(words) > 1 else words
     said = _said(value, sort, unit, holder, now)
     return Told(name, kept, value, sort, said, unit, options, (name,))
+
+
+def said_value(value: JsonValue, now: datetime) -> str:
+    """An answer that is one value, or a list of them; empty where it is neither."""
+    sort = spoken.sort_of(value, {})
+    return _said(value, sort, "", {}, now) if sort is not None else ""
 
 
 def _is_amount(words: tuple[str, ...]) -> bool:

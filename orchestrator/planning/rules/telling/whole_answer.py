@@ -10,15 +10,15 @@ from orchestrator.catalog.tool import Tool
 from orchestrator.core.record import JsonObject
 from orchestrator.language import lexicon
 from orchestrator.language.inflection import singular
-from orchestrator.language.words import content_stems, is_verb, tokens
+from orchestrator.language.words import content_stems, is_verb, stem, tokens
 from orchestrator.planning.models import AnswerTable
 from orchestrator.planning.rules.telling.circumstances import circumstances
-from orchestrator.planning.rules.telling.found import Found, plural_phrase, take_apart
+from orchestrator.planning.rules.telling.found import Found, is_echo, take_apart
 from orchestrator.planning.rules.telling.inquiry import Inquiry
 from orchestrator.planning.rules.telling.spoken_values import said_words
 from orchestrator.planning.rules.telling.superlatives import best_of
 from orchestrator.planning.rules.telling.table import columns_of, table_of_things
-from orchestrator.planning.rules.telling.told_field import Told
+from orchestrator.planning.rules.telling.told_field import Told, said_value
 from orchestrator.planning.rules.utterance import Utterance
 
 _MOST_NAMED: Final = 3
@@ -52,7 +52,8 @@ def tell(tool: Tool, arguments: JsonObject, body: JsonValue, said: Utterance) ->
     if not told and not found.things:
         told = list(found.echoed)
     if not told and not found.things:
-        return Telling(f"{_subject(tool)}{around}: nothing was found.")
+        said_plainly = said_value(body, said.now) or "nothing was found"
+        return Telling(f"{_subject(tool)}{around}: {said_plainly.rstrip('.')}.")
     return _one(tool, found, told, question, around, rest)
 
 
@@ -69,10 +70,12 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
     if not number:
         looked_for = f" ({rest})" if rest else ""
         no = "No: no" if is_sure else "No"
-        return Telling(f"{no} {plural_phrase(found.noun)}{around}{looked_for} were found.")
+        return Telling(f"{no} {found.noun}{around}{looked_for} were found.")
     table = table_of_things(found.things)
     named, note = _named(found.things, question)
-    counted = f"{number} {found.nouns(number)}{around}"
+    of_all = f" of {found.total}" if found.total > number else ""
+    by = f" ({rest})" if rest else ""
+    counted = f"{number}{of_all} {found.nouns(found.total or number)}{around}{by}"
     yes = "Yes, " if is_sure and not note else ""
     note += ", and there may be more" if found.is_cut else ""
     best = best_of(named, question) if number > 1 else None
@@ -80,6 +83,7 @@ def _listing(found: Found, question: Inquiry, around: str, rest: str, *, is_sure
         one = named[best.place] if best is not None else named[0]
         head = f"The {best.word} of {counted}" if best is not None else f"{yes}{counted}"
         told = [t for t in one if not t.is_id and not t.is_bookkeeping]
+        told = [t for t in told if not is_echo(t, question.arguments)] or told
         parts, sentences = _thing(told, question)
         said = ", ".join(parts + [text.rstrip(".") for text in sentences])
         return Telling(f"{head}{note}: {said or 'no more is told'}.", table)
@@ -99,12 +103,14 @@ def _named(
     }
     known = {value for value, _ in wanted}
     wanted += [(option, said_words(option)) for option in sorted(options - known)]
+    every, some = list(things), []
     for value, text in wanted:
         bearing = [t for t in things if any(_bears(told, value) for told in t)]
         if len(bearing) != len(things):
             note += f", {len(bearing) or 'none'} of them {text}"
-            things = bearing or things
-    return things, note
+            every = [t for t in every if t in bearing]
+            some += [t for t in bearing if t not in some]
+    return every or [t for t in things if t in some] or things, note
 
 
 def _bears(told: Told, value: str) -> bool:
@@ -167,6 +173,9 @@ def _verdict(tool: Tool, told: Sequence[Told], question: Inquiry) -> str:
     if not question.is_yes_or_no:
         return ""
     about = [t for t in told if question.speaks_of(t) or _options_asked(t, question)]
+    flags = [t for t in told if t.sort == "flag"]
+    if not about and len(flags) == 1:
+        about = [t for t in flags if question.speaks_of(t, at_all=True)]
     if len(about) != 1 or not question.is_covered(
         *_speaking(tool), *about[0].words, *about[0].options
     ):
@@ -185,9 +194,10 @@ def _options_asked(told: Told, question: Inquiry) -> list[str]:
     words = question.words
     if not {"status", "state"} & set(told.words):
         words -= lexicon.AMBIGUOUS_CHOICES
+    said = {stem(word) for word in words}
     sent = set(map(str, question.arguments.values()))
     named = ((o, set(tokens(o.replace("_", " ")))) for o in told.options if o not in sent)
-    return [option for option, parts in named if parts and parts <= words]
+    return [option for option, parts in named if parts and {stem(p) for p in parts} <= said]
 
 
 def _subject(tool: Tool) -> str:

@@ -189,6 +189,57 @@ def test_yes_and_no_are_said_where_one_field_alone_was_asked_about(
     assert told(BERTH, {"berth_id": "7"}, body, goal).sentence.startswith(starts)
 
 
+DEPARTURES: list[JsonValue] = [
+    {"train": "RE 9", "to": "Olten", "departs_at": "2026-11-23T10:02:00Z", "cancelled": True},
+    {"train": "ICE 5", "to": "Berlin", "departs_at": "2026-11-23T10:04:00Z", "cancelled": False},
+    {"train": "ICE 7", "to": "Berlin", "departs_at": "2026-11-23T11:04:00Z", "cancelled": False},
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "summary", "body", "goal", "sentence"),
+    [
+        (
+            "train_list_departures",
+            "List departures of a station.",
+            {"departures": DEPARTURES},
+            "When does the next train leave?",
+            "The next of 3 departures: departs at 23 November 10:04 UTC, ICE 5, to Berlin, "
+            "not cancelled.",
+        ),
+        (
+            "people_search",
+            "Search people.",
+            {"total": 37, "results": [{"full_name": "Kim"}, {"full_name": "Kay"}]},
+            "Find Kim and Kay",
+            "2 of 37 people, 1 of them 'Kim', 1 of them 'Kay': Kim, Kay.",
+        ),
+        (
+            "account_get_balance",
+            "Show the balance of an account.",
+            {"data": {"balance": 1204.5, "currency": "CHF", "owner": {"name": "Ada Byron"}}},
+            "What is my balance?",
+            "Balance: balance 1,204.50 CHF, Ada Byron.",
+        ),
+        (
+            "store_get_stock",
+            "Show how many pieces are in stock.",
+            {"in_stock": True, "quantity": 12},
+            "Is it in stock?",
+            "Yes. Stock: in stock: yes, quantity 12.",
+        ),
+        ("sum", "Add two numbers.", 3, "What is the sum?", "Two numbers: 3."),
+        ("tag_list", "List tags.", ["red", "blue"], "Which tags?", "Tags: red, blue."),
+        ("tag_list", "List tags.", {"tags": []}, "Which tags?", "No tags were found."),
+    ],
+)
+def test_answers_of_other_shapes_are_told(
+    name: str, summary: str, body: JsonValue, goal: str, sentence: str
+) -> None:
+    """Wrapped, plain, without a schema; what is cancelled is not the next."""
+    assert told(made(name, summary), {}, body, goal).sentence == sentence
+
+
 def test_a_full_page_may_not_be_all() -> None:
     """A limit that was reached is told."""
     answer = told(BILLS, {"limit": 3}, {"bills": THREE}, "Show my last 3 bills")

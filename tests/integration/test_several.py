@@ -1,0 +1,92 @@
+"""Several of a kind on the whole installation, with the sandbox as the witness."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import httpx
+
+from orchestrator.client.mission_client import MissionClient
+from orchestrator.client.mission_handle import MissionHandle
+from orchestrator.confirmation.models import ConfirmationCard
+from orchestrator.messages.mission import MissionRequest, MissionStatus
+from orchestrator.testing import approve, run_to_end
+
+if TYPE_CHECKING:
+    from orchestrator.runtime.devserver import Stack
+    from tests.integration.conftest import Witness
+
+THREE = (
+    "Email ann@example.com, bob@example.com and cy@example.com that the office is closed, and "
+    "reserve two tables for four in Lisbon on 2027-03-03 at 19:00"
+)
+MARCH = "Cancel all my reminders in March"
+DAYS = ("2027-03-02", "2027-03-30", "2027-04-02")
+
+
+async def remind(stack: Stack, day: str) -> str:
+    """A reminder that somebody has set before."""
+    async with httpx.AsyncClient(base_url=stack.sandbox_url) as http:
+        answer = await http.post(
+            "/calendar/reminders",
+            json={"reminder_text": f"Water the plants on {day}", "date": day},
+            headers={"authorization": "Bearer sandbox", "idempotency-key": f"before-{day}"},
+        )
+    answer.raise_for_status()
+    return str(answer.json()["reminder_id"])
+
+
+async def test_as_many_as_are_asked_for_are_made_each_by_a_card_of_its_own(
+    client: MissionClient, sandbox: Witness
+) -> None:
+    """Three messages and two tables: no fewer, no more, and nobody gets two."""
+    cards: dict[str, ConfirmationCard] = {}
+
+    async def keep(mission: MissionHandle, card: ConfirmationCard) -> None:
+        cards[card.confirmation_id] = card
+        await approve(mission, card)
+
+    mission = await client.start(MissionRequest(goal=THREE))
+    result = await run_to_end(mission, keep)
+
+    live = await sandbox.live(result.mission_id)
+    made = sorted(str(effect["operation"]) for effect in live)
+    assert result.status is MissionStatus.SUCCEEDED
+    assert made == ["dining_reserve_table"] * 2 + ["message_send_email"] * 3
+    assert await sandbox.duplicates(result.mission_id) == []
+    told = [sandbox.resource(str(e["resource_id"])).get("recipient_email") for e in live]
+    assert {"ann@example.com", "bob@example.com", "cy@example.com"} <= {*told}
+    assert len(cards) == 5
+    tables = [card for card in cards.values() if card.tool == "dining_reserve_table"]
+    assert sorted(card.reason[:13] for card in tables) == ["number 1 of 2", "number 2 of 2"]
+
+
+async def test_all_that_are_meant_are_ended_and_no_other(
+    stack: Stack, client: MissionClient, sandbox: Witness
+) -> None:
+    """Two reminders are in March; the one in April stays."""
+    ids = [await remind(stack, day) for day in DAYS]
+
+    mission = await client.start(MissionRequest(goal=MARCH))
+    result = await run_to_end(mission, approve)
+
+    alive = {str(effect["resource_id"]) for effect in await sandbox.live()}
+    assert result.status is MissionStatus.SUCCEEDED
+    assert alive & {*ids} == {ids[2]}
+
+
+async def test_more_than_are_done_one_by_one_are_not_begun(
+    client: MissionClient, sandbox: Witness
+) -> None:
+    """Twenty is the bound: of twenty-one nothing is sent, and the mission says why."""
+    people = ", ".join(f"p{number}@example.com" for number in range(20))
+    goal = f"Email {people} and last@example.com that the office is closed"
+
+    mission = await client.start(MissionRequest(goal=goal))
+    async with asyncio.timeout(60):
+        result = await mission.result()
+
+    assert result.status is MissionStatus.FAILED
+    assert "more than 20 calls of message_send_email" in (result.error or "")
+    assert await sandbox.live(result.mission_id) == []
