@@ -12,7 +12,7 @@ from orchestrator.language.corrections import Replaced, corrected
 from orchestrator.language.slots import find_slots
 from orchestrator.language.subclauses import read_goal
 from orchestrator.language.synonyms import synonyms_of
-from orchestrator.language.words import content_stems
+from orchestrator.language.words import content_stems, stem
 from orchestrator.planning.accounting.asides import Aside, decided_by, waits
 from orchestrator.planning.accounting.clause_account import ClauseAccount
 from orchestrator.planning.accounting.drafts import drafted

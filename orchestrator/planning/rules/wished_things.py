@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
+from orchestrator.language.anaphora import reference_in
 from orchestrator.language.clause_reading import read_clause
 from orchestrator.language.clauses import split_clauses, without_lead
 from orchestrator.language.deeds import is_vague, same_deed
@@ -13,7 +14,6 @@ from orchestrator.language.words import content_stems, stem, tokens
 from orchestrator.planning.order_deeds import makes, named
 from orchestrator.planning.rules.answers import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
-from orchestrator.planning.rules.parts import refers_back
 from orchestrator.routing.selection import Selection
 
 
@@ -50,7 +50,7 @@ def _is_ordered_later(tool: Tool, goal: str) -> bool:
     """Whether a clause of the goal orders by its own verb what another one wishes for."""
     verb, _ = named(tool)
     return any(
-        refers_back(clause) and (same_deed(said, verb) or is_vague(said))
+        reference_in(clause) and (same_deed(said, verb) or is_vague(said))
         for clause in split_clauses(goal)
         if (said := read_clause(clause).verb)
     )
