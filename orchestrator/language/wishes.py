@@ -20,12 +20,16 @@ _THING: Final = re.compile(
     rf"""(?:(?:can|could|may|might)\s+(?:i|we)\s+(?:please\s+)?(?:{_any_of("obtaining")})
         |(?:i|we)(?:['\u2019](?:d|ll)|\s+(?:would|will))?(?:\s+(?:also|really|just|still|urgently))*
             \s+(?:{_any_of("needing")})
+        |(?:\w+\s+){{1,3}}?(?:needs|wants)
         |(?:{_any_of("obtaining")})\s+(?:me|us)
         |(?P<resolving>[a-z]+)\s+(?:(?:me|us)\s+)?(?P<particle>{_any_of("resolving")})(?:\s+for)?)
         \s+(?:{_any_of("indefinite")}|\d+)\s+(?P<thing>\S.*)""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-_FOR_ME: Final = re.compile(r"(?P<verb>[a-z]+)\s+(?:me|us)\b", re.IGNORECASE)
+# What is done to somebody, and not the thing that they are to be given: "pick me a hotel".
+_FOR_ME: Final = re.compile(
+    r"(?P<verb>[a-z]+)\s+(?:me|us)\s+(?:from|to|in|into|out|over|back|there)\b", re.IGNORECASE
+)
 _TO_DO: Final = re.compile(
     r"(?:i|we)(?:['\u2019]d|\s+would)?(?:\s+\w+ly|\s+just)*\s+(?:want|need|like|love|have)\s+to"
     r"\s+(?P<verb>[a-z]+)\b",

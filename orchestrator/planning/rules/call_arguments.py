@@ -1,6 +1,6 @@
 """The arguments of one call: each input from the surest source that has it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,6 +17,7 @@ from orchestrator.planning.rules.parameters import DAYS, Kind, Parameter, tool_p
 from orchestrator.planning.rules.situation import Situation
 from orchestrator.planning.rules.stated_items import items_stated
 from orchestrator.planning.rules.text_sources import composed_text
+from orchestrator.planning.rules.utterance import Utterance
 from orchestrator.planning.rules.utterance_sources import may_fill_optional, value_from_utterances
 
 _WHEN_AND_WHERE: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.PLACE})
@@ -115,6 +116,8 @@ class _Call:
         """What the clause states, but no id that stands elsewhere in the call or was refused."""
         said = (*self.situation.hints, self.situation.utterance)
         value = value_from_utterances(parameter, said, self.draft)
+        if parameter.kind is Kind.DATETIME and self._is_hourless(said):
+            return None
         if parameter.kind is not Kind.IDENTIFIER or value is None:
             return value
         refused = (o.arguments.get(parameter.name) for o in self.situation.refused(self.tool))
@@ -138,7 +141,13 @@ class _Call:
             clauses = (*whole, *clauses)
             if parameter.side == "end" and self.draft.start is not None:
                 clauses = (self.situation.utterance, *clauses)
+        if parameter.kind is Kind.DATETIME and self._is_hourless(clauses):
+            return None
         return value_from_utterances(parameter, clauses, self.draft)
+
+    def _is_hourless(self, said: Sequence[Utterance]) -> bool:
+        """Whether a consequence would begin or end at midnight for want of a time that was said."""
+        return self.tool.is_side_effect and not any(u.of("time") for u in said)
 
     def _composed(self, parameter: Parameter) -> JsonValue:
         return composed_text(parameter, self.tool, self.situation)

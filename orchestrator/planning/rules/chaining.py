@@ -158,7 +158,8 @@ def _target(context: StepContext, selection: Selection, catalog: Catalog) -> Too
 
     Unless the goal speaks of the tool, or the leg has begun: what is under way is not left.
     """
-    target = find_target(selection, catalog, context.observations)
+    goal = context.mission_goal
+    target = find_target(selection, catalog, context.observations, goal=goal)
     if target is None or selection.fits or context.observations:
         return target
     said = read_utterance(context.leg_goal, now=context.now)

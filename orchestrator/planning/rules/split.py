@@ -309,7 +309,7 @@ class _Goal:
         known = tuple(self.brief.inputs)
         context = RouteContext(goal=self.brief.goal, known=known, earlier=tuple(earlier))
         selection = read_request(self.router, request, context, now=self.brief.now)
-        return find_target(selection, self.catalog)
+        return find_target(selection, self.catalog, goal=self.brief.goal)
 
     def _speaks_of(self, request: str, target: Tool) -> bool:
         return speaks_of(read_utterance(request, now=self.brief.now), target)

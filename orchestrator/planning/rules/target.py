@@ -34,17 +34,22 @@ def read_request(router: Router, text: str, context: RouteContext, *, now: datet
 
 
 def find_target(
-    selection: Selection, catalog: Catalog, observations: Iterable[Observation] = ()
+    selection: Selection,
+    catalog: Catalog,
+    observations: Iterable[Observation] = (),
+    *,
+    goal: str = "",
 ) -> Tool | None:
     """The best forwarded tool that does what the clause asks; None when none does.
 
-    A side effect that the leg already attempted stays its target, however the ranking moves.
+    A side effect that the leg already attempted stays its target, however the ranking moves. What
+    the whole `goal` orders elsewhere, a wish in this request does not.
     """
     for seen in observations:
         if seen.tool in catalog.tools and catalog.tool(seen.tool).is_side_effect:
             return catalog.tool(seen.tool)
     found = next(_ranked(selection, catalog), None)
-    return found and wished_for(found, selection, catalog)
+    return found and wished_for(found, selection, catalog, goal)
 
 
 def _ranked(selection: Selection, catalog: Catalog) -> Iterator[Tool]:

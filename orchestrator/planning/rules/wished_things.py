@@ -4,33 +4,56 @@ from collections.abc import Iterator
 
 from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Effect, Tool
-from orchestrator.language.clauses import without_lead
+from orchestrator.language.anaphora import reference_in
+from orchestrator.language.clause_reading import read_clause
+from orchestrator.language.clauses import split_clauses, without_lead
+from orchestrator.language.deeds import is_vague, same_deed
 from orchestrator.language.intent import Action, IntentFrame
 from orchestrator.language.wishes import Wish, wish_of
 from orchestrator.language.words import content_stems, stem, tokens
-from orchestrator.planning.order_deeds import makes
-from orchestrator.planning.rules.answers import answer_fields
+from orchestrator.planning.order_deeds import makes, named
+from orchestrator.planning.rules.answers import answer_fields, is_listing
 from orchestrator.planning.rules.parameters import Kind, Parameter, tool_parameters
 from orchestrator.routing.selection import Selection
 
 
-def wished_for(nearest: Tool, selection: Selection, catalog: Catalog) -> Tool:
+def wished_for(nearest: Tool, selection: Selection, catalog: Catalog, goal: str = "") -> Tool:
     """The tool that grants the wish of a request, in the domain of the one that is nearest to it.
 
     That is `nearest` itself where nothing is wished for, or no single tool makes such a thing: "I
-    need a forecast" is granted by reading it.
+    need a forecast" is granted by reading it. Nor where the `goal` orders it in another clause: "I
+    need a car. Book the cheapest" books one.
     """
+    wish = next(filter(None, map(wish_of, selection.frame.clauses[:1])), None)
     if nearest.effect is not Effect.READ:
-        return nearest
+        is_had_later = wish is not None and _is_ordered_later(nearest, goal)
+        return _search_for(nearest, catalog) or nearest if is_had_later else nearest
     if (shown := _shown_by_example(nearest, selection.frame, catalog)) is not None:
         return shown
-    wish = next(filter(None, map(wish_of, selection.frame.clauses[:1])), None)
     if wish is None:
         return nearest
     able = [t for t in catalog.tools.values() if t.domain == nearest.domain and makes(t)]
     granting = [tool for tool in able if tool.is_side_effect and _grants(tool, wish, nearest)]
     chosen = [tool for tool in granting if tool.name in selection.tools] or granting
-    return chosen[0] if len(chosen) == 1 else nearest
+    if len(chosen) != 1 or _is_ordered_later(chosen[0], goal):
+        return nearest
+    return chosen[0]
+
+
+def _search_for(tool: Tool, catalog: Catalog) -> Tool | None:
+    """What lists the things that the tool takes one of."""
+    listings = (t for t in catalog.tools.values() if t.domain == tool.domain and is_listing(t))
+    return next((t for t in listings if not t.is_side_effect and _is_fed_by(tool, t)), None)
+
+
+def _is_ordered_later(tool: Tool, goal: str) -> bool:
+    """Whether a clause of the goal orders by its own verb what another one wishes for."""
+    verb, _ = named(tool)
+    return any(
+        reference_in(clause) and (same_deed(said, verb) or is_vague(said))
+        for clause in split_clauses(goal)
+        if (said := read_clause(clause).verb)
+    )
 
 
 def _shown_by_example(nearest: Tool, frame: IntentFrame, catalog: Catalog) -> Tool | None:

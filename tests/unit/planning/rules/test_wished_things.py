@@ -31,3 +31,19 @@ async def test_a_wish_is_granted_by_what_makes_the_thing(
 
     (leg,) = run.plan.legs
     assert run.calls(leg.leg_id)[-1].tool == tool
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "I need a rental car in Faro from 2026-12-03 to 2026-12-06. Book the cheapest one.",
+        "I need a hotel room in Rome from 2026-12-03 to 2026-12-06, and book it",
+        "get me a table for two in Lisbon on 2026-12-03 at 20:00 and reserve it",
+    ],
+)
+async def test_what_is_wished_and_then_ordered_is_had_once(mission: Any, goal: str) -> None:
+    """The order is the one call that changes anything; the wish before it only looks."""
+    run = await mission.run(goal)
+
+    called = [call.tool for leg in run.plan.legs for call in run.calls(leg.leg_id)]
+    assert sum(mission.catalog.tool(name).is_side_effect for name in called) == 1
