@@ -431,6 +431,7 @@ class MissionWorkflow:
                 budget=self._request.budget,
                 policy=self._request.policy,
                 catalog=self._catalog,
+                doubts_settled=self._talk.settled_doubts(self._plan),
             )
             for leg in self._plan.legs
             if leg.leg_id == leg_id and leg_id in self._started
