@@ -3,6 +3,7 @@
 Conservative: what is not said in so many words is left open, and a person is asked.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from orchestrator.language.words import content_stems, name_stems, stem, tokens
 from orchestrator.planning.rules.answers import Item, is_empty, read_items
 from orchestrator.saga.judged import says
 
+_DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _NUMBER: Final = re.compile(r"(?<![\w.-])-?\d+(?:[.,]\d+)?")
 _THERE_IS: Final = re.compile(
     r"(?:there\s+(?:is|are|was|were)|(?:i|we)(?:['\u2019]ve|\s+(?:already\s+)?have)(?:\s+got)?)\b",
@@ -42,25 +44,31 @@ _LEAST: Final = frozenset({"cheapest", "lowest", "least"})
 _CHANCE: Final = frozenset({"chance", "probability", "likelihood"})
 _LIKELY, _UNLIKELY = 50, 30
 """Of a chance in percent: what contradicts that a thing is not so, and that it is."""
-_STILL: Final = frozenset(map(stem, ("still", "already", "yet")))
+_STILL: Final = frozenset(map(stem, ("still", "already", "yet", "day", "date", "then")))
 _MAX_WORDS: Final = 3
 """Of a value that names a state, and tells no story."""
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Telling:
     """What an answer says of a statement; `is_so` is None where it leaves it open."""
 
     is_so: bool | None
     said: str = ""
 
 
-OPEN: Final = Evidence(None)
+OPEN: Final = Telling(None)
 
 
 def evidence_in(
-    told: str, body: JsonValue, tool: Tool, *, now: datetime, times: Sequence[str] = ()
-) -> Evidence:
+    told: str,
+    body: JsonValue,
+    tool: Tool,
+    *,
+    now: datetime,
+    times: Sequence[str] = (),
+    days: Sequence[str] = (),
+) -> Telling:
     """What an answer of a tool says of a statement that denies nothing.
 
     Args:
@@ -69,8 +77,9 @@ def evidence_in(
         tool: that gave it.
         now: the requester's time.
         times: of the day, as HH:MM, that are spoken of where the statement names none itself.
+        days: that are meant, in ISO 8601; empty: any.
     """
-    statement = _Statement(told, body, tool, now, tuple(times))
+    statement = _Statement(told, body, tool, now, tuple(times), tuple(days))
     if statement.bound is not None:
         return statement.compared()
     for read in (statement.listed, statement.yes_or_no, statement.named, statement.state):
@@ -87,6 +96,7 @@ class _Statement:
     tool: Tool
     now: datetime
     around: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -132,7 +142,7 @@ class _Statement:
 
     # -- numbers ----------------------------------------------------------------------------------
 
-    def compared(self) -> Evidence:
+    def compared(self) -> Telling:
         """A number with a number of the same unit: of every field that may be meant, or of none."""
         assert self.bound is not None
         if isinstance(self.bound.value, Money):
@@ -141,7 +151,7 @@ class _Statement:
             found = self._counted() or self._numbers()
         answers = {self.bound.holds(number) for _, number in found}
         said = ", ".join(f"{name} {number}" for name, number in found[:_MAX_WORDS])
-        return Evidence(answers.pop(), said) if len(answers) == 1 else OPEN
+        return Telling(answers.pop(), said) if len(answers) == 1 else OPEN
 
     def _prices(self, currency: str) -> list[tuple[str, Decimal]]:
         prices = [one.price for one in self.items if one.price is not None]
@@ -179,32 +189,36 @@ class _Statement:
 
     # -- lists ------------------------------------------------------------------------------------
 
-    def listed(self) -> Evidence:
+    def listed(self) -> Telling:
         """Whether what is said to be there is listed."""
         words = {stem(word) for word in tokens(self.told)}
         if not _lists(self.body):
             return OPEN
         empty = is_empty(self.body)
         if _EMPTY in words:
-            return Evidence(empty, "nothing is listed" if empty else "something is listed")
+            return Telling(empty, "nothing is listed" if empty else "something is listed")
         exists = bool(_THERE_IS.match(self.told) or _EXISTS.search(self.told))
         free = bool(words & _FREE & set(name_stems(self.tool.name)))
         if not exists and not free:
             return OPEN
         if empty:
-            return Evidence(False, "nothing is listed")
+            return Telling(False, "nothing is listed")
         own = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]
         times = own or (self.around if free else ())
-        names = self.stems - _known_words(self.tool)
+        names = self.stems - _known_words(self.tool) - _STILL
         for one in self.items:
             covers = all(_covers(one.fields, time) for time in times)
-            if one.label and covers and names <= _words_of(one.fields):
-                return Evidence(True, f"{one.label}: {_shortly(one.fields)}")
+            if one.label and covers and self._is_of_the_day(one) and names <= _words_of(one.fields):
+                return Telling(True, f"{one.label}: {_shortly(one.fields)}")
         return OPEN
+
+    def _is_of_the_day(self, one: Item) -> bool:
+        said = set(_DAY.findall(json.dumps(one.fields, default=str)))
+        return not self.days or not said or not said.isdisjoint(self.days)
 
     # -- fields -----------------------------------------------------------------------------------
 
-    def yes_or_no(self) -> Evidence:
+    def yes_or_no(self) -> Telling:
         """A field that is true or false, and has the statement's words in its name."""
         fields = self.item.fields if self.item is not None else {}
         found = {
@@ -215,22 +229,22 @@ class _Statement:
         if len(set(found.values())) != 1:
             return OPEN
         name, value = next(iter(found.items()))
-        return Evidence(value, f"{' '.join(tokens(name))}: {'yes' if value else 'no'}")
+        return Telling(value, f"{' '.join(tokens(name))}: {'yes' if value else 'no'}")
 
-    def named(self) -> Evidence:
+    def named(self) -> Telling:
         """A field that the statement names with its value: "in building South"."""
         fields = self.item.fields if self.item is not None else {}
         for name, value in fields.items():
             words = r"\s+".join(map(re.escape, tokens(name)))
             said = re.search(rf"\b{words}\s+([A-Z][\w-]*|\d[\w-]*)", self.told)
             if said is not None and isinstance(value, str | int):
-                return Evidence(
+                return Telling(
                     said.group(1).casefold() == str(value).casefold(),
                     f"{' '.join(tokens(name))}: {value}",
                 )
         return OPEN
 
-    def state(self) -> Evidence:
+    def state(self) -> Telling:
         """A word that names a state: it is the one that is said, or another one of its list."""
         fields = self.item.fields if self.item is not None else {}
         for name, value in fields.items():
@@ -238,12 +252,12 @@ class _Statement:
                 continue
             said = f"{' '.join(tokens(name))}: {value}"
             if (words := set(name_stems(value))) and words <= self.predicate:
-                return OPEN if _contradicts(fields, words, is_so=True) else Evidence(True, said)
+                return OPEN if _contradicts(fields, words, is_so=True) else Telling(True, said)
             choices = self._schema_of(name).get("enum")
             others = [set(name_stems(str(c))) for c in choices] if isinstance(choices, list) else []
             meant = next((other for other in others if other and other <= self.predicate), None)
             if meant is not None:
-                return OPEN if _contradicts(fields, meant, is_so=False) else Evidence(False, said)
+                return OPEN if _contradicts(fields, meant, is_so=False) else Telling(False, said)
         return OPEN
 
     def _schema_of(self, name: str) -> JsonObject:

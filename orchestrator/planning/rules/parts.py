@@ -13,7 +13,7 @@ from orchestrator.language.clauses import begins_request, without_lead
 from orchestrator.language.goal_text import Governed
 from orchestrator.language.intent import Slot
 from orchestrator.language.words import content_stems, tokens
-from orchestrator.planning.models import Condition, OnlyIf
+from orchestrator.planning.models import GoalCondition, OnlyIf
 
 _PRONOUNS: Final = frozenset({"it", "them", "everything", "both"})
 _POINTERS: Final = frozenset({"this", "that", "these", "those"})
@@ -56,7 +56,7 @@ class Part:
     follows: bool = False
     governed: tuple[Governed, ...] = ()
     only_if: tuple[OnlyIf, ...] = ()
-    decides: tuple[Condition, ...] = ()
+    decides: tuple[GoalCondition, ...] = ()
     only_looks: bool = False
     slots: tuple[Slot, ...] = field(default=(), compare=False)
 

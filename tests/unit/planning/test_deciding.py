@@ -12,9 +12,9 @@ from orchestrator.planning.deciding import decided_by, deed_of_a_look, is_asked_
 from orchestrator.planning.models import (
     AskUser,
     CallTool,
-    Condition,
     Finish,
     GiveUp,
+    GoalCondition,
     Observation,
     StepContext,
 )
@@ -60,7 +60,7 @@ def decide(shipped: Catalog, step_context: StepContext) -> Any:
     def decide(
         told: str, tool: str, body: JsonValue, *, unless: bool = False, goal: str = ""
     ) -> Any:
-        condition = Condition(clause=f"if {told}", told=told, is_unless=unless, tools=(tool,))
+        condition = GoalCondition(clause=f"if {told}", told=told, is_unless=unless, tools=(tool,))
         seen = Observation(step=1, tool=tool, outcome="succeeded", body=body)
         context = step_context.model_copy(
             update={"decides": (condition,), "observations": (seen,), "mission_goal": goal}
@@ -159,7 +159,7 @@ def test_a_look_that_finds_nothing_out_is_asked(
     shipped: Catalog, step_context: StepContext
 ) -> None:
     """It is no loss of the mission, and no question for what would only help to look."""
-    told = Condition(clause="if it rains", told="it rains", tools=(FORECAST,))
+    told = GoalCondition(clause="if it rains", told="it rains", tools=(FORECAST,))
     look = step_context.model_copy(update={"decides": (told,), "only_looks": True})
     acting = look.model_copy(update={"only_looks": False})
     ask = AskUser(question="Which city?", fields={"city": {"type": "string"}})
@@ -175,7 +175,7 @@ def test_a_look_that_finds_nothing_out_is_asked(
 
 def test_what_no_tool_tells_is_asked_at_once(step_context: StepContext) -> None:
     """No planner is troubled with it."""
-    told = Condition(clause="if Bo likes it", told="Bo likes it")
+    told = GoalCondition(clause="if Bo likes it", told="Bo likes it")
 
     assert is_asked_at_once(step_context.model_copy(update={"decides": (told,)}))
     assert not is_asked_at_once(step_context)
