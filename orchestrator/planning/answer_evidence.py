@@ -50,14 +50,14 @@ _MAX_WORDS: Final = 3
 
 
 @dataclass(frozen=True)
-class Telling:
+class SaidSo:
     """What an answer says of a statement; `is_so` is None where it leaves it open."""
 
     is_so: bool | None
     said: str = ""
 
 
-OPEN: Final = Telling(None)
+OPEN: Final = SaidSo(None)
 
 
 def evidence_in(
@@ -68,7 +68,7 @@ def evidence_in(
     now: datetime,
     times: Sequence[str] = (),
     days: Sequence[str] = (),
-) -> Telling:
+) -> SaidSo:
     """What an answer of a tool says of a statement that denies nothing.
 
     Args:
@@ -142,7 +142,7 @@ class _Statement:
 
     # -- numbers ----------------------------------------------------------------------------------
 
-    def compared(self) -> Telling:
+    def compared(self) -> SaidSo:
         """A number with a number of the same unit: of every field that may be meant, or of none."""
         assert self.bound is not None
         if isinstance(self.bound.value, Money):
@@ -151,7 +151,7 @@ class _Statement:
             found = self._counted() or self._numbers()
         answers = {self.bound.holds(number) for _, number in found}
         said = ", ".join(f"{name} {number}" for name, number in found[:_MAX_WORDS])
-        return Telling(answers.pop(), said) if len(answers) == 1 else OPEN
+        return SaidSo(answers.pop(), said) if len(answers) == 1 else OPEN
 
     def _prices(self, currency: str) -> list[tuple[str, Decimal]]:
         prices = [one.price for one in self.items if one.price is not None]
@@ -189,27 +189,27 @@ class _Statement:
 
     # -- lists ------------------------------------------------------------------------------------
 
-    def listed(self) -> Telling:
+    def listed(self) -> SaidSo:
         """Whether what is said to be there is listed."""
         words = {stem(word) for word in tokens(self.told)}
         if not _lists(self.body):
             return OPEN
         empty = is_empty(self.body)
         if _EMPTY in words:
-            return Telling(empty, "nothing is listed" if empty else "something is listed")
+            return SaidSo(empty, "nothing is listed" if empty else "something is listed")
         exists = bool(_THERE_IS.match(self.told) or _EXISTS.search(self.told))
         free = bool(words & _FREE & set(name_stems(self.tool.name)))
         if not exists and not free:
             return OPEN
         if empty:
-            return Telling(False, "nothing is listed")
+            return SaidSo(False, "nothing is listed")
         own = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]
         times = own or (self.around if free else ())
         names = self.stems - _known_words(self.tool) - _STILL
         for one in self.items:
             covers = all(_covers(one.fields, time) for time in times)
             if one.label and covers and self._is_of_the_day(one) and names <= _words_of(one.fields):
-                return Telling(True, f"{one.label}: {_shortly(one.fields)}")
+                return SaidSo(True, f"{one.label}: {_shortly(one.fields)}")
         return OPEN
 
     def _is_of_the_day(self, one: Item) -> bool:
@@ -218,7 +218,7 @@ class _Statement:
 
     # -- fields -----------------------------------------------------------------------------------
 
-    def yes_or_no(self) -> Telling:
+    def yes_or_no(self) -> SaidSo:
         """A field that is true or false, and has the statement's words in its name."""
         fields = self.item.fields if self.item is not None else {}
         found = {
@@ -229,22 +229,22 @@ class _Statement:
         if len(set(found.values())) != 1:
             return OPEN
         name, value = next(iter(found.items()))
-        return Telling(value, f"{' '.join(tokens(name))}: {'yes' if value else 'no'}")
+        return SaidSo(value, f"{' '.join(tokens(name))}: {'yes' if value else 'no'}")
 
-    def named(self) -> Telling:
+    def named(self) -> SaidSo:
         """A field that the statement names with its value: "in building South"."""
         fields = self.item.fields if self.item is not None else {}
         for name, value in fields.items():
             words = r"\s+".join(map(re.escape, tokens(name)))
             said = re.search(rf"\b{words}\s+([A-Z][\w-]*|\d[\w-]*)", self.told)
             if said is not None and isinstance(value, str | int):
-                return Telling(
+                return SaidSo(
                     said.group(1).casefold() == str(value).casefold(),
                     f"{' '.join(tokens(name))}: {value}",
                 )
         return OPEN
 
-    def state(self) -> Telling:
+    def state(self) -> SaidSo:
         """A word that names a state: it is the one that is said, or another one of its list."""
         fields = self.item.fields if self.item is not None else {}
         for name, value in fields.items():
@@ -252,12 +252,12 @@ class _Statement:
                 continue
             said = f"{' '.join(tokens(name))}: {value}"
             if (words := set(name_stems(value))) and words <= self.predicate:
-                return OPEN if _contradicts(fields, words, is_so=True) else Telling(True, said)
+                return OPEN if _contradicts(fields, words, is_so=True) else SaidSo(True, said)
             choices = self._schema_of(name).get("enum")
             others = [set(name_stems(str(c))) for c in choices] if isinstance(choices, list) else []
             meant = next((other for other in others if other and other <= self.predicate), None)
             if meant is not None:
-                return OPEN if _contradicts(fields, meant, is_so=False) else Telling(False, said)
+                return OPEN if _contradicts(fields, meant, is_so=False) else SaidSo(False, said)
         return OPEN
 
     def _schema_of(self, name: str) -> JsonObject:
