@@ -6,7 +6,7 @@ Conservative: what is not said in so many words is left open, and a person is as
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
@@ -21,7 +21,7 @@ from orchestrator.core.record import JsonObject
 from orchestrator.json_schema.references import resolve
 from orchestrator.json_schema.walker import properties_of
 from orchestrator.language.bounds import limit_of
-from orchestrator.language.intent import Slot
+from orchestrator.language.intent import Slot, SlotKind
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, name_stems, stem, tokens
 from orchestrator.planning.rules.answers import Item, is_empty, read_items
@@ -39,6 +39,7 @@ _IS: Final = re.compile(
 )
 _EXISTS: Final = re.compile(r"\bexists?\s*$", re.IGNORECASE)
 _FREE: Final = frozenset({"free", "available"})
+_FREE_STEMS: Final = frozenset(map(stem, _FREE))
 _EMPTY: Final = stem("empty")
 _LEAST: Final = frozenset({"cheapest", "lowest", "least"})
 _CHANCE: Final = frozenset({"chance", "probability", "likelihood"})
@@ -60,26 +61,9 @@ class SaidSo:
 OPEN: Final = SaidSo(None)
 
 
-def evidence_in(
-    told: str,
-    body: JsonValue,
-    tool: Tool,
-    *,
-    now: datetime,
-    times: Sequence[str] = (),
-    days: Sequence[str] = (),
-) -> SaidSo:
-    """What an answer of a tool says of a statement that denies nothing.
-
-    Args:
-        told: the statement.
-        body: the answer.
-        tool: that gave it.
-        now: the requester's time.
-        times: of the day, as HH:MM, that are spoken of where the statement names none itself.
-        days: that are meant, in ISO 8601; empty: any.
-    """
-    statement = _Statement(told, body, tool, now, tuple(times), tuple(days))
+def evidence_in(told: str, answer: "Answer", *, now: datetime) -> SaidSo:
+    """What an answer of a tool says of a statement that denies nothing."""
+    statement = _Statement(told, answer.body, answer.tool, now, answer)
     if statement.bound is not None:
         return statement.compared()
     for read in (statement.listed, statement.yes_or_no, statement.named, statement.state):
@@ -90,13 +74,25 @@ def evidence_in(
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What a call answered, and what it was asked of."""
+
+    body: JsonValue
+    tool: Tool
+    arguments: JsonObject = field(default_factory=dict)
+    times: tuple[str, ...] = ()
+    """Of the day, as HH:MM, that are meant where a statement names none itself."""
+    days: tuple[str, ...] = ()
+    """That are meant, in ISO 8601; empty: any."""
+
+
+@dataclass(frozen=True)
 class _Statement:
     told: str
     body: JsonValue
     tool: Tool
     now: datetime
-    around: tuple[str, ...] = ()
-    days: tuple[str, ...] = ()
+    asked: Answer
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -105,7 +101,9 @@ class _Statement:
     @cached_property
     def stems(self) -> frozenset[str]:
         """Of the words that say something, without places, days and numbers."""
-        kinds = ("date", "time", "place", "origin", "amount", "quantity")
+        return self._stems_but("date", "time", "place", "origin", "amount", "quantity")
+
+    def _stems_but(self, *kinds: SlotKind) -> frozenset[str]:
         values = {s for slot in self.slots if slot.kind in kinds for s in content_stems(slot.text)}
         return frozenset(content_stems(self.told)) - values
 
@@ -204,8 +202,9 @@ class _Statement:
         if empty:
             return SaidSo(False, "nothing is listed")
         own = [str(slot.value)[:5] for slot in self.slots if slot.kind == "time"]
-        times = own or (self.around if free else ())
-        names = self.stems - _known_words(self.tool) - _STILL
+        times = own or (self.asked.times if free else ())
+        names = self._stems_but("date", "time", "amount", "quantity") - _known_words(self.tool)
+        names -= _STILL | _FREE_STEMS | _words_of(self.asked.arguments)
         for one in self.items:
             covers = all(_covers(one.fields, time) for time in times)
             if one.label and covers and self._is_of_the_day(one) and names <= _words_of(one.fields):
@@ -214,7 +213,7 @@ class _Statement:
 
     def _is_of_the_day(self, one: Item) -> bool:
         said = set(_DAY.findall(json.dumps(one.fields, default=str)))
-        return not self.days or not said or not said.isdisjoint(self.days)
+        return not self.asked.days or not said or not said.isdisjoint(self.asked.days)
 
     # -- fields -----------------------------------------------------------------------------------
 
@@ -288,7 +287,9 @@ def _bound_in(told: str, slots: Sequence[Slot]) -> _Bound | None:
         if slot.kind == "amount" and (limit := limit_of(told, slot)) is not None:
             money = money_of(slot.value)
             return _Bound(money, limit, or_equal) if money is not None else None
-    match = _NUMBER.search(told)
+    dated = [(s.position, s.position + len(s.text)) for s in slots if s.kind in ("date", "time")]
+    numbers = _NUMBER.finditer(told)
+    match = next((m for m in numbers if not any(a <= m.start() < b for a, b in dated)), None)
     word = re.search(r"\bzero\b", told, re.IGNORECASE) if match is None else None
     place = match or word
     if place is None:
@@ -332,7 +333,9 @@ def _shortly(fields: JsonObject) -> str:
 
 
 def _covers(fields: JsonObject, time: str) -> bool:
-    """Whether a thing with a start and an end is under way at a time of the day."""
+    """Whether a thing is at a time of the day, or under way then."""
+    if any(isinstance(v, str) and re.match(rf"(?:[\d-]+T)?{time}", v) for v in fields.values()):
+        return True
     clocks: dict[str, str] = {}
     for name, value in fields.items():
         found = re.search(r"(?:^|T)(\d{2}:\d{2})", value) if isinstance(value, str) else None
@@ -378,8 +381,8 @@ def _parts(schema: JsonObject, root: JsonObject, name: str, depth: int) -> Itera
     items = resolved.get("items")
     if isinstance(items, dict) and depth < _MAX_WORDS:
         yield from _parts(items, root, name, depth + 1)
-    for field, part in properties_of(resolved).items():
-        if field == name:
+    for key, part in properties_of(resolved).items():
+        if key == name:
             yield resolve(part, root)
         elif depth < _MAX_WORDS:
             yield from _parts(part, root, name, depth + 1)

@@ -45,6 +45,8 @@ EVENTS: JsonObject = {"events": [{"event_id": "e-1", "title": "Dentist", "start"
 SLOTS: JsonObject = {
     "slots": [{"start": "2026-12-04T09:00:00Z", "end": "2026-12-04T11:00:00Z"}],
 }
+TABLE: JsonObject = {"restaurant_name": "Luna", "city": "Porto", "time": "20:00"}
+TABLES = "dining_search_tables"
 INVOICE: JsonObject = {
     "invoices": [
         {"invoice_id": "i1", "vendor_name": "Acme", "invoice_status": "open"},
@@ -97,6 +99,7 @@ def decide(shipped: Catalog, step_context: StepContext) -> Any:
         ("the chance of rain is over 50 percent", FORECAST, RAINY, True),
         ("the chance of rain is under 50 percent", FORECAST, CLEAR, True),
         ("the chance of rain is no more than 50 percent", FORECAST, RAINY, False),
+        ("the temperature in Oslo on 2026-12-04 is below 10 degrees", FORECAST, CLEAR, True),
         ("the wages are above 10", FORECAST, CLEAR, None),
         # What is listed.
         ("I have a meeting on 2026-12-04", CALENDAR, {"events": []}, False),
@@ -105,6 +108,10 @@ def decide(shipped: Catalog, step_context: StepContext) -> Any:
         ("my calendar is empty on 2026-12-04", CALENDAR, EVENTS, False),
         ("there is a Dentist in my calendar", CALENDAR, EVENTS, True),
         ("I have a meeting with Bo", CALENDAR, EVENTS, None),
+        ("there is a free table in Porto at 20:00 for 2", TABLES, {"tables": [TABLE]}, True),
+        ("there is a free table in Porto at 21:00 for 2", TABLES, {"tables": [TABLE]}, None),
+        ("there is a free table at Tasca in Porto", TABLES, {"tables": [TABLE]}, None),
+        ("there is a free table in Porto at 20:00", TABLES, {"tables": []}, False),
         ("Bo is busy", CALENDAR, EVENTS, None),
         ("I am free", FREE, {"slots": []}, False),
         ("I am free on 2026-12-04 at 10:00", FREE, SLOTS, True),
