@@ -164,9 +164,13 @@ class CallEvidence:
         return any(wanted in moments_in(str(h.value), self.call.now).days for h in texts)
 
     def _is_within(self, said: Said, text: str) -> bool:
-        """Whether a day of it lies in the month, or the stretch of time, that is said."""
+        """Whether a day of it lies in the month, or the week, that is said in the place of a day."""
         period = period_in(text, now=self.call.now)
-        if period is None or said.text.casefold() not in period.said.casefold():
+        if (
+            period is None
+            or said.value is not None
+            or said.text.casefold() not in period.said.casefold()
+        ):
             return False
         texts = self._telling(DAYS)
         days = (day for h in texts for day in moments_in(str(h.value), self.call.now).days)
