@@ -12,6 +12,7 @@ from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
 from orchestrator.language.goal_text import Governed, Subclause
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, tells_apart
+from orchestrator.language.provisos import is_own_limit
 from orchestrator.language.slots import find_slots
 from orchestrator.language.words import content_stems, tokens
 from orchestrator.planning.models import AgentProfile, GoalCondition, OnlyIf
@@ -40,6 +41,9 @@ _SUBJECT: Final = re.compile(
 )
 _THERE_IS: Final = re.compile(
     r"there(?:\s+(?:is|are)|['\u2019]s)\s+(?:still\s+)?((?:a|an|any|some)\s+[^,;]+)", re.IGNORECASE
+)
+_THEN: Final = re.compile(
+    r"\s+(?:(?:for|at)\s+)?(?:then|that\s+time)(?=\s*[.,;!]?$)", re.IGNORECASE
 )
 _IT: Final = re.compile(r"(?<=\w\s)(?:it|them|one)\b(?!\s+(?:is|was|has|will))", re.IGNORECASE)
 _QUESTION: Final = re.compile(
@@ -80,8 +84,13 @@ def looks_first(
     return read[-1] if found is None or found.target.domain == read[-1].target.domain else found
 
 
-def meant_by(request: str, told: str) -> str:
-    """A request with what a condition speaks of in the place of its pronoun: "pay it"."""
+def meant_by(request: str, told: str, *, now: datetime) -> str:
+    """A request with what a condition speaks of in the place of its pronoun: "pay it", "then"."""
+    said = {slot.kind: slot.text for slot in find_slots(told, now=now)}
+    when = [f"on {said['date']}"] if "date" in said else []
+    when += [f"at {said['time']}"] if "time" in said else []
+    if when:
+        request = _THEN.sub(" " + " ".join(when), request)
     subject = _SUBJECT.match(told) or _THERE_IS.match(told)
     return _IT.sub(subject.group(1).strip(), request, count=1) if subject else request
 
@@ -91,6 +100,8 @@ def condition_of(subclause: Subclause, decider: Part | None) -> GoalCondition:
     told = subclause.told
     if subclause.kind == "so" and decider is not None:
         told = _asked_in(decider.request)
+    elif decider is not None and decider.only_looks:
+        told = decider.request.removeprefix(_LOOK).strip()
     tools = (decider.target.name,) if decider is not None else ()
     return GoalCondition(
         clause=subclause.text, told=told, is_unless=subclause.is_unless, tools=tools
@@ -127,6 +138,8 @@ class ConditionReader:
         """
         found = self._look(subclause.told)
         told = _with_its_thing(subclause.told, part)
+        if told != subclause.told and is_own_limit(subclause.told):
+            return self._look(told)
         elsewhere = found is not None and found.target.domain != part.target.domain
         if told == subclause.told or (elsewhere and self._speaks_of(subclause.told, found)):
             return found
