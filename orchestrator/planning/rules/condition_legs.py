@@ -10,6 +10,7 @@ from orchestrator.catalog.catalog import Catalog
 from orchestrator.catalog.tool import Tool
 from orchestrator.core.wall import Wall
 from orchestrator.language import lexicon
+from orchestrator.language.clauses import without_lead
 from orchestrator.language.goal_text import Governed, Subclause
 from orchestrator.language.intent import SIDE_EFFECT_ACTIONS, Action, tells_apart
 from orchestrator.language.provisos import is_own_limit
@@ -30,7 +31,9 @@ _NO_TOOL: Final = "-"
 _TAKEN_BY: Final = {Kind.PLACE: "place", Kind.DATE: "date"}
 _ARTICLES: Final = frozenset({"the", "a", "an"})
 _POINTING: Final = frozenset({"it", "they", "this", "that", "these", "those", "one", "any", "none"})
-_KNOWN: Final = re.compile(r"\b(?:the|my|our)\s", re.IGNORECASE)
+_KNOWN: Final = re.compile(
+    r"\w+\s+((?:the|my|our)\s+\S.*?)(?=\s+(?:to|with|and|for|as|so)\b|[,;.!]|$)", re.IGNORECASE
+)
 _COUNTED: Final = re.compile(
     r"\b(?:more|less|fewer|at\s+least|at\s+most|over|under|above|below)\s+(?:than\s+)?\d+\b",
     re.IGNORECASE,
@@ -210,13 +213,12 @@ def _with_its_thing(told: str, part: Part) -> str:
 
 
 def _thing_of(part: Part) -> str:
-    """What an order is about, if it is there before it: "the rental R-1", "my dinner booking"."""
-    acts = part.reading.action in SIDE_EFFECT_ACTIONS
+    """What an order is about, if it is there before it: "the rental R-1", "my hotel in Porto"."""
+    if part.reading.action not in SIDE_EFFECT_ACTIONS:
+        return ""
+    known = _KNOWN.match(without_lead(part.request))
+    if known is not None and part.reading.action is not Action.CREATE:
+        return known.group(1)
     named = next((slot.text for slot in part.slots if slot.kind == "identifier"), "")
     thing = " ".join(part.reading.objects)
-    known = part.reading.action not in (Action.CREATE, Action.SEARCH) and _KNOWN.search(
-        part.request
-    )
-    if not acts or not (named or (known and thing)):
-        return ""
-    return f"the {thing if named in thing else f'{thing} {named}'.strip()}"
+    return f"the {thing if named in thing else f'{thing} {named}'.strip()}" if named else ""
