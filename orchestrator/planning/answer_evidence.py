@@ -63,7 +63,7 @@ class SaidSo:
 OPEN: Final = SaidSo(None)
 
 
-def evidence_in(told: str, answer: "Answer", *, now: datetime) -> SaidSo:
+def evidence_in(told: str, answer: "LookedAt", *, now: datetime) -> SaidSo:
     """What an answer of a tool says of a statement that denies nothing."""
     statement = _Statement(told, answer.body, answer.tool, now, answer)
     if statement.bound is not None:
@@ -76,7 +76,7 @@ def evidence_in(told: str, answer: "Answer", *, now: datetime) -> SaidSo:
 
 
 @dataclass(frozen=True)
-class Answer:
+class LookedAt:
     """What a call answered, and what it was asked of."""
 
     body: JsonValue
@@ -94,7 +94,7 @@ class _Statement:
     body: JsonValue
     tool: Tool
     now: datetime
-    asked: Answer
+    asked: LookedAt
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -131,7 +131,7 @@ class _Statement:
         return meant[0] if len(meant) == 1 else None
 
     def _names_it(self, thing: Item, *, but: str = "") -> bool:
-        """Whether the only thing there is bears the names that are said, or was asked for by them."""
+        """Whether the only thing there bears the names that are said, or was asked for by them."""
         said = (slot.text for slot in self.slots if slot.kind in ("name", "identifier", "quoted"))
         held = _words_of(thing.fields) | _words_of(self.asked.arguments)
         names = {word for text in said for word in content_stems(text)} - {*content_stems(but)}
