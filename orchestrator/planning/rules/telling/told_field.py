@@ -50,6 +50,8 @@ class Told:
     """What its schema lists as its only values."""
     names: tuple[str, ...] = ()
     """Of the fields that it is told for."""
+    until: JsonValue = None
+    """The value of the other end, of a range."""
 
     @property
     def heading(self) -> str:
@@ -252,7 +254,7 @@ def _has(told: Told, ends: frozenset[str], pairs: tuple[tuple[str, str], ...]) -
 
 def _pair(first: Told, second: Told, now: datetime) -> Told:
     names = (*first.names, *second.names)
-    joined = replace(first, names=names, said=_range(first, second, now))
+    joined = replace(first, names=names, said=_range(first, second, now), until=second.value)
     if first.sort == "number":
         return replace(joined, words=_bare(first, {"min", "minimum"}) or first.words)
     if first.sort == "time" and second.sort == "time":

@@ -240,6 +240,47 @@ def test_answers_of_other_shapes_are_told(
     assert told(made(name, summary), {}, body, goal).sentence == sentence
 
 
+TRIPS: list[JsonValue] = [
+    {"title": "Fair", "start_date": "2026-11-23", "end_date": "2026-11-26"},
+    {"title": "Dentist", "start_date": "2026-11-24", "end_date": "2026-11-24"},
+    {"title": "Choir", "start_date": "2026-11-28", "end_date": "2026-11-28"},
+]
+
+
+@pytest.mark.parametrize(
+    ("goal", "sentence"),
+    [
+        (
+            "Show my events tomorrow",
+            "3 events, 2 of them on 24 November: Fair, 23 to 26 November; Dentist, 24 November.",
+        ),
+        (
+            "Do I have events on 5 December?",
+            "3 events, none of them on 5 December: Fair, 23 to 26 November; Dentist, 24 November; "
+            "Choir, 28 November.",
+        ),
+    ],
+)
+def test_a_day_that_went_into_no_argument_is_held_against_what_was_found(
+    goal: str, sentence: str
+) -> None:
+    """What lasts for several days is on each of them."""
+    tool = made("calendar_list_events", "List events.")
+
+    assert told(tool, {}, {"events": TRIPS}, goal).sentence == sentence
+
+
+def test_a_day_of_which_the_answer_says_nothing_is_named() -> None:
+    """Nobody takes the state of now for that of Friday."""
+    tool = made("boat_get_current", "Show the sea right now.")
+
+    friday = told(tool, {}, {"sea_text": "calm"}, "What is the sea like on Friday?")
+    today = told(tool, {}, {"sea_text": "calm"}, "What is the sea like today?")
+
+    assert friday.sentence == "Sea right now: calm. This says nothing of 27 November."
+    assert today.sentence == "Sea right now: calm."
+
+
 def test_a_full_page_may_not_be_all() -> None:
     """A limit that was reached is told."""
     answer = told(BILLS, {"limit": 3}, {"bills": THREE}, "Show my last 3 bills")
