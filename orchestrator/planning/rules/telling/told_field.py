@@ -32,6 +32,7 @@ _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 _BOOKKEEPING: Final = lexicon.BOOKKEEPING - {"status", "at", "sent", "cancelled", "url"}
 _WRAPPERS: Final = _LISTS.word_set("generic")
 _MAX_DEPTH: Final = 3
+_A_DAY: Final = 24 * 60
 _MOST_LISTED: Final = 5
 
 
@@ -136,7 +137,7 @@ def _read(
             continue
         if isinstance(value, str) and value.startswith(("http://", "https://")):
             continue
-        yield _told(" ".join([*_qualifying(path), name]), value, sort, part, body, now)
+        yield _told(_qualifying(path), name, value, sort, part, body, now)
 
 
 def _qualifying(path: tuple[str, ...]) -> list[str]:
@@ -156,12 +157,19 @@ def _is_only_number(name: str, body: JsonObject) -> bool:
 
 
 def _told(
-    name: str, value: JsonValue, sort: Sort, schema: JsonObject, holder: JsonObject, now: datetime
+    around: list[str],
+    own: str,
+    value: JsonValue,
+    sort: Sort,
+    schema: JsonObject,
+    holder: JsonObject,
+    now: datetime,
 ) -> Told:
+    name = " ".join([*around, own])
     words = tuple(tokens(name))
     unit = unit_of(words) if sort == "number" else ""
     is_number = sort == "number" or (isinstance(value, str) and _NUMBER.fullmatch(value))
-    of_money = _is_amount(words) or _is_only_number(name.split()[-1], holder)
+    of_money = _is_amount(words) or _is_only_number(own, holder)
     if is_number and of_money and (money := money_of(value, holder)) is not None:
         return Told(name, words, value, "money", str(money), names=(name,))
     listed = schema.get("enum")
@@ -225,7 +233,7 @@ def _is_pair(first: Told, second: Told) -> bool:
         ends = set(first.words) & _FROM, set(second.words) & _TO
         return all(ends) and second.sort == "text" and len(first.words) == len(second.words)
     if first.sort == "time" and second.unit == "duration-minute":
-        return second.words == ("duration",)
+        return second.words == ("duration",) and 0 <= float(str(second.value)) <= _A_DAY
     if first.sort != second.sort or first.unit != second.unit:
         return False
     if first.sort == "number":

@@ -154,8 +154,8 @@ def _one(
     about = f"{_subject(tool)}{around}" + (f" ({rest})" if rest else "")
     verdict = _verdict(tool, told, question)
     said = " ".join([f"{verdict}{about}: {', '.join(parts)}." if parts else "", *sentences])
-    said += _untold(found, question)
-    return Telling(said.strip(), table_of_things(found.things))
+    said = (said.strip() or f"{about}.") + _untold(found, question)
+    return Telling(said, table_of_things(found.things))
 
 
 def _untold(found: Found, question: Inquiry) -> str:

@@ -1,6 +1,8 @@
 """Answers of reading tools, as a person tells them."""
 
 from datetime import UTC, datetime
+from random import Random
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -313,6 +315,72 @@ def test_handles_stay_handles() -> None:
     answer = told(tool, {}, {"member_name": "pii:member_name", "berth": "A 7"}, "Who is it?")
 
     assert "pii:member_name" in answer.sentence
+
+
+NAMES = [
+    "id",
+    "name",
+    "title",
+    "date",
+    "start_date",
+    "end_date",
+    "time",
+    "duration_minutes",
+    "price",
+    "amount",
+    "currency",
+    "total",
+    "count",
+    "temperature_min_c",
+    "temperature_max_c",
+    "origin",
+    "destination",
+    "status",
+    "cancelled",
+    "rating",
+    "items",
+    "created_at",
+    "results",
+    "data",
+    "x-orchet-price",
+    "next_cursor",
+    "has_more",
+    "size_bytes",
+    "nights",
+]
+VALUES: list[Any] = [
+    *(None, True, False, 0, -1, 1e308, 1e-320, 10**30, float("inf"), float("nan"), "", " ", "EUR"),
+    *("09:00", "25:61", "23:59:59.999", "2026-12-01", "0001-01-01", "9999-12-31", "2026-13-01"),
+    *("2026-12-01T10:00:00Z", "0001-01-01T00:00:00+14:00", "12.5", "1e400", "pii:x", "a\nb"),
+    *("x" * 500, {"amount": "12", "currency": "EUR"}, {"amount": None, "currency": 3}),
+]
+GOALS = ("Show it", "When is my next one?", "The cheapest tomorrow?", "Is it cancelled?", "Who?")
+
+
+def anything(random: Random, depth: int = 0) -> JsonValue:
+    kind = random.random() if depth < 4 else 1
+    if kind < 0.2:
+        return {name: anything(random, depth + 1) for name in random.sample(NAMES, 6)}
+    if kind < 0.5:
+        names = random.sample(NAMES, 5)
+        return [
+            {n: anything(random, depth + 2) for n in names} for _ in range(random.randint(0, 12))
+        ]
+    value: JsonValue = random.choice(VALUES)
+    return value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_answer_breaks_its_telling(seed: int) -> None:
+    """Numbers, days and objects as no document should have them; there is always a sentence."""
+    random = Random(seed)
+    for _ in range(100):
+        body: JsonValue = {name: anything(random, 1) for name in random.sample(NAMES, 6)}
+        arguments: JsonObject = {random.choice(NAMES): random.choice(VALUES)}
+
+        answer = told(made("x_list_y", "List y."), arguments, body, random.choice(GOALS))
+
+        assert answer.sentence.strip()
 
 
 @pytest.mark.parametrize("body", [None, [], {}, "text", 3, {"a": {"b": {"c": [[1]]}}}, [[{}]], [1]])
